@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.facts.call_record import CallRecord, record_of
-from bylaw.facts.same_call import could_be_same_call, had, may_have_run
+from bylaw.facts.call_record import CallRecord, could_be_same_call, had, may_have_run, record_of
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Result
 

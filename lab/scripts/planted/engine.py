@@ -101,7 +101,7 @@ BUGS = (
     Bug("a consent is never spent", "consent/spending.py",
         "if not writes or writes[-1].step <= since:", "if True:",
         "engine/test_cases.py"),
-    Bug("a refused write spends a consent", "facts/same_call.py",
+    Bug("a refused write spends a consent", "facts/call_record.py",
         "return earlier.counts_at(step) or not earlier.is_surely_refused()", "return True",
         "consent/test_structure.py"),
 )  # fmt: skip

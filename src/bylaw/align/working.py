@@ -16,10 +16,9 @@ from bylaw.facts.entity import Fact, FactSource
 from bylaw.facts.unknown import Unknown
 from bylaw.guard import Guard
 from bylaw.guard.evaluate import run_path
-from bylaw.guard.interruption import Split
 from bylaw.guard.operation import alike
-from bylaw.guard.reading import Spec
-from bylaw.guard.run import GuardRun
+from bylaw.guard.run import GuardRun, Split
+from bylaw.guard.scope import Spec
 
 _NUMBERS = (int, float, Decimal)
 

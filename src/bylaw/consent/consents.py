@@ -16,9 +16,8 @@ from bylaw.consent.spending import Writes, may_ask
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.unnamed import Named
 from bylaw.consent.what_matters import Terms, what_matters
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import CallRecord, may_have_run
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.same_call import may_have_run
 from bylaw.trace.event import Call, Event
 
 _QUOTED = 50

@@ -9,10 +9,9 @@ from functools import lru_cache
 from itertools import islice
 
 from bylaw.consent.what_matters import Terms, what_matters
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import CallRecord, could_be_same_call, is_readable, may_have_run
 from bylaw.facts.leaf import leaves
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.same_call import could_be_same_call, is_readable, may_have_run
 from bylaw.facts.value import alike
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from bylaw.facts.event_texts import EventTexts
+from bylaw.facts.result_places import EventTexts
 from bylaw.text.bare import is_word
 from bylaw.text.folding import fold, runs_of
 from bylaw.text.spelling import Spelling

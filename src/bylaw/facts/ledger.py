@@ -8,12 +8,11 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from bylaw.facts.acceptance import accepted
-from bylaw.facts.call_record import TO_USER, Answers, CallRecord, record_of
+from bylaw.facts.call_record import TO_USER, Answers, CallRecord, had, record_of
 from bylaw.facts.claim import Claims
 from bylaw.facts.entity import Between, NoValue
 from bylaw.facts.provenance import Provenance
 from bylaw.facts.result_places import is_cut
-from bylaw.facts.same_call import had
 from bylaw.facts.schema import Schema
 from bylaw.facts.shown import ShownThings
 from bylaw.policy.pattern import Pattern

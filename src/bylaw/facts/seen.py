@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.contradiction import Visible, newest_with
 from bylaw.facts.entity import (
     ABSENT,
     SPOKEN,
@@ -22,7 +21,7 @@ from bylaw.facts.entity import (
 )
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
-from bylaw.facts.shown import SeenThing, Shown
+from bylaw.facts.shown import SeenThing, Shown, Visible, newest_with
 from bylaw.facts.tracing import ArgumentOrigin, origins_of, trace_of
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world_change import effect_on

@@ -5,12 +5,11 @@ from functools import partial
 from typing import Any
 
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.contradiction import beside, is_there, newest_of, told_by
 from bylaw.facts.entity import ABSENT, EXISTS, UNDECLARED, UNSEEN, Between, Entity, Field, Key, NoValue, OneOf, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
 from bylaw.facts.seen import SeenFacts, matching, pending_value
-from bylaw.facts.shown import SeenThing, Shown, shown_before
+from bylaw.facts.shown import SeenThing, Shown, beside, is_there, newest_of, shown_before, told_by
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 from bylaw.trace.event import Call, Result

@@ -4,11 +4,11 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.contradiction import contradicted
 from bylaw.facts.entity import Entity, Key
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import Unread, unreadable
 from bylaw.facts.schema import Schema
+from bylaw.facts.shown import contradicted
 from bylaw.facts.value import key_of, loose
 from bylaw.trace.event import Call
 

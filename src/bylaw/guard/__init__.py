@@ -1,11 +1,10 @@
 """Guards: small functions that permit or deny one tool call under one policy. Start at `evaluate`."""
 
-from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
 from bylaw.guard.evaluate import Completion, GuardOutcome, Inquiry, evaluate
-from bylaw.guard.interruption import no_such
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.lookup import LookupFunction, ShownResults, parse_lookups, run_lookup
 from bylaw.guard.parse import Branch, Guard, compared_with_none, parse_guards, seen_from
+from bylaw.guard.run import NO_ASSUMPTIONS, Assumptions, no_such
 from bylaw.guard.single import Condition, compile_condition, compile_expression, evaluate_condition, judge_predicate
 
 __all__ = [

@@ -16,7 +16,7 @@ from bylaw.guard.language import (
 )
 from bylaw.guard.member import any_seen
 from bylaw.guard.operation import Failure
-from bylaw.guard.reading import Reading, Translate
+from bylaw.guard.scope import Reading, Translate
 
 FOLDED = ("date", "time", "days", "hours", "money")
 """Built-ins computed when the pack loads where their argument is a constant; a malformed one is found there, too."""

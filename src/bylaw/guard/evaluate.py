@@ -16,12 +16,10 @@ from msgspec import Struct
 
 from bylaw.facts.entity import UNSEEN, Fact, FactSource, is_known
 from bylaw.facts.unknown import Stuck
-from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
-from bylaw.guard.interruption import Absent, Hushed, Split, no_such
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS
 from bylaw.guard.operation import Failure
 from bylaw.guard.parse import Guard
-from bylaw.guard.run import GuardRun
+from bylaw.guard.run import NO_ASSUMPTIONS, Absent, Assumptions, GuardRun, Hushed, Split, no_such
 
 _GUARDS = os.path.dirname(__file__) + os.sep
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep

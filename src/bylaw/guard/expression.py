@@ -12,8 +12,7 @@ from bylaw.facts.entity import Field
 from bylaw.guard.calling import Calling
 from bylaw.guard.language import BINARY, BUILT_INS, LARGEST, LONGEST, ORDER
 from bylaw.guard.operation import may_be_read_otherwise
-from bylaw.guard.reading import Reading
-from bylaw.guard.scope import Scope
+from bylaw.guard.scope import Reading, Scope
 from bylaw.text.number import figure
 
 _MADE = {"money": "money", "date": "date", "datetime": "time"}

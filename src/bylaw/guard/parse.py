@@ -10,13 +10,10 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.errors import GuardError, SyntaxFault
-from bylaw.guard.helper import FileHelpers
 from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary
-from bylaw.guard.nullable import fields_compared
 from bylaw.guard.scope import Scope
-from bylaw.guard.statement import LazyFunction, Statements
-from bylaw.guard.syntax import children_of, parts_of
-from bylaw.guard.unnamed import unnamed_kinds
+from bylaw.guard.statement import FileHelpers, LazyFunction, Statements
+from bylaw.guard.syntax import children_of, fields_compared, parts_of, unnamed_kinds
 from bylaw.policy.python import parse_python
 
 

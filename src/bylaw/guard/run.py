@@ -26,13 +26,85 @@ from bylaw.facts.entity import (
 )
 from bylaw.facts.unknown import BranchDecider, Stuck, Unknown, UnknownBool, derive, expression_text, opaque_bool
 from bylaw.facts.value import key_of
-from bylaw.facts.variable import DAY, EITHER, TRUE, ValueSet, Variable, Words, name_of_fact, parted, words_of
-from bylaw.guard.assumption import NO_ASSUMPTIONS, Assumptions
+from bylaw.facts.variable import (
+    DAY,
+    EITHER,
+    TRUE,
+    ValueSet,
+    Variable,
+    Words,
+    name_of_fact,
+    parted,
+    show_region,
+    words_of,
+)
 from bylaw.guard.builtin import BuiltIns
-from bylaw.guard.interruption import Absent, Hushed, Split, Unsure, no_such
 from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.operation import Failure, admit, fail, is_truth_word, name_of
-from bylaw.guard.reading import Spec
+from bylaw.guard.scope import Spec
+
+
+class Assumptions:
+    """One way the user's and the host's facts may be: for each a set of values it lies in."""
+
+    __slots__ = ("regions",)
+
+    def __init__(self, regions: Mapping[str, tuple[Variable, ValueSet]] | None = None) -> None:
+        self.regions: Mapping[str, tuple[Variable, ValueSet]] = regions or {}
+
+    def narrowed(self, variable: Variable, region: ValueSet) -> "Assumptions":
+        """The same, and `variable` lies in `region`."""
+        return Assumptions({**self.regions, variable.name: (variable, region)})
+
+    def __bool__(self) -> bool:
+        return bool(self.regions)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Assumptions) and _regions(self) == _regions(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.regions)))
+
+    def __str__(self) -> str:
+        return (
+            "; ".join(show_region(variable, region) for variable, region in self.regions.values()) or "nothing assumed"
+        )
+
+    def __repr__(self) -> str:
+        return f"Assumptions({self})"
+
+
+NO_ASSUMPTIONS = Assumptions()
+
+
+def _regions(assumptions: Assumptions) -> dict[str, ValueSet]:
+    return {name: region for name, (_, region) in assumptions.regions.items()}
+
+
+class Absent(Exception):
+    """A field of a thing that does not exist was read: the path ends in deny."""
+
+
+class Unsure(Exception):
+    """While looking for a member that surely answers yes: this one depends on something unknown."""
+
+
+class Split(Exception):
+    """The path depends on what only the user or the host can say: both ways are looked at separately."""
+
+    def __init__(self, variable: Variable, region: ValueSet, rest: ValueSet) -> None:
+        self.variable, self.region, self.rest = variable, region, rest
+
+
+class Hushed(Exception):
+    """A deny text depends on something unknown: it is said without the value."""
+
+
+def no_such(entity: str, key: Any) -> str:
+    """What a denial says of a thing that is not there."""
+    shown = ", ".join(str(part) for part in key) if isinstance(key, tuple) else "?"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return f"no such {entity} `{shown}`" if shown else f"no {entity} so far: nothing has shown one"
+
 
 NOW = Fact("context", (), "now")
 HISTORY = Fact("context", (), "history")

@@ -1,15 +1,19 @@
-"""What a translation knows while it goes through one function: names, constants, branches, faults."""
+"""What a translation knows while it goes through one function: names, constants, branches, faults; and how guards name
+facts and arguments: `facts.Reservation(call.reservation_id).cabin`."""
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from msgspec import Struct
 
 from bylaw.errors import GuardError, meant
+from bylaw.facts.entity import EXISTS, Entity, Field, Origin
 from bylaw.guard.language import OF_LOOKUPS, REFUSED, RESERVED, Vocabulary
-from bylaw.guard.nullable import parts_compared, variables_compared
-from bylaw.guard.syntax import parts_of
+from bylaw.guard.syntax import parts_compared, parts_of, variables_compared
+
+if TYPE_CHECKING:
+    from bylaw.guard.statement import FileHelpers
 
 
 class Helper(Struct, frozen=True):
@@ -19,20 +23,6 @@ class Helper(Struct, frozen=True):
     """The entity that it gives, if it gives a thing."""
     called: Any
     """The function that the compiled code calls."""
-
-
-class Helpers(Protocol):
-    """The functions of a file that its guards call."""
-
-    nodes: Mapping[str, ast.FunctionDef]
-
-    def find(self, scope: "Scope", node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
-        """The one that `node` calls, translated for arguments of these kinds; None where it has faults."""
-        ...
-
-    def is_answering(self, name: str) -> bool:
-        """Whether that function permits or denies, in place of giving a value."""
-        ...
 
 
 class Scope:
@@ -76,7 +66,7 @@ class Scope:
         """Parameters that stand for records of our own making, in which `None` says that there is none."""
         self.looped: set[str] = set()
         """Names that loops have given items of a list."""
-        self.helpers: Helpers | None = None
+        self.helpers: FileHelpers | None = None
         self.label = ""
         """Says which question is asked, where the same words ask another for things of another kind."""
 
@@ -144,3 +134,243 @@ class Scope:
             self.fault(node, f"`{name}` is a function that guards share", "choose another name")
         elif name.startswith("_"):
             self.fault(node, f"`{name}` begins with an underscore", "choose another name")
+
+
+Translate = Callable[[ast.expr], ast.expr]
+
+
+class Spec:
+    """One field of one entity as the compiled code names it."""
+
+    __slots__ = ("entity", "entity_name", "field", "field_name", "is_system", "origin")
+
+    def __init__(self, entity: Entity, field: Field) -> None:
+        self.entity = entity
+        self.field = field
+        self.entity_name = entity.name
+        self.field_name = field.name
+        # What only a conversation makes is shown by its tools, as what a system knows is.
+        self.origin: Origin = (
+            "context" if entity.name == "context" else "system" if field.origin == "conversation" else field.origin
+        )
+        self.is_system = self.origin == "system"
+
+
+class Reading:
+    """Translates what is read of facts, arguments and records; `expression` translates what stands inside."""
+
+    def __init__(self, scope: Scope, expression: Translate) -> None:
+        self.scope = scope
+        self.fault, self.run, self.meant = self.scope.fault, self.scope.run, self.scope.meant
+        self.expression = expression
+
+    def entity(self, node: ast.expr) -> Entity | None:
+        """The entity of `facts.X`."""
+        if isinstance(node, ast.Attribute) and self.scope.is_root(node.value, self.scope.facts):
+            found = self.scope.vocabulary.entities.get(node.attr)
+            if found is None:
+                meant = self.meant(node.attr, self.scope.vocabulary.entities)
+                self.fault(node, f"there is no entity `{node.attr}`", meant, lacks=f"entity {node.attr}")
+            return found
+        return None
+
+    def thing(self, node: ast.expr) -> tuple[Entity, ast.expr] | None:
+        """The entity and key of an expression that stands for a thing; None for a value."""
+        if isinstance(node, ast.Name):
+            entity = self.scope.kind(node.id)
+            if entity is None:
+                return None
+            if node.id not in self.scope.sure and not any(node.id in scope for scope in self.scope.scopes):
+                self.fault(node, f"`{node.id}` may have no value here", "give it one before the `if` or `for`")
+            return self.scope.vocabulary.entities[entity], ast.copy_location(ast.Name(node.id, ast.Load()), node)
+        if isinstance(node, ast.Call):
+            if (given := self.is_thing(node)) is not None and isinstance(node.func, ast.Name):
+                return self.scope.vocabulary.entities[given], ast.copy_location(self.helped(node), node)
+            entity = self.entity(node.func)
+            return None if entity is None else (entity, ast.copy_location(self.key(node, entity), node))
+        entity = self.entity(node)
+        if entity is None:
+            return None
+        if entity.key:
+            keys = ", ".join(entity.key)
+            self.fault(node, f"`{entity.name}` needs its key", f"write `facts.{entity.name}({keys})`")
+        return entity, ast.copy_location(ast.Tuple([], ast.Load()), node)
+
+    def is_thing(self, node: ast.expr) -> str | None:
+        """The name of the entity an assigned expression stands for, without translating it."""
+        func = node.func if isinstance(node, ast.Call) else node
+        if (
+            isinstance(func, ast.Attribute)
+            and self.scope.is_root(func.value, self.scope.facts)
+            and func.attr in self.scope.vocabulary.entities
+        ):
+            return func.attr
+        if isinstance(node, ast.Name):
+            return self.scope.kind(node.id)
+        helper = self.helper(node) if self.is_helped(node) else None
+        return helper.kind if helper is not None else None
+
+    def is_helped(self, node: ast.expr) -> TypeGuard[ast.Call]:
+        """Whether `node` calls a function of the file."""
+        return (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and self.scope.helpers is not None
+            and node.func.id in self.scope.helpers.nodes
+        )
+
+    def is_answering(self, node: ast.expr) -> bool:
+        """Whether `node` calls a function of the file that permits or denies."""
+        helpers = self.scope.helpers
+        return (
+            self.is_helped(node)
+            and isinstance(node.func, ast.Name)
+            and helpers is not None
+            and helpers.is_answering(node.func.id)
+        )
+
+    def helper(self, node: ast.Call) -> Helper | None:
+        """The function of the file that is called, translated for what it is given; None where something is wrong.
+
+        `call` and `facts` are given under their own names, and are then what they are in a guard.
+        """
+        assert self.scope.helpers is not None
+        assert isinstance(node.func, ast.Name)
+        name = node.func.id
+        parameters = [argument.arg for argument in self.scope.helpers.nodes[name].args.args]
+        if node.keywords or len(node.args) != len(parameters):
+            hint = f"write {name}({', '.join(parameters)})"
+            self.fault(node, f"`{name}` takes {len(parameters)} arguments in order", hint)
+            return None
+        for parameter, argument in zip(parameters, node.args, strict=True):
+            given = next(
+                (root for root in (self.scope.call, self.scope.facts) if self.scope.is_root(argument, root)), ""
+            )
+            if given != (parameter if parameter in ("call", "facts") else ""):
+                hint = "give `call` and `facts` under their own names"
+                self.fault(node, f"`{name}` takes `{parameter}` here", hint)
+                return None
+        return self.scope.helpers.find(self.scope, node, [self.is_thing(value) for value in self.given(node)])
+
+    def given(self, node: ast.Call) -> list[ast.expr]:
+        """What a function of the file is given besides `call` and `facts`."""
+        return [
+            value
+            for value in node.args
+            if not (self.scope.is_root(value, self.scope.call) or self.scope.is_root(value, self.scope.facts))
+        ]
+
+    def helped(self, node: ast.Call) -> ast.expr:
+        """The call of a function of the file."""
+        found = self.helper(node)
+        things = [(value, self.thing(value)) for value in self.given(node)]
+        values = [thing[1] if thing else self.expression(value) for value, thing in things]
+        if found is None:
+            return ast.Constant(None)
+        return ast.Call(self.scope.constant(found.called), [ast.Name("_", ast.Load()), *values], [])
+
+    def key(self, node: ast.Call, entity: Entity) -> ast.expr:
+        parts: dict[str, ast.expr] = {}
+        if len(node.args) > len(entity.key):
+            self.fault(
+                node, f"`{entity.name}` has {len(entity.key)} key parts", f"give {', '.join(entity.key) or 'none'}"
+            )
+        parts.update(zip(entity.key, node.args, strict=False))
+        for keyword in node.keywords:
+            if keyword.arg not in entity.key or keyword.arg in parts:
+                return self.fault(
+                    node, f"`{keyword.arg}` is not a key of `{entity.name}`", self.meant(str(keyword.arg), entity.key)
+                )
+            parts[keyword.arg] = keyword.value
+        missing = [name for name in entity.key if name not in parts]
+        if missing:
+            return self.fault(
+                node, f"`{entity.name}` needs its key", f"give {', '.join(f'`{name}`' for name in missing)}"
+            )
+        values = [self.expression(parts[name]) for name in entity.key]
+        return self.run("key_of", ast.Constant(entity.name), ast.Tuple(values, ast.Load()))
+
+    def field_of(self, node: ast.expr) -> Field | None:
+        """The declared field that `node` reads, where that can be seen without running."""
+        if not isinstance(node, ast.Attribute):
+            return None
+        entity = self.is_thing(node.value)
+        return self.scope.vocabulary.entities[entity].fields.get(node.attr) if entity else None
+
+    def attribute(self, node: ast.Attribute) -> ast.expr:
+        name = node.attr
+        if name.startswith("_"):
+            return self.fault(node, f"`{name}` begins with an underscore", "read a declared field")
+        if self.scope.is_root(node.value, self.scope.call):
+            if name == "tool":
+                return self.run("tool_name")
+            if name not in self.scope.vocabulary.arguments:
+                return self.fault(
+                    node,
+                    f"no tool in scope has the argument `{name}`",
+                    self.meant(name, self.scope.vocabulary.arguments),
+                    lacks=f"argument {name}",
+                )
+            return self.run("argument", ast.Constant(name))
+        if self.scope.is_root(node.value, self.scope.facts):
+            if self.entity(node) is None:
+                return ast.Constant(None)
+            return self.fault(node, f"`facts.{name}` is not a value", "read one of its fields")
+        thing = self.thing(node.value)
+        if thing is not None:
+            entity, key = thing
+            if name in entity.key:
+                return self.key_part(entity, key, name)
+            field = EXISTS if name == "exists" else entity.fields.get(name)
+            if field is None:
+                return self.fault(
+                    node,
+                    f"`{entity.name}` has no field `{name}`",
+                    self.meant(name, [*entity.fields, "exists"]),
+                    lacks=f"field {entity.name}.{name}",
+                )
+            return self.run("read", self.spec(entity, field), key)
+        part = self.run("part", self.expression(node.value), ast.Constant(name))
+        return part if self.scope.is_of_ours(node) else self.told(part, name)
+
+    def told(self, part: ast.expr, name: str) -> ast.expr:
+        """A part of a record that must not be `null`, unless the function asks whether there is one."""
+        return part if name in self.scope.nullable else self.run("told", part, ast.Constant(name))
+
+    def key_part(self, entity: Entity, key: ast.expr, name: str) -> ast.expr:
+        """A part of a thing's own key is known with the key: reading it takes no look-up."""
+        part = self.run("key_part", key, ast.Constant(entity.key.index(name)), ast.Constant(len(entity.key) > 1))
+        declared = entity.fields.get(name)
+        match declared.type if declared else "string":
+            case "date":
+                return self.run("do_date", part)
+            case "datetime":
+                return self.run("do_time", part)
+            case _:
+                return part
+
+    def spec(self, entity: Entity, field: Field) -> ast.expr:
+        for name, known in self.scope.constants.items():
+            if isinstance(known, Spec) and known.entity is entity and known.field is field:
+                return ast.Name(name, ast.Load())
+        return self.scope.constant(Spec(entity, field))
+
+    def optional_argument(self, node: ast.Call) -> ast.expr:
+        name = node.args[1]
+        if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+            return self.fault(
+                node, "get(call, ...) needs the argument's name as text", 'write get(call, "name", default)'
+            )
+        if name.value not in self.scope.vocabulary.arguments:
+            return self.fault(
+                node,
+                f"no tool in scope has the argument `{name.value}`",
+                self.meant(name.value, self.scope.vocabulary.arguments),
+                lacks=f"argument {name.value}",
+            )
+        default = self.expression(node.args[2]) if len(node.args) == 3 else ast.Constant(None)
+        return self.run("optional", name, default)
+
+    def named(self, keywords: Iterable[ast.keyword]) -> ast.expr:
+        pairs = [(keyword.arg, self.expression(keyword.value)) for keyword in keywords]
+        return ast.Dict([ast.Constant(name) for name, _ in pairs], [value for _, value in pairs])

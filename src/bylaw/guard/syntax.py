@@ -1,6 +1,8 @@
-"""Going through a syntax tree, in a fraction of the time that Python's own `ast.walk` takes."""
+"""What the syntax tree of guard code tells before translation: its parts, the names it compares with `None`, and the
+things it reads that no argument names."""
 
 import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 _NONE: list[ast.AST] = []
@@ -29,3 +31,153 @@ def parts_of(node: ast.AST) -> list[ast.AST]:
         for part in parts:
             parts += children_of(part)
     return parts
+
+
+def fields_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
+    """The names after a dot that are compared with `None`, at once or under a name given to them."""
+    named = _named(parts, _after_dot)
+    return frozenset(name for side in _sides(parts) for name in _names(side, named, _after_dot))
+
+
+def parts_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
+    """The same of parts of records, which `x["name"]` and `get(x, "name")` read too; not of arguments of the call."""
+    named = _named(parts, _part)
+    return frozenset(name for side in _sides(parts) for name in _names(side, named, _part))
+
+
+def variables_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
+    """The names of the code's own that are compared with `None`."""
+    return frozenset(side.id for side in _sides(parts) if isinstance(side, ast.Name))
+
+
+def _sides(parts: Sequence[ast.AST]) -> Iterable[ast.expr]:
+    for node in parts:
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(map(_is_none, sides)):
+                yield from sides
+
+
+_Reader = Callable[[ast.expr], str]
+
+
+def _named(parts: Sequence[ast.AST], read: _Reader) -> dict[str, set[str]]:
+    """By name, the fields that it may stand for."""
+    named: dict[str, set[str]] = {}
+    for node in parts:
+        if isinstance(node, ast.Assign) and (field := read(node.value)):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    named.setdefault(target.id, set()).add(field)
+    return named
+
+
+def _names(side: ast.expr, named: dict[str, set[str]], read: _Reader) -> Iterable[str]:
+    if isinstance(side, ast.Name):
+        return named.get(side.id, ())
+    return filter(None, (read(side),))
+
+
+def _after_dot(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _part(node: ast.expr) -> str:
+    match node:
+        case (
+            ast.Attribute(value=ast.Name(id="call")) | ast.Call(func=ast.Name(id="get"), args=[ast.Name(id="call"), *_])
+        ):
+            return ""
+        case ast.Attribute(attr=name):
+            return name
+        case ast.Subscript(slice=ast.Constant(value=str() as name)):
+            return name
+        case ast.Call(func=ast.Name(id="get"), args=[_, ast.Constant(value=str() as name), *_]):
+            return name
+        case _:
+            return ""
+
+
+def _is_none(side: ast.expr) -> bool:
+    if isinstance(side, ast.Set | ast.List | ast.Tuple):
+        return any(map(_is_none, side.elts))
+    return isinstance(side, ast.Constant) and side.value is None
+
+
+_OF_ACT = "act.arguments"
+"""What a predicate calls the arguments; in a guard `act` is a name like any other."""
+
+
+def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> frozenset[str]:
+    """The kinds of things that are read by anything but arguments as they stand in the call; `parts` are those of a
+    function and of the shared ones that it calls."""
+    named = _names_of_arguments(list(_bindings(parts, shared)))
+    return frozenset(
+        kind
+        for node in parts
+        if isinstance(node, ast.Call)
+        for kind, keys in _reads(node)
+        if not keys or not all(_is_argument(key, named) for key in keys)
+    )
+
+
+def _reads(node: ast.Call) -> Iterator[tuple[str, list[ast.expr]]]:
+    """The kind that a call reads things of, with what their key is made of: nothing where they are searched for."""
+    match node.func:
+        case ast.Attribute(value=ast.Name(id="facts"), attr=kind):
+            yield kind, [*node.args, *(keyword.value for keyword in node.keywords)]
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id="facts"), attr=kind), attr="seen"):
+            yield kind, []
+        case _:
+            pass
+
+
+def _is_argument(node: ast.expr, named: frozenset[str]) -> bool:
+    """Whether a value stands in the arguments just so; what is made of them need not."""
+    match node:
+        case ast.Name(id=name):
+            return name in named
+        case ast.Attribute(value=ast.Name(id="call"), attr=name):
+            return name != "tool"
+        case ast.Attribute(value=ast.Name(id="act"), attr="arguments") if _OF_ACT in named:
+            return True
+        case ast.Call(func=ast.Name(id="get"), args=[ast.Name(id="call"), _]):
+            return True
+        case ast.Call(func=ast.Name(id="get"), args=[value, ast.Constant()]):
+            return _is_argument(value, named)
+        case ast.Attribute(value=value) | ast.Subscript(value=value, slice=ast.Constant(value=str())):
+            return _is_argument(value, named)
+        case _:
+            return False
+
+
+def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> frozenset[str]:
+    """The names that stand for arguments only. One name in two functions counts as one."""
+    named = frozenset(name for name, _ in bindings)
+    named |= frozenset[str]() if "act" in named else {_OF_ACT}
+    while others := {name for name, value in bindings if value is None or not _is_argument(value, named)} & named:
+        named -= others
+    return named
+
+
+def _bindings(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> Iterator[tuple[str, ast.expr | None]]:
+    """Every name that is given a value, with what the value is or is an item of; None for anything else."""
+    plain: set[int] = set()
+    for node in parts:
+        match node:
+            case ast.Assign(targets=[ast.Name() as target], value=value):
+                pass
+            case ast.For(target=ast.Name() as target, iter=value):
+                pass
+            case ast.comprehension(target=ast.Name() as target, iter=value):
+                pass
+            case ast.Call(func=ast.Name(id=name)) if name in shared:
+                yield from zip((each.arg for each in shared[name].args.args), node.args, strict=False)
+                continue
+            case _:
+                continue
+        plain.add(id(target))
+        yield target.id, value
+    for node in parts:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in plain:
+            yield node.id, None

@@ -14,9 +14,8 @@ from bylaw.engine.door import as_object
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted, Requests
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import CallRecord, could_be_same_call, may_have_run
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.same_call import could_be_same_call, may_have_run
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
 from bylaw.record.approval import Change

@@ -15,11 +15,11 @@ from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Session
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.contradiction import may_be_settled
 from bylaw.facts.entity import Entity, Fact, Key, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.question import question_about
 from bylaw.facts.schema import Schema
+from bylaw.facts.shown import may_be_settled
 from bylaw.facts.value import key_of
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures

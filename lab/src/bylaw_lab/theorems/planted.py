@@ -40,13 +40,13 @@ BUGS = (
     ),
     Bug(
         "a call without a result does not use a yes",
-        "facts/same_call.py",
+        "facts/call_record.py",
         "return earlier.counts_at(step) or not earlier.is_surely_refused()",
         "return earlier.counts_at(step) and earlier.delivered is not None",
     ),
     Bug(
         "a failed call gives its yes back",
-        "facts/same_call.py",
+        "facts/call_record.py",
         "return earlier.counts_at(step) or not earlier.is_surely_refused()",
         "return earlier.counts_at(step) and not (earlier.result is not None and earlier.result.error)",
     ),

@@ -7,9 +7,8 @@ from typing import Any
 from bylaw.engine.request.allowance import Deed, Slot, kinds_of
 from bylaw.engine.request.keeping import Held
 from bylaw.engine.request.values import parts_of
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import CallRecord, is_readable, may_have_run
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.same_call import is_readable, may_have_run
 from bylaw.facts.value import alike
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call
