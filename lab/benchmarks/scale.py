@@ -32,19 +32,15 @@ from typing import Any
 
 import msgspec
 from family import Family, children
+from msgspec.structs import replace
 
-from bylaw.audit.batch.local import LocalEngine
-from bylaw.audit.batch.on_ray import RayEngine
-from bylaw.audit.batch.part import HELD, severities_of
+from bylaw.audit.batch.engine import LocalEngine, RayEngine
+from bylaw.audit.batch.part import HELD
 from bylaw.audit.batch.query import Tables, ready_queries
-from bylaw.audit.batch.rows import Rows
 from bylaw.audit.batch.run import audit_in_shards
-from bylaw.audit.batch.schema import INTERNAL, TABLES, arrow, arrow_schema
 from bylaw.audit.batch.shard import SIZE
-from bylaw.audit.batch.tables import write_batches
-from bylaw.audit.collecting import rarely_collecting
-from bylaw.audit.examine import open_examiner
-from bylaw.audit.line import writable
+from bylaw.audit.batch.tables import TABLES, Rows, arrow, arrow_schema, write_batches
+from bylaw.audit.examine import open_examiner, rarely_collecting
 from bylaw.audit.request import Request
 from bylaw.audit.run import dump
 from bylaw.audit.summary import summarise
@@ -198,20 +194,17 @@ def plain_loop(request: Request, out: Path) -> None:
     """Every conversation one after the other, its rows held in memory, then the tables and the summary."""
     examiner = open_examiner(request, heads=True)
     names = Identities()
-    rows = Rows(severities_of(examiner))
+    rows = Rows({policy.id: policy.severity for pack in examiner.shelf.packs for policy in pack.policies.values()})
     held: dict[str, list[Any]] = {table: [] for table in TABLES}
 
     def flush() -> None:
-        for table, gathered in rows.tables.items():
-            found = gathered.arrow()
-            internal = [name for name in INTERNAL if name in found.column_names]
-            held[table] += found.drop_columns(internal).cast(arrow_schema(table)).to_batches()
-        rows.clear()
+        for table, found in rows.take(in_part=False):
+            held[table] += found.to_batches()
 
     with rarely_collecting():
         for ordinal, part in enumerate(examiner.examine_all(request)):
             assert not isinstance(part, RecordError)
-            rows.add(part, names.unique(writable(part.id)), ordinal)
+            rows.add(replace(part, id=names.unique(part.id)), ordinal)
             if len(rows) == HELD:
                 flush()
         flush()

@@ -2,9 +2,11 @@
 
 import os
 
-import bylaw.audit.batch.local as local
+import bylaw.audit.batch.engine as engine
 from bylaw.audit.batch.part import Job, Judge
 from bylaw.audit.batch.shard import Shard
+
+begin = engine._begin
 
 
 class Fatal(Judge):
@@ -18,10 +20,10 @@ class Fatal(Judge):
         return super().judge(shard)
 
 
-def fatal_work(job: Job, pipe: object) -> None:
-    local.Judge = Fatal
-    local._work(job, pipe)
+def begin_fatal(job: Job) -> None:
+    engine.Judge = Fatal
+    begin(job)
 
 
-def unable(job: Job, pipe: object) -> None:
+def begin_unable(job: Job) -> None:
     os._exit(1)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bylaw import Pack
+from bylaw.audit.counts import UnmappedFields
 from bylaw.audit.run import read_calls
-from bylaw.audit.unmapped import UnmappedFields
 from bylaw.errors import UsageError
 from bylaw.facts.interval import rate
 from bylaw.trace.event import Call, Result

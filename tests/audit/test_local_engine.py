@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.audit.batch.local import LocalEngine
+from bylaw.audit.batch.engine import LocalEngine
 from bylaw.audit.batch.run import audit_in_shards
 from bylaw.audit.parallel import WorkerError
 from bylaw.audit.request import Request
 from tests.audit.logs import HASTY, Shop, record
-from tests.audit.lost_workers import fatal_work, unable
+from tests.audit.lost_workers import begin_fatal, begin_unable
 from tests.audit.sharded import LINES, sharded, written
 
 pytest.importorskip("pyarrow")
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.process
 DRIVER = """
 import sys
 from pathlib import Path
-from bylaw.audit.batch.local import LocalEngine
+from bylaw.audit.batch.engine import LocalEngine
 from bylaw.audit.batch.run import audit_in_shards
 from bylaw.audit.request import Request
 
@@ -83,7 +83,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_files(clinic: Path, tmp
 def test_a_shard_that_ends_its_worker_is_set_aside_and_the_others_are_judged(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, name: str, why: str
 ) -> None:
-    monkeypatch.setattr("bylaw.audit.batch.local._work", fatal_work)
+    monkeypatch.setattr("bylaw.audit.batch.engine._begin", begin_fatal)
     logs = shop.logs(*(record(*HASTY, id=f"h{number}") for number in range(12)))
     report = audit_in_shards(
         Request((logs,), str(shop.pack)), shop.root / name, LocalEngine(2), formats=("jsonl", "parquet"), size=1024
@@ -97,7 +97,7 @@ def test_a_shard_that_ends_its_worker_is_set_aside_and_the_others_are_judged(
 
 @pytest.mark.usefixtures("quick_workers")
 def test_a_worker_that_cannot_begin_ends_the_run_and_says_why(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bylaw.audit.batch.local._work", unable)
+    monkeypatch.setattr("bylaw.audit.batch.engine._begin", begin_unable)
     logs = shop.logs(record(*HASTY))
     with pytest.raises(WorkerError, match="workers end before they are ready"):
         audit_in_shards(Request((logs,), str(shop.pack)), shop.root / "out", LocalEngine(2))

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bylaw.audit import examine
+from bylaw.audit.counts import UnmappedFields
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
-from bylaw.audit.unmapped import UnmappedFields
 from bylaw.engine.session import Session
 from bylaw.facts.evidence import EvidenceCount
 from bylaw.trace.event import Result

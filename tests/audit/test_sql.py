@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bylaw.audit.batch.query import Tables, ready_queries
-from bylaw.audit.batch.schema import TABLES
+from bylaw.audit.batch.tables import TABLES
 from tests.audit.logs import CAREFUL, HASTY, Shop, record
 from tests.audit.sharded import rows, sharded
 from tests.command import bylaw

@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.batch.counts import counts_record
 from bylaw.audit.batch.engine import Outcome
 from bylaw.audit.batch.part import Job
 from bylaw.audit.batch.run import audit_in_shards, code_digest
-from bylaw.audit.batch.schema import TABLES, arrow_schema
-from bylaw.audit.coverage import LogCoverage
-from bylaw.audit.examine import open_examiner
+from bylaw.audit.batch.tables import TABLES, arrow_schema
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
 from bylaw.errors import UsageError
@@ -273,11 +270,6 @@ def test_the_reference_names_every_column() -> None:
     assert {table: list(columns.items()) for table, columns in told.items()} == {
         table: list(columns.items()) for table, columns in TABLES.items()
     }
-
-
-def test_everything_that_is_counted_of_a_shard_is_handed_on(shop: Shop) -> None:
-    examiner = open_examiner(Request((), str(shop.pack)))
-    assert {*LogCoverage.__struct_fields__} <= counts_record(examiner).keys()
 
 
 def test_a_pack_that_knows_none_of_the_tools_is_refused_in_shards_too(shop: Shop) -> None:

@@ -16,7 +16,7 @@ import pytest
 from msgspec import Struct
 
 from bylaw.audit.batch.query import Tables
-from bylaw.audit.batch.schema import TABLES
+from bylaw.audit.batch.tables import TABLES
 from bylaw.audit.batch.update import Added, update
 from bylaw.audit.output import alone_in
 from bylaw.audit.request import Request
@@ -196,7 +196,7 @@ def test_conversations_without_ids_are_told_apart_by_the_whole_path(shop: Shop) 
 def test_a_run_killed_while_it_puts_tables_in_place_is_ended_by_the_next(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
-    import bylaw.audit.batch.replacing as replacing
+    import bylaw.audit.batch.state as replacing
 
     one = write_logs(shop.root / "one.jsonl", [talk("a", "hasty", 1), talk("b", "careful", 1)])
     two = write_logs(shop.root / "two.jsonl", [talk("a", "wrong", 1)])

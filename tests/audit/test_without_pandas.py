@@ -7,12 +7,11 @@ import pytest
 
 SPARED = """
 import sys
-from bylaw.audit.batch.without_pandas import spare_pandas
+from bylaw.audit.batch.tables import spare_pandas
 spare_pandas()
-from bylaw.audit.batch.columns import Gathered
-rows = Gathered("calls")
-rows.add({"conversation": "a", "policies": [("p", "high", "compliant", "compliant")]})
-assert rows.arrow().num_rows == 1
+from bylaw.audit.batch.tables import arrow, arrow_schema
+row = {"conversation": "a", "policies": [{"policy": "p", "severity": "high"}]}
+assert arrow().Table.from_pylist([row], schema=arrow_schema("calls")).num_rows == 1
 assert "pandas" not in sys.modules, "imported after all"
 import pandas
 assert pandas.DataFrame({"a": [1]}).shape == (1, 1)

@@ -76,8 +76,8 @@ class FreshAudit:
             criterion = self._examiner.shelf.pack_for(trajectory).criterion
         except BylawError:
             return JudgedCalls("determined", is_judged=False)
-        calls = [msgspec.json.decode(line) for _, _, _, line in found.calls]
-        return JudgedCalls(criterion, calls, [msgspec.json.decode(line)["rule"] for _, line in found.findings])
+        calls = [msgspec.json.decode(line) for _, _, line in found.calls]
+        return JudgedCalls(criterion, calls, [msgspec.json.decode(line)["rule"] for _, line in found.rules])
 
 
 class KeptAudit:

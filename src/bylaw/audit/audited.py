@@ -4,15 +4,13 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.audit.cover import Redaction
-from bylaw.audit.line import conversation_line, writable
 from bylaw.audit.request import Request
+from bylaw.audit.row import JsonRecord, conversation_row, record_of, writable
 from bylaw.audit.shelf import Shelf
 from bylaw.errors import BylawError
 from bylaw.trace import Identities, Trajectory, read
@@ -61,15 +59,13 @@ def read_audited(out: Path) -> Audited | None:
         return None
 
 
-def events_in_logs(out: Path, trajectory: str) -> list[dict[str, Any]]:
-    """The events of a conversation, read from the logs again; none where they, or the pack, are no longer there."""
-    for told in conversations_in_logs(out, only=trajectory):
-        events: list[dict[str, Any]] = told["events"]
-        return events
-    return []
+def events_in_logs(out: Path, trajectory: str) -> list[JsonRecord]:
+    """The events of a conversation, read from the logs again; none if they, or the pack, are gone."""
+    found = next(conversations_in_logs(out, only=trajectory), None)
+    return found["events"] if found is not None else []
 
 
-def conversations_in_logs(out: Path, only: str = "") -> Iterator[dict[str, Any]]:
+def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
     """Every conversation of the logs, or one, as a line of `conversations.jsonl`; what is private is covered.
 
     It ends where the logs, or the pack, are no longer there.
@@ -77,6 +73,8 @@ def conversations_in_logs(out: Path, only: str = "") -> Iterator[dict[str, Any]]
     audited = read_audited(out)
     if audited is None:
         return
+    from bylaw.audit.cover import Redaction
+
     try:
         shelf = Shelf(audited.pack, document=Path(audited.document) if audited.document else None)
         redactions: dict[str, Redaction] = {}
@@ -85,8 +83,9 @@ def conversations_in_logs(out: Path, only: str = "") -> Iterator[dict[str, Any]]
                 continue
             pack = shelf.pack_for(each)
             redaction = redactions.setdefault(pack.digest, Redaction(pack))
-            told = {"trajectory": each.id} | conversation_line(each, each.agent, each.outcome)
-            yield redaction.cover(each.events, None, ()).conversation(told) if redaction else told
+            row = conversation_row(each, each.agent, each.outcome)
+            row.trajectory = each.id
+            yield record_of(redaction.cover(each.events, None, ()).conversation(row) if redaction else row)
     except (BylawError, OSError):
         return
 

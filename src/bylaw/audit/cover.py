@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from msgspec import Raw
+from msgspec.structs import replace
 
-from bylaw.audit.line import encode, unquoted
 from bylaw.audit.private import Private, WatchedWorld, collect
 from bylaw.audit.respelled import respelled
+from bylaw.audit.row import CallRow, ConversationRow, JsonRecord, encode, record_of
 from bylaw.audit.scrub import SAYS_LITTLE, Scrub, leaves
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.wording import policy_words, rule_words
@@ -23,7 +23,6 @@ from bylaw.trace.event import Event, decode_text
 if TYPE_CHECKING:
     from bylaw.audit.redaction import Pseudonyms
 
-Line = dict[str, Any]
 _KEYED = re.compile(r"^([^\[]*)\[(.*)\](.*)$", re.DOTALL)
 _UNREAD = ("not_captured", "not_readable", "not_shown", "not_told", "contradicted", "spelt_otherwise")
 
@@ -116,30 +115,30 @@ class Cover:
         """A text without the private values of the conversation."""
         return self._scrub.text(text)
 
-    def call(self, line: Line) -> bytes:
-        """A line of `calls.jsonl`, written."""
-        written = encode(line)
+    def call(self, row: CallRow) -> bytes:
+        """A judged call, written."""
+        written = encode(row)
         if not self._may_hide(written, self._redaction.private.marks):
             return written
+        line = record_of(row)
         hidden = line | {
-            "agent": self._agent(line["agent"]),
-            "call_id": self.name(line["call_id"]),
-            "tool": self._tool(line["tool"]),
-            "policies": [self._policy(p) for p in line["policies"]],
+            "agent": self._agent(row.agent),
+            "call_id": self.name(row.call_id),
+            "tool": self._tool(row.tool),
+            "policies": [self._policy(policy) for policy in line["policies"]],
+            "rules": [self.rule(rule) for rule in line["rules"]],
+            "open_rules": [self.rule(rule) for rule in line["open_rules"]],
         }
-        for rules in ("rules", "open_rules"):
-            if rules in line:
-                hidden[rules] = [self.rule(rule) for rule in line[rules]]
         if "origins" in line:
             hidden["origins"] = [
                 each | {"tool": self._tool(each["tool"])} if "tool" in each else each for each in line["origins"]
             ]
-        if "because" in line:
-            because = self._scrub.reason(line["because"])
-            hidden["because"] = unquoted(because) if self._pseudonyms is not None else because
+        if row.because:
+            because = self._scrub.reason(row.because)
+            hidden["because"] = self._pseudonyms.unquoted(because) if self._pseudonyms is not None else because
         return encode(hidden)
 
-    def rule(self, line: Line) -> Line:
+    def rule(self, line: JsonRecord) -> JsonRecord:
         """A line of `findings.jsonl`; a rule for each thing names the thing it speaks of."""
         hidden = line | {"agent": self._agent(line["agent"])}
         if binding := line.get("binding"):
@@ -164,14 +163,14 @@ class Cover:
                 return True
         return self._scrub.may_stand_in(written)
 
-    def conversation(self, line: Line) -> Line:
-        """A line of `conversations.jsonl`."""
+    def conversation(self, row: ConversationRow) -> ConversationRow:
+        """A conversation."""
         if self._pseudonyms is None and self._scrub.is_empty:
-            return line
-        file = (self._pseudonyms.file if self._pseudonyms is not None else self._scrub.text)(line["file"])
-        return line | {"agent": self._agent(line["agent"]), "file": file, "events": self._events(line["events"])}
+            return row
+        file = (self._pseudonyms.file if self._pseudonyms is not None else self._scrub.text)(row.file)
+        return replace(row, agent=self._agent(row.agent), file=file, events=self._events(row.events))
 
-    def _events(self, events: list[Line]) -> list[Line]:
+    def _events(self, events: list[JsonRecord]) -> list[JsonRecord]:
         if self._pseudonyms is not None:
             return [self._event(step, event) for step, event in enumerate(events)]
         told = list(events)
@@ -179,7 +178,7 @@ class Cover:
             told[step] = self._event(step, events[step])
         return told
 
-    def _event(self, step: int, event: Line) -> Line:
+    def _event(self, step: int, event: JsonRecord) -> JsonRecord:
         if event["type"] == "call":
             return event | {
                 "tool": self._tool(event["tool"]),
@@ -194,10 +193,7 @@ class Cover:
         hidden = self._scrub.text(text, step)
         return event if hidden is text else event | {"text": hidden}
 
-    def _policy(self, policy: Line | Raw) -> Line | Raw:
-        if isinstance(policy, Raw):
-            # Written beforehand: it says that the call complies, and nothing of the conversation.
-            return policy
+    def _policy(self, policy: JsonRecord) -> JsonRecord:
         hidden = policy | {
             "missing": [self._missing(fact) for fact in policy["missing"]],
             "asks": [self._ask(ask) for ask in policy["asks"]],
@@ -209,7 +205,7 @@ class Cover:
             because = self._scrub.reason(because)
         return hidden | {"because": because, "reason": reason}
 
-    def _reason(self, policy: str, reason: Line) -> Line:
+    def _reason(self, policy: str, reason: JsonRecord) -> JsonRecord:
         words: str = reason["words"]
         if reason["kind"] == "approved":
             # Who it was, and what they noted, is nobody else's business.
@@ -221,18 +217,18 @@ class Cover:
         facts = {name: [self._fact(each) for each in reason[name]] for name in _UNREAD if name in reason}
         return reason | {"words": words} | facts
 
-    def _missing(self, fact: Line) -> Line:
+    def _missing(self, fact: JsonRecord) -> JsonRecord:
         lookup = fact["lookup"] and {**fact["lookup"], "args": self._data(fact["lookup"]["args"])}
         hidden = self._fact(fact) | {"lookup": lookup}
         if self._pseudonyms is not None or self._is_private(fact):
             return hidden | {"claim": ""}
         return hidden | {"claim": self._scrub.text(fact["claim"])}
 
-    def _seen(self, fact: Line) -> Line:
+    def _seen(self, fact: JsonRecord) -> JsonRecord:
         hidden = self._fact(fact)
         return hidden | {"value": self._data(fact["value"])} if "value" in fact else hidden
 
-    def _fact(self, fact: Line) -> Line:
+    def _fact(self, fact: JsonRecord) -> JsonRecord:
         if not fact["key"]:
             return fact
         names = self._redaction.key_names(fact["entity"])
@@ -243,13 +239,13 @@ class Cover:
         ]
         return fact | {"key": key}
 
-    def _ask(self, ask: Line) -> Line:
+    def _ask(self, ask: JsonRecord) -> JsonRecord:
         fact = self._scrub.reason(ask["fact"])
         if (pseudonyms := self._pseudonyms) is not None and (match := _KEYED.match(fact)):
             fact = f"{match[1]}[{', '.join(map(pseudonyms.of, match[2].split(', ')))}]{match[3]}"
         return {"fact": fact, "question": ask["question"].replace(ask["fact"], fact)}
 
-    def _is_private(self, fact: Line) -> bool:
+    def _is_private(self, fact: JsonRecord) -> bool:
         return fact["field"] in self._redaction.private.fields.get(fact["entity"], ())
 
     def _data(self, value: Any) -> Any:

@@ -7,6 +7,8 @@ from msgspec import Struct
 
 from bylaw.pack import Criterion
 
+FLAGGED = frozenset({"violation", "near_miss", "uninformed"})
+"""The verdicts that make a call a finding."""
 SEVERITIES = ("high", "medium", "low")
 """The gravest first."""
 

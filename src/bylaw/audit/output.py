@@ -4,19 +4,25 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
+from bylaw.audit.row import Examined, finding_id, named, writable
 from bylaw.audit.summary import SCHEMA
+from bylaw.engine.limited import LimitedCall
 from bylaw.errors import BylawError, UsageError
+from bylaw.trace import Identities
 
 try:
     import fcntl
 except ImportError:  # Windows has no such locks.
     fcntl = None
 
+BUFFER = 1 << 20
+"""Bytes written at once: most conversations are longer than the usual buffer."""
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json", "summary.json")
 SELDOM = "faults.jsonl"
 """Written only where something went wrong in our own code."""
@@ -144,3 +150,50 @@ def _is_ours(path: Path, schema: str = SCHEMA) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(record, dict) and cast("dict[str, Any]", record).get("schema") == schema
+
+
+class LineFiles:
+    """`calls.jsonl`, `conversations.jsonl` and `findings.jsonl` in a folder, open for writing."""
+
+    def __init__(self, folder: Path) -> None:
+        self._stack = ExitStack()
+        self._calls, self._conversations, self._findings = (
+            self._stack.enter_context((folder / f"{name}.jsonl").open("wb", BUFFER))
+            for name in ("calls", "conversations", "findings")
+        )
+        self.names = Identities()
+        """The conversations that were read, as the files name them."""
+        self.count = 0
+        self.repeated = 0
+        """Conversations whose id another one had before."""
+        self._limited: dict[LimitedCall, tuple[str, bytes]] = {}
+        """Calls that count under limits, each with its conversation and the row it has if it is one too many."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def write(self, part: Examined) -> None:
+        """Write the rows of one conversation, under a name of its own."""
+        self.count += 1
+        own = writable(part.id)
+        name = self.names.unique(own)
+        self.repeated += name != own
+        for key, flagged, row in part.numbered_calls():
+            self._calls.write(named(row, name, finding_id(name, key) if flagged else None))
+        if part.conversation is not None:
+            self._conversations.write(named(part.conversation, name))
+        self._limited.update((call, (name, row)) for call, row in part.limited)
+        for key, row in part.numbered_rules():
+            self._findings.write(named(row, name, finding_id(name, key)))
+
+    def write_limits(self, over: Iterable[LimitedCall]) -> None:
+        """Write the calls that were one too many, which is known once every conversation was read."""
+        calls = sorted(over, key=lambda call: (call.limit, call.file, call.position, call.step))
+        made: Counter[tuple[str, str]] = Counter()
+        for call in calls:
+            name, row = self._limited[call]
+            made[name, call.limit] += 1
+            self._findings.write(named(row, name, finding_id(name, f"limit {call.limit}\0{made[name, call.limit]}")))

@@ -5,13 +5,13 @@ import re
 import secrets
 from typing import Any, cast
 
-from bylaw.audit.line import unquoted
 from bylaw.errors import RecordError, UsageError
 
 Line = dict[str, Any]
 
 _PLACE = re.compile(r"^(.*?)([:#]\d+)?$", re.DOTALL)
 _EXTENSION = re.compile(r"(\.[a-z]+)?(\.gz)?$", re.IGNORECASE)
+_QUOTED = re.compile(r"`[^`]*`?|'[^']*'?|\"[^\"]*\"?")
 _SHORTEST = 8
 _CHANGED = " (changed policy)"
 
@@ -26,6 +26,10 @@ class Pseudonyms:
         """The pseudonym of a value; a number and its text are the same."""
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
         return "p-" + hashlib.blake2b(text.encode("utf-8", "replace"), key=self._key, digest_size=5).hexdigest()
+
+    def unquoted(self, text: str) -> str:
+        """A message without the values it quotes."""
+        return _QUOTED.sub("...", text)
 
     @property
     def mark(self) -> str:
@@ -49,7 +53,7 @@ class Pseudonyms:
 
     def fault(self, fault: RecordError) -> RecordError:
         """What is wrong with a record, without quoting it."""
-        return RecordError(unquoted(fault.message), place=self.place(fault.place))
+        return RecordError(self.unquoted(fault.message), place=self.place(fault.place))
 
     def summary(self, summary: Line) -> Line:
         """`summary.json` without names of files, agents, and tools or fields that the pack does not know."""

@@ -7,10 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.collecting import rarely_collecting
-from bylaw.audit.examine import Examiner, open_examiner
-from bylaw.audit.lines import LineFiles
-from bylaw.audit.output import spare_earlier, written_aside
+from bylaw.audit.examine import Examiner, open_examiner, rarely_collecting
+from bylaw.audit.output import LineFiles, spare_earlier, written_aside
 from bylaw.audit.request import Request
 from bylaw.audit.store import read_calls as read_calls
 from bylaw.audit.summary import policies_record, summarise
@@ -68,14 +66,14 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
                     lines.write(part)
                 if progress is not None:
                     progress(number)
-            lines.write_limits(over_limits(examiner.shelf.packs, examiner.coverage.limited))
+            lines.write_limits(over_limits(examiner.shelf.packs, examiner.counts.limited))
         if skipped and not lines.count:
             spare_earlier(out, skipped)
         check_tools(examiner)
         if (pseudonyms := request.pseudonyms) is not None:
             skipped = [pseudonyms.fault(fault) for fault in skipped]
         summary = write_summary(aside, examiner, request, skipped, lines.repeated)
-    return Report(summary, out, tuple(skipped), lines.read)
+    return Report(summary, out, tuple(skipped), lines.names)
 
 
 def write_summary(
@@ -85,9 +83,9 @@ def write_summary(
     summary = summarise(examiner, request, skipped, repeated)
     if (pseudonyms := request.pseudonyms) is not None:
         summary = pseudonyms.summary(summary)
-    dump(folder / "policies.json", policies_record(examiner.shelf.packs, examiner.tally))
+    dump(folder / "policies.json", policies_record(examiner.shelf.packs, examiner.counts))
     dump(folder / "summary.json", summary)
-    if faults := examiner.coverage.faults:
+    if faults := examiner.counts.faults:
         text = "".join(json.dumps(fault) + "\n" for fault in faults)
         (folder / "faults.jsonl").write_text(text, encoding="utf-8", errors="backslashreplace")
     return summary
@@ -95,8 +93,8 @@ def write_summary(
 
 def check_tools(examiner: Examiner) -> None:
     """Refuse a pack that knows no tool of the logs: zeros in every column would look like a clean audit."""
-    unknown = examiner.coverage.unknown_tools
-    if examiner.coverage.known_calls or not unknown:
+    unknown = examiner.counts.under("unknown_tool")
+    if examiner.counts.numbers[("known_calls",)] or not unknown:
         return
     name = examiner.shelf.name
     known = sorted({tool for pack in examiner.shelf.packs for tool in pack.schema.tools})

@@ -16,84 +16,38 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from bylaw.audit.finding import Charge, Finding
-from bylaw.audit.line import FINDING_IDS, FLAGGED, finding_id
+from bylaw.audit.finding import FLAGGED, Finding
 from bylaw.audit.output import has_tables
+from bylaw.audit.row import FINDING_IDS, CallRow, JsonRecord, RuleRow, finding_id
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 
-JsonRecord = dict[str, Any]
 CALLS, RULES, CONVERSATIONS = "calls.jsonl", "findings.jsonl", "conversations.jsonl"
 _REPEATED = re.compile(r"~[2-9][0-9]*$|~1[0-9]+$")
 _NAMED = 5
 """Ids that are listed when the given one is ambiguous."""
 
 
-class PolicyVerdict(Struct):
-    """The verdict of one policy in a line of `calls.jsonl`."""
-
-    id: str
-    strict: str
-    determined: str
-    severity: str = "medium"
-    because: str = ""
-
-
-class CallLine(Struct):
-    """The part of a line of `calls.jsonl` that a finding needs."""
+class _Id(Struct):
+    """The part of a call or a broken rule that `find` needs."""
 
     trajectory: str
-    agent: str
     step: int
-    tool: str
-    executed: bool | None
-    strict: str
-    determined: str
-    policies: list[PolicyVerdict]
-    finding: str = ""
-    because: str = ""
-
-    def as_finding(self, criterion: Criterion, verdicts: frozenset[str] = FLAGGED) -> Finding:
-        """The call as a finding, with the policies that came to one of the verdicts."""
-        charges = tuple(
-            Charge(p.id, p.severity, getattr(p, criterion), p.because)
-            for p in self.policies
-            if getattr(p, criterion) in verdicts
-        )
-        verdict: str = getattr(self, criterion)
-        head = (self.finding, "call", self.tool, self.trajectory, self.agent, self.step)
-        judged = bool(self.policies or self.because)
-        return Finding(*head, verdict, self.executed, charges, self.because, judged)
-
-
-class _RuleLine(Struct):
-    trajectory: str
-    agent: str
-    step: int
-    rule: str
-    policy: str
-    because: str
     finding: str = ""
 
 
 class LogPlace(Struct):
-    """The place of a conversation in the logs: the file, and its line or position there."""
+    """The part of a conversation that leads back to the logs; its events need not be decoded."""
 
     trajectory: str
     file: str = ""
     position: int = 0
 
 
-class _Head(Struct):
-    trajectory: str
-    step: int
-    finding: str = ""
-
-
-_calls = msgspec.json.Decoder(CallLine)
-_rules = msgspec.json.Decoder(_RuleLine)
+_calls = msgspec.json.Decoder(CallRow)
+_rules = msgspec.json.Decoder(RuleRow)
 _places = msgspec.json.Decoder(LogPlace)
-_heads = msgspec.json.Decoder(_Head)
+_ids = msgspec.json.Decoder(_Id)
 
 
 class Store:
@@ -142,7 +96,7 @@ class Store:
             self._made = tempfile.TemporaryDirectory(prefix="bylaw-lines-")
         made = Path(self._made.name) / name
         if not made.is_file():
-            from bylaw.audit.batch.reading import write_lines_of
+            from bylaw.audit.batch.tables import write_lines_of
 
             write_lines_of(self.path, made)
         return made
@@ -175,7 +129,7 @@ class Store:
         """Every finding: flagged calls, refused ones too, then broken rules; in the order of the lines."""
         criterion = criterion or self.criterion
         if not self.has_lines:
-            from bylaw.audit.batch.reading import table_findings
+            from bylaw.audit.batch.tables import table_findings
 
             yield from table_findings(self.path, criterion)
             return
@@ -187,7 +141,7 @@ class Store:
                     yield finding
         yield from self.broken_rules()
 
-    def call(self, line: bytes) -> CallLine:
+    def call(self, line: bytes) -> CallRow:
         """One line of `calls.jsonl`."""
         return _decoded(_calls, line, self.path)
 
@@ -205,9 +159,7 @@ class Store:
             rule = _decoded(_rules, line, self.path)
             if rule.finding:
                 severity = self.policies.get(rule.policy, {}).get("severity", "medium")
-                charge = Charge(rule.policy, severity, "violation", rule.because)
-                head = (rule.finding, "rule", rule.rule, rule.trajectory, rule.agent, rule.step)
-                yield Finding(*head, "violation", None, (charge,), rule.because)
+                yield rule.as_finding(severity)
 
     def former_ids(self) -> dict[str, str]:
         """By id, the ids that versions before 0.2 gave the findings, regardless of arguments."""
@@ -215,10 +167,11 @@ class Store:
         former: dict[str, str] = {}
         lines = [(CALLS, _calls), (RULES, _rules)]
         for each in (_decoded(decoder, line, self.path) for name, decoder in lines for line in self.raw(name)):
-            told = each.tool if isinstance(each, CallLine) else f"rule {each.rule}"
-            made[each.trajectory, told] += 1
+            deed: str = each.tool if isinstance(each, CallRow) else f"rule {each.rule}"
+            name = each.trajectory or ""
+            made[name, deed] += 1
             if each.finding:
-                former[each.finding] = finding_id(each.trajectory, told, made[each.trajectory, told])
+                former[each.finding] = finding_id(name, f"{deed}\0{made[name, deed]}")
         return former
 
     def log_places(self) -> dict[str, LogPlace]:
@@ -232,7 +185,7 @@ class Store:
         """
         conversations: set[str] = set()
         findings: dict[str, tuple[str, int]] = {}
-        for head in (_heads.decode(line) for name in (CALLS, RULES) for line in self.raw(name)):
+        for head in (_ids.decode(line) for name in (CALLS, RULES) for line in self.raw(name)):
             if head.trajectory == wanted:
                 return wanted, None
             if head.trajectory.startswith(wanted):

@@ -1,79 +1,84 @@
-"""`summary.json`: what an audit found, for people and programs that build on it."""
+"""`summary.json` and `policies.json`: what an audit found, for people and for programs that build on it."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bylaw.audit.examine import Examiner
-from bylaw.audit.limited import limits_record
-from bylaw.audit.line import FINDING_IDS, FLAGGED, whole_sentence, writable
+from bylaw.audit.counts import ANSWERS, Counts
+from bylaw.audit.finding import FLAGGED, SEVERITIES
 from bylaw.audit.request import Request
-from bylaw.audit.tally import Tally
+from bylaw.audit.row import FINDING_IDS, whole_sentence, writable
+from bylaw.engine.limited import by_limit, over_and_open
 from bylaw.engine.predicate_values import TellsUnanswered
+from bylaw.engine.verdict import WORST_FIRST, Verdict
 from bylaw.errors import RecordError
-from bylaw.facts.evidence import LookupEvidence
-from bylaw.pack import CRITERIA, Pack
+from bylaw.facts.evidence import LookupEvidence, added_up
+from bylaw.facts.interval import rate
+from bylaw.pack import CRITERIA, Criterion, Pack
 from bylaw.policy.statement import Citation
 from bylaw.rule.formula import atoms
 
+if TYPE_CHECKING:
+    from bylaw.audit.examine import Examiner
+
 SCHEMA = "bylaw.audit/1"
+REASONS = ("never_seen", "stale", "pending", "claimed")
+LIMITED = 20
+"""Calls that are named for each limit at most."""
 
 
 def summarise(
-    examiner: Examiner, request: Request, skipped: Sequence[RecordError], repeated: int = 0
+    examiner: "Examiner", request: Request, skipped: Sequence[RecordError], repeated: int = 0
 ) -> dict[str, Any]:
     """The summary record; what it counts but once is counted under the audit's criterion."""
-    names = request.names()
-    shelf, coverage = examiner.shelf, examiner.coverage
-    criterion = request.criterion or shelf.packs[-1].criterion
-    packs, tally = shelf.packs, examiner.tally
-    held = _held(packs, tally)
+    shelf, counts, names = examiner.shelf, examiner.counts, request.names()
+    packs, numbers = shelf.packs, counts.numbers
+    criterion = request.criterion or packs[-1].criterion
+    held = _held(packs, counts)
     policies = list(dict.fromkeys(name for pack in packs for name in pack.policies if name in pack.guards))
+    tools = _by_tool(counts)
     return {
         "schema": SCHEMA,
-        "pack": {
-            "name": shelf.name,
-            "version": packs[-1].version,
-            "digest": packs[-1].digest,
-            "checks": packs[-1].pin,
-            "variants": [_pack(pack) for pack in packs] if len(packs) > 1 else [],
-        },
+        "pack": {"name": shelf.name, **_pack(packs[-1]), "variants": _variants(packs)},
         "criterion": criterion,
         "finding_ids": FINDING_IDS,
         "date": datetime.now(UTC).date().isoformat(),
         "files": [writable(names[file]) for file in request.files],
         "repeated_ids": repeated,
-        "period": coverage.period(),
+        "period": _period(counts),
         "world": "snapshot" if request.world is not None else request.mode,
-        "worlds": dict(sorted(coverage.worlds.items())),
-        "agents": tally.agents(criterion),
-        "counts": tally.headline(criterion),
-        "verdicts": {each: dict(tally.verdicts(each)) for each in CRITERIA},
-        "by_tool": tally.by_tool(),
-        "by_lookup": tally.by_lookup(criterion),
-        "by_policy": tally.by_policy(policies),
-        "by_reason": tally.by_reason(criterion),
-        "by_rule": tally.by_rule(),
-        "open": tally.open(criterion),
-        "answered": tally.answered(),
-        "failed_guards": tally.failed(),
-        "limits": limits_record(packs, coverage.limited),
-        "evidence": [_evidence(each) for each in coverage.lookups()],
-        "outcome_from": tally.outcome_from(),
-        "unguarded_tools": [tool for tool in tally.by_tool() if _is_unguarded(packs, tool)],
-        "unknown_tools": dict(sorted(coverage.unknown_tools.items())),
-        "unmapped_fields": _by_tool(coverage.unmapped),
-        "untimed": tally.untimed(),
-        "clockless": tally.clockless(),
-        "contradicted": tally.contradicted() if request.world is not None else 0,
+        "worlds": {key[1]: key[2] for key in sorted(numbers) if key[0] == "world"},
+        "agents": [_agent(counts, name, criterion) for name in counts.names("agent")],
+        "counts": _headline(counts, criterion),
+        "verdicts": {
+            each: {v: n for v, n in _verdicts(counts, "call", "executed", each).items() if n} for each in CRITERIA
+        },
+        "by_tool": tools,
+        "by_lookup": _by_lookup(counts, criterion),
+        "by_policy": _by_policy(counts, policies),
+        "by_reason": {reason: numbers["reason", criterion, reason] for reason in REASONS},
+        "by_rule": _by_rule(counts),
+        "open": _open(counts, criterion),
+        "answered": {
+            name: {said: numbers["answered", name, said] for said in ANSWERS.values()}
+            for name in counts.names("answered")
+        },
+        "failed_guards": {name: counts.under("failed", name) for name in counts.names("failed")},
+        "limits": _limits(packs, counts),
+        "evidence": [_evidence(each) for each in added_up([e for c in counts.evidence.values() for e in c.found()])],
+        "outcome_from": counts.under("outcome"),
+        "unguarded_tools": [tool for tool in tools if _is_unguarded(packs, tool)],
+        "unknown_tools": counts.under("unknown_tool"),
+        "unmapped_fields": {tool: list(counts.under("unmapped", tool)) for tool in counts.names("unmapped")},
+        "untimed": numbers[("untimed",)],
+        "clockless": numbers[("clockless",)],
+        "contradicted": numbers[("contradicted",)] if request.world is not None else 0,
         "clock": sorted({pack.now.isoformat() for pack in held if pack.now is not None}),
-        "changed_policy": [
-            {"statements": list(names), "trajectories": dict(sorted(agents.items()))}
-            for names, agents in sorted(coverage.changed.items())
-        ],
+        "changed_policy": _changed(counts),
         "stale_policies": sorted({name for pack in held for name in pack.stale}),
         "unreviewed_policies": sorted({name for pack in held for name in pack.unaccepted}),
-        "unenforced_policies": _unenforced(held, tally),
+        "unenforced_policies": _unenforced(held, counts),
         "citations": "text" if all(pack.document is not None for pack in held) else "heading and line",
         "other_documents": [p.name for p in held if p.document is None] if request.document is not None else [],
         "unanswered": request.answers.unanswered() if isinstance(request.answers, TellsUnanswered) else [],
@@ -81,18 +86,201 @@ def summarise(
     }
 
 
+def _pack(pack: Pack) -> dict[str, str]:
+    return {"version": pack.version, "digest": pack.digest, "checks": pack.pin}
+
+
+def _variants(packs: Sequence[Pack]) -> list[dict[str, str]]:
+    return [{"name": pack.name, **_pack(pack)} for pack in packs] if len(packs) > 1 else []
+
+
+def _period(counts: Counts) -> dict[str, str] | None:
+    """From when to when the conversations took place, in UTC; None if no log says."""
+    try:
+        times = [datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds") for time in counts.times]
+    except (ValueError, OverflowError, OSError):
+        return None
+    return dict(zip(("from", "to"), times, strict=True)) if times else None
+
+
+def _verdicts(counts: Counts, *prefix: str) -> dict[Verdict, int]:
+    return {verdict: counts.numbers[(*prefix, verdict)] for verdict in WORST_FIRST}
+
+
+def _headline(counts: Counts, criterion: Criterion) -> dict[str, Any]:
+    """The counts that every output shows, as docs/reference/audit-output.md defines them."""
+    numbers = counts.numbers.items()
+
+    def calls(done: str) -> dict[str, int]:
+        found = _verdicts(counts, "call", done, criterion)
+        return {
+            "calls": sum(found.values()),
+            "violations": found["violation"],
+            "near_misses": found["near_miss"],
+            "uninformed": found["uninformed"],
+            "undecided": counts.numbers["undecided", done, criterion],
+        }
+
+    return {
+        "conversations": sum(n for key, n in numbers if key[0] == "agent" and key[2:] == ("trajectories",)),
+        **calls("executed"),
+        "broken_rules": sum(n for key, n in numbers if key[0] == "rule" and key[2:] == ("broken",)),
+        "refused": calls("refused"),
+    }
+
+
+def _agent(counts: Counts, agent: str, criterion: Criterion) -> dict[str, Any]:
+    """One agent's rates; those by severity under one criterion."""
+
+    def count(*key: str) -> int:
+        return counts.numbers["agent", agent, *key]
+
+    every, writing = count("trajectories"), count("with_write_calls")
+    return {
+        "agent": agent,
+        "trajectories": every,
+        "with_write_calls": writing,
+        "outcome_known": count("outcome_known"),
+        "failure_rate": rate(count("failures"), count("outcome_known")),
+        "violation_rates": {each: rate(count(criterion, "violation", each), every) for each in SEVERITIES},
+        "rule_rate": rate(count("rules"), every),
+        "rule_rates": {severity: rate(count("rules", severity), every) for severity in SEVERITIES},
+        **{
+            each: {
+                "violation_rate": rate(count(each, "violation"), every),
+                "near_miss_rate": rate(count(each, "near_miss"), every),
+                "near_miss_rate_of_writing": rate(count(each, "near_miss", "write"), writing),
+                "uninformed_rate": rate(count(each, "uninformed"), every),
+            }
+            for each in CRITERIA
+        },
+    }
+
+
+def _by_tool(counts: Counts) -> dict[str, Any]:
+    """Verdicts on executed calls, per write tool, and per look-up that a guard binds."""
+    figures = ("calls", "executed", "result_not_captured", "perhaps_done")
+    return {
+        name: {
+            "effect": "read" if counts.numbers["tool", name, "read"] else "write",
+            **{figure: counts.numbers["tool", name, figure] for figure in figures},
+            **{criterion: _verdicts(counts, "tool", name, criterion) for criterion in CRITERIA},
+        }
+        for name in counts.names("tool")
+    }
+
+
+def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
+    """Per policy: the calls it applied to, how often it could have denied, and its verdicts."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for key, count in counts.numbers.items():
+        if key[0] == "policy":
+            _, name, strict, determined, could = key
+            for figure in (("applied",), (could,), ("strict", strict), ("determined", determined)):
+                found[name, *figure] += count
+    return {
+        name: {
+            "applied": found[name, "applied"],
+            "could_deny": found[name, "could_deny"],
+            **{each: {verdict: found[name, each, verdict] for verdict in WORST_FIRST} for each in CRITERIA},
+        }
+        for name in policies
+    }
+
+
+def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
+    """Per look-up: the near-miss and uninformed calls that lacked it; by agent and tool under one criterion."""
+    return {
+        name: {
+            **{each: counts.numbers["lookup", name, each] for each in ("strict", "determined")},
+            **{each: counts.under("lookup", name, criterion, each) for each in ("agents", "tools")},
+        }
+        for name in counts.names("lookup")
+    }
+
+
+def _by_rule(counts: Counts) -> dict[str, Any]:
+    """Per rule: how often it was broken, and by whom."""
+    return {
+        name: {
+            "severity": next(iter(counts.under("rule", name, "severity")), "medium"),
+            "broken": counts.numbers["rule", name, "broken"],
+            "trajectories": counts.numbers["rule", name, "trajectories"],
+            "agents": counts.under("rule", name, "agents"),
+        }
+        for name in counts.names("rule")
+    }
+
+
+def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
+    """Executed calls that code could not decide, and per rule how many, where, and why."""
+    rules = {
+        name: {
+            "calls": counts.numbers["open", name, "calls"],
+            "trajectories": counts.numbers["open", name, "trajectories"],
+            "reasons": counts.under("open", name, "reasons"),
+        }
+        for name in counts.names("open")
+    }
+    return {"calls": counts.numbers["undecided", "executed", criterion], "rules": rules}
+
+
+def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
+    """The calls under each limit that spans conversations: how many were over it, and how many are undecided."""
+    severities = {name: policy.severity for pack in packs for name, policy in pack.policies.items()}
+    rows: list[dict[str, Any]] = []
+    for limit, calls in by_limit(packs, counts.limited):
+        over, is_open = over_and_open(limit, calls)
+        rows.append(
+            {
+                "limit": limit.name,
+                "policy": limit.policy,
+                "severity": severities[limit.policy],
+                "text": limit.text,
+                "calls": len(calls),
+                "over": len(over),
+                "open": len(is_open),
+                "untimed": sum(call.time is None for call in calls),
+                "unknown_whose": sum(call.whose is None for call in calls),
+                "first": [{"file": c.file, "position": c.position, "step": c.step} for c in over[:LIMITED]],
+            }
+        )
+    return rows
+
+
 def _evidence(lookup: LookupEvidence) -> dict[str, Any]:
     """What became of one look-up's results; `shown` is null where the pack maps nothing of the tool."""
     return {name: getattr(lookup, name) for name in LookupEvidence.__struct_fields__} | {"cures": list(lookup.cures)}
 
 
-def policies_record(packs: Sequence[Pack], tally: Tally) -> dict[str, Any]:
+def _changed(counts: Counts) -> list[dict[str, Any]]:
+    """Conversations whose instructions differ from the document, by the policies that differ."""
+    found: dict[tuple[str, ...], dict[str, int]] = {}
+    for (kind, agent, *policies), count in sorted((key, n) for key, n in counts.numbers.items() if len(key) > 2):
+        if kind == "changed":
+            found.setdefault(tuple(policies), {})[agent] = count
+    return [{"statements": list(names), "trajectories": found[names]} for names in sorted(found)]
+
+
+def _is_unguarded(packs: Sequence[Pack], tool: str) -> bool:
+    return any(tool in pack.schema.tools for pack in packs) and not any(tool in pack.by_tool for pack in packs)
+
+
+def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
+    """Policies that flag something here, and on which a shield does not act."""
+    checks = {name for pack in packs for name, policy in pack.policies.items() if policy.unenforced is not None}
+    flagged = {key[1] for key in counts.numbers if key[0] == "policy" and FLAGGED & {*key[2:4]}}
+    broken = {name for name in counts.names("rule") if counts.numbers["rule", name, "broken"]}
+    return sorted(checks & (flagged | broken))
+
+
+def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
     """`policies.json`: every policy with its sentences, and for a rule what its predicates mean.
 
     Of a pack with variants, those that conversations were held to; what they share cites the document of each.
     """
     found: dict[str, Any] = {}
-    for pack in _held(packs, tally):
+    for pack in _held(packs, counts):
         for policy in pack.policies.values():
             citations = [_citation(pack, each) for each in policy.citations]
             if policy.id in found:
@@ -114,42 +302,20 @@ def policies_record(packs: Sequence[Pack], tally: Tally) -> dict[str, Any]:
 
 def _citation(pack: Pack, cited: Citation) -> dict[str, Any]:
     """A cited sentence and its place; where it stands again and is meant there, too, those places."""
-    own = {"document": cited.document, "heading": cited.heading, "line": cited.line}
-    again = [{"document": each.document, "heading": each.heading, "line": each.line} for each in cited.again]
-    return own | {"text": whole_sentence(pack, cited)} | ({"again": again} if again else {})
+
+    def places(citations: Iterable[Any]) -> list[dict[str, Any]]:
+        return [{"document": each.document, "heading": each.heading, "line": each.line} for each in citations]
+
+    again = places(cited.again)
+    return places([cited])[0] | {"text": whole_sentence(pack, cited)} | ({"again": again} if again else {})
 
 
-def _held(packs: Sequence[Pack], tally: Tally) -> Sequence[Pack]:
+def _held(packs: Sequence[Pack], counts: Counts) -> Sequence[Pack]:
     """The packs that conversations were held to; all of them where there were none."""
-    return [pack for pack in packs if pack.name in tally.packs()] or packs
+    return [pack for pack in packs if counts.numbers["pack", pack.name]] or packs
 
 
 def _predicates(pack: Pack, policy: str) -> dict[str, str]:
     """What the predicates of a policy's rules mean, by the names that findings call them."""
     names = [name for rule in pack.book.rules if rule.policy == policy for name in atoms(rule.formula)]
     return {name.replace("_", " "): pack.book.predicates[name].description for name in names}
-
-
-def _unenforced(packs: Sequence[Pack], tally: Tally) -> list[str]:
-    """Policies that flag something here, and on which a shield does not act."""
-    checks = {name for pack in packs for name, policy in pack.policies.items() if policy.unenforced is not None}
-    flagged = {name for name, each in tally.by_rule().items() if each["broken"]}
-    for name, each in tally.by_policy(sorted(checks)).items():
-        if any(each[criterion][verdict] for criterion in CRITERIA for verdict in FLAGGED):
-            flagged.add(name)
-    return sorted(checks & flagged)
-
-
-def _is_unguarded(packs: Sequence[Pack], tool: str) -> bool:
-    return any(tool in pack.schema.tools for pack in packs) and not any(tool in pack.by_tool for pack in packs)
-
-
-def _pack(pack: Pack) -> dict[str, str]:
-    return {"name": pack.name, "version": pack.version, "digest": pack.digest, "checks": pack.pin}
-
-
-def _by_tool(fields: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for tool, name in sorted(fields):
-        found.setdefault(tool, []).append(name)
-    return found

@@ -187,8 +187,7 @@ class Batch(Struct, frozen=True, kw_only=True):
             raise UsageError("pseudonyms of one night would not be those of the next", hint="give --redact-key")
 
     def run(self, request: Request, out: Path) -> Report:
-        from bylaw.audit.batch.local import LocalEngine
-        from bylaw.audit.batch.on_ray import RayEngine
+        from bylaw.audit.batch.engine import LocalEngine, RayEngine
         from bylaw.audit.batch.run import audit_in_shards
 
         engine = RayEngine(request.jobs, self.address) if self.engine == "ray" else LocalEngine(request.jobs)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bylaw.audit.batch.schema import arrow
+from bylaw.audit.batch.tables import arrow
 from bylaw.shield.history import History
 from bylaw.trace.chat_record import chat_record
 

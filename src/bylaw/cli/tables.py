@@ -11,8 +11,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from bylaw.audit.counts import OPEN_REASONS
 from bylaw.audit.finding import SEVERITIES
-from bylaw.audit.open_rule import OPEN_REASONS
 from bylaw.audit.output import has_tables
 from bylaw.cli.console import counted
 from bylaw.text.visible import visible

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.audit.cover import Redaction
-from bylaw.audit.line import conversation_line
+from bylaw.audit.row import conversation_row
 from bylaw.console.app import Pages
 from bylaw.pack import Pack
 from bylaw.record import Log
@@ -43,11 +43,11 @@ class ServiceLog:
     def told(self, history: History) -> Told:
         """What may be shown of a conversation."""
         trajectory = history.trajectory("")
-        line = conversation_line(trajectory, trajectory.agent, None)
+        row = conversation_row(trajectory, trajectory.agent, None)
         if not self._redaction:
-            return Told(line["events"], str)
+            return Told(row.events, str)
         cover = self._redaction.cover(trajectory.events, None, ())
-        return Told(cover.conversation(line)["events"], cover.scrubbed)
+        return Told(cover.conversation(row).events, cover.scrubbed)
 
 
 class ServicePages(Pages):

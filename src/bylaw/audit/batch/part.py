@@ -2,20 +2,18 @@
 
 import json
 import os
+import pickle
 import secrets
 import shutil
-from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.batch.counts import Apart, counts_record
-from bylaw.audit.batch.rows import Rows
-from bylaw.audit.batch.schema import arrow
 from bylaw.audit.batch.shard import Shard
-from bylaw.audit.examine import Examiner, open_examiner
-from bylaw.audit.line import writable
+from bylaw.audit.batch.tables import Rows, arrow
+from bylaw.audit.examine import open_examiner
 from bylaw.audit.request import Request
 from bylaw.errors import RecordError
 
@@ -23,6 +21,8 @@ HELD = 2000
 """Conversations held before their rows are written: what bounds the memory of a worker, whatever its shard."""
 ENTRY = "entry.json"
 COUNTS = "counts"
+EXAMINED = "examined.pickle"
+"""The conversations for files of lines, which the driver writes as the small audit does."""
 
 
 class Job(Struct, frozen=True):
@@ -30,7 +30,7 @@ class Job(Struct, frozen=True):
 
     request: Request
     parts: Path
-    """Where the parts go."""
+    """The folder for the parts."""
     has_lines: bool = False
     """Whether files of lines are written, too."""
 
@@ -45,7 +45,8 @@ class Judge:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._examiner = open_examiner(job.request, heads=True)
-        self._examiner.name_files(job.request.names())
+        packs = self._examiner.shelf.packs
+        self._severities = {policy.id: policy.severity for pack in packs for policy in pack.policies.values()}
 
     def judge(self, shard: Shard) -> int:
         """Judge a shard and leave its part; the number of conversations in it.
@@ -72,82 +73,63 @@ class Judge:
     def _write(self, shard: Shard, folder: Path) -> int:
         examiner, request = self._examiner, self._job.request
         examiner.begin()
-        file = request.files[shard.file]
-        source = request.source(file, shard.span)
+        whole = examiner.counts
+        """The counts of the shard; where runs add up, the examiner's own are those of one conversation."""
         faults: list[RecordError] = []
-        count = 0
-        apart = Apart(examiner) if request.adds else None
-        with PartFiles(folder, Rows(severities_of(examiner), has_lines=self._job.has_lines)) as files:
-            for part in examiner.examine_source(source, shard.look):
+        counted: list[tuple[int, dict[str, Any]]] = []
+        rows, count = Rows(self._severities), 0
+        with ExitStack() as opened:
+            writers: dict[str, Any] = {}
+            lines = opened.enter_context((folder / EXAMINED).open("wb")) if self._job.has_lines else None
+
+            def write() -> None:
+                tables = [*rows.take(), *([(COUNTS, counts_table(counted))] if counted else [])]
+                for name, table in tables:
+                    if name not in writers:
+                        make = arrow("parquet").ParquetWriter
+                        file = folder / f"{name}.parquet"
+                        writers[name] = opened.enter_context(make(file, table.schema, compression="zstd"))
+                    writers[name].write_table(table)
+                counted.clear()
+
+            if request.adds:
+                examiner.begin()
+            for part in examiner.examine_source(request.source(request.files[shard.file], shard.span), shard.look):
                 if isinstance(part, RecordError):
                     faults.append(part)
                     continue
-                files.rows.add(part, writable(part.id), count)
-                if apart is not None:
-                    files.counts.append((count, apart.take()))
+                rows.add(part, count)
+                if lines is not None:
+                    pickle.dump(part, lines)
+                if request.adds:
+                    counted.append((count, examiner.counts.record()))
+                    whole.add(counted[-1][1])
+                    examiner.begin()
                 count += 1
-                if len(files.rows) >= HELD:
-                    files.flush()
-            if apart is not None:
+                if len(rows) >= HELD:
+                    write()
+            if request.adds:
                 # What belongs to no conversation, such as a fault of ours, goes with the last.
-                files.counts.append((max(count - 1, 0), apart.end()))
+                counted.append((max(count - 1, 0), examiner.counts.record()))
+                whole.add(counted[-1][1])
+            write()
         if (pseudonyms := request.pseudonyms) is not None:
             faults = [pseudonyms.fault(fault) for fault in faults]
         entry = {
             "conversations": count,
             "faults": [[fault.message, fault.place, fault.hint] for fault in faults],
-            "counts": counts_record(examiner),
+            "counts": whole.record(),
         }
         (folder / ENTRY).write_text(json.dumps(entry), encoding="utf-8")
         return count
 
 
-class PartFiles:
-    """The part files of a shard, one a table, open for writing."""
-
-    def __init__(self, folder: Path, rows: Rows) -> None:
-        self._folder = folder
-        self.rows = rows
-        self.counts: list[tuple[int, str]] = []
-        """Conversations, by their place in the part, with what was counted of them; kept where runs add up."""
-        self._writers: dict[str, Any] = {}
-
-    def __enter__(self) -> "PartFiles":
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self.flush()
-        for writer in self._writers.values():
-            writer.close()
-
-    def flush(self) -> None:
-        """Write what is held."""
-        for name, gathered in self.rows.tables.items():
-            if len(gathered):
-                self._write(name, gathered.arrow())
-        if self.counts:
-            self._write(COUNTS, counts_table(self.counts))
-        self.rows.clear()
-        self.counts = []
-
-    def _write(self, name: str, rows: Any) -> None:
-        if name not in self._writers:
-            make = arrow("parquet").ParquetWriter
-            self._writers[name] = make(part_file(self._folder, name), rows.schema, compression="zstd")
-        self._writers[name].write_table(rows)
-
-
-def counts_table(counts: Sequence[tuple[int, str]]) -> Any:
+def counts_table(counts: list[tuple[int, dict[str, Any]]]) -> Any:
     """Counts of conversations as an Arrow table."""
     pa = arrow()
-    ordinals, records = zip(*counts, strict=True) if counts else ((), ())
-    return pa.table({"ordinal": pa.array(ordinals, pa.int64()), "counts": pa.array(records, pa.string())})
-
-
-def part_file(folder: Path, table: str) -> Path:
-    """The file of a table in a part; there is none where the shard has no rows for it."""
-    return folder / f"{table}.parquet"
+    schema = pa.schema([("ordinal", pa.int64()), ("counts", pa.string())])
+    rows = [{"ordinal": n, "counts": json.dumps(record, separators=(",", ":"))} for n, record in counts]
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def read_entry(folder: Path) -> dict[str, Any] | None:
@@ -156,11 +138,6 @@ def read_entry(folder: Path) -> dict[str, Any] | None:
         return json.loads((folder / ENTRY).read_bytes())
     except (OSError, ValueError):
         return None
-
-
-def severities_of(examiner: Examiner) -> dict[str, str]:
-    """The severity of every policy."""
-    return {policy.id: policy.severity for pack in examiner.shelf.packs for policy in pack.policies.values()}
 
 
 def sync(*paths: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.batch.schema import TABLES
+from bylaw.audit.batch.tables import TABLES
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.output import has_tables
 from bylaw.errors import UsageError

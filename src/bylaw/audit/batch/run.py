@@ -6,8 +6,9 @@ A run that was killed is taken up again by the same command: parts that are ther
 import hashlib
 import json
 import os
+import pickle
 import shutil
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -16,15 +17,13 @@ import msgspec
 from msgspec import Struct
 
 import bylaw
-from bylaw.audit.batch.counts import add_counts
 from bylaw.audit.batch.engine import Engine
-from bylaw.audit.batch.part import Job, read_entry
-from bylaw.audit.batch.schema import TABLES, arrow
+from bylaw.audit.batch.part import EXAMINED, Job, read_entry
 from bylaw.audit.batch.shard import SIZE, Shard, cut
-from bylaw.audit.batch.tables import PlacedPart, place_parts, write_lines, write_schema, write_table
+from bylaw.audit.batch.tables import TABLES, arrow, place_parts, write_schema, write_table
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.output import TABLES as FOLDER
-from bylaw.audit.output import TABLES_SCHEMA, alone_in, check_ours, put_in_place, spare_earlier
+from bylaw.audit.output import TABLES_SCHEMA, LineFiles, alone_in, check_ours, put_in_place, spare_earlier
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, check_tools, write_summary
 from bylaw.errors import RecordError, UsageError
@@ -164,25 +163,40 @@ def judged(
     return shards, aside
 
 
+def read_parts(
+    job: Job, shards: list[Shard], aside: dict[str, str]
+) -> Iterator[tuple[Shard, dict[str, Any] | None, list[RecordError]]]:
+    """Each shard with the entry of its part, None if there is none, and the faults of its logs.
+
+    What was skipped is redacted where it was found.
+    """
+    pseudonyms = job.request.pseudonyms
+    for shard in shards:
+        entry = read_entry(job.part(shard))
+        if entry is not None:
+            yield (
+                shard,
+                entry,
+                [RecordError(message, place=place, hint=hint) for message, place, hint in entry["faults"]],
+            )
+            continue
+        why = aside.get(shard.key, "its part is gone")
+        fault = RecordError(f"set aside: {why}", place=shard.place(job.request.files[shard.file]))
+        yield shard, None, [fault if pseudonyms is None else pseudonyms.fault(fault)]
+
+
 def _put_together(
     examiner: Examiner, job: Job, shards: list[Shard], aside: dict[str, str], out: Path, formats: Collection[Format]
 ) -> Report:
-    request = job.request
     skipped: list[RecordError] = []
     folders: list[Path] = []
     counts: list[int] = []
-    for shard in shards:
-        folder = job.part(shard)
-        entry = read_entry(folder)
-        if entry is None:
-            why = aside.get(shard.key, "its part is gone")
-            fault = RecordError(f"set aside: {why}", place=shard.place(request.files[shard.file]))
-            skipped.append(fault if request.pseudonyms is None else request.pseudonyms.fault(fault))
-            continue
-        add_counts(examiner, entry["counts"])
-        skipped += [RecordError(message, place=place, hint=hint) for message, place, hint in entry["faults"]]
-        folders.append(folder)
-        counts.append(entry["conversations"])
+    for shard, entry, faults in read_parts(job, shards, aside):
+        skipped += faults
+        if entry is not None:
+            examiner.counts.add(entry["counts"])
+            folders.append(job.part(shard))
+            counts.append(entry["conversations"])
     if skipped and not sum(counts):
         spare_earlier(out, skipped)
     check_tools(examiner)
@@ -192,17 +206,16 @@ def _put_together(
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir()
     repeated = sum(len(part.renamed) for part in parts)
-    # What was skipped is redacted where it was found.
-    summary = write_summary(made, examiner, request, skipped, repeated)
+    summary = write_summary(made, examiner, job.request, skipped, repeated)
     if "parquet" in formats:
-        _write_tables(parts, made / FOLDER, summary)
+        for table in TABLES:
+            write_table(table, parts, made / FOLDER / table)
+        write_schema(made / FOLDER, summary["criterion"])
     if "jsonl" in formats:
-        write_lines(parts, made)
+        with LineFiles(made) as lines:
+            for folder in folders:
+                with (folder / EXAMINED).open("rb") as stored:
+                    while stored.peek(1):
+                        lines.write(pickle.load(stored))
     put_in_place(made, out)
     return Report(summary, out, tuple(skipped), names)
-
-
-def _write_tables(parts: Sequence[PlacedPart], folder: Path, summary: dict[str, Any]) -> None:
-    folder.mkdir()
-    rows = {table: write_table(table, parts, folder / table) for table in TABLES}
-    write_schema(folder, summary["criterion"], rows)

@@ -1,11 +1,12 @@
 """What an output that is added to remembers: which logs it holds, where their rows are, and what was counted of them.
 
-It lies inside of the tables' folder, so that one rename puts both in place, and they cannot disagree.
+It lies in the folder of the tables, so that one rename puts both in place, and they cannot disagree.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable
+import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,14 @@ import msgspec
 from msgspec import Struct, field
 
 from bylaw import __version__
-from bylaw.audit.batch.counts import add_counts, counts_record
+from bylaw.audit.batch.tables import arrow, leave_out
 from bylaw.audit.examine import Examiner
 from bylaw.audit.output import STATE, TABLES, TABLES_SCHEMA, has_state, has_tables
 from bylaw.audit.request import Request
 from bylaw.errors import UsageError
-from bylaw.trace.log_file import is_url
 
-STATE_SCHEMA = "bylaw.state/1"
+STATE_SCHEMA = "bylaw.state/2"
+_NEXT, _BEFORE = ".tables-next", ".tables-before"
 
 
 class HeldLog(Struct):
@@ -35,7 +36,7 @@ class HeldLog(Struct):
     faults: list[tuple[str, str, str]] = []
     """What of it could not be read: message, place, hint."""
     over: list[str] = []
-    """The logs that it took the place of conversations of."""
+    """The logs whose conversations its own replaced."""
 
 
 class Night(Struct):
@@ -73,11 +74,6 @@ class State(Struct):
         """How many there are."""
         return sum(night.conversations for night in self.nights)
 
-    def holds(self, name: str, stamp: tuple[int, str]) -> bool:
-        """Whether a log is in it as it is now."""
-        held = self.files.get(name)
-        return held is not None and held.stamp == stamp
-
     def entangled(self, changed: set[str]) -> list[str]:
         """The logs to read again beside these, in the order they came.
 
@@ -95,13 +91,11 @@ class State(Struct):
             waiting += beside
         return sorted(found, key=lambda name: self.files[name].first)
 
-    def begin_night(self, conversations: int, end: int) -> Night:
-        """The record of a run, the last one, that ends with an ordinal."""
-        first = self.next
-        number = max((night.number for night in self.nights), default=0) + 1
+    def begin_night(self, conversations: int, end: int, counts: dict[str, Any]) -> None:
+        """Note a run, the last one, that ends with an ordinal."""
+        number = self.nights[-1].number + 1 if self.nights else 1
         date = datetime.now(UTC).date().isoformat()
-        self.nights.append(Night(number, date, __version__, first, end, conversations, {}))
-        return self.nights[-1]
+        self.nights.append(Night(number, date, __version__, self.next, end, conversations, counts))
 
 
 def read_state(out: Path, request: Request, examiner: Examiner) -> State:
@@ -117,8 +111,9 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
         state = msgspec.json.decode(path.read_bytes(), type=State)
     except msgspec.DecodeError as error:
         raise UsageError(f"cannot be read: {error}", place=str(path), hint="restore it, or begin anew") from None
-    # Earlier versions kept paths as they were given.
-    state.files = {name if is_url(name) else str(Path(name).resolve()): held for name, held in state.files.items()}
+    if state.schema != STATE_SCHEMA:
+        hint = "judge all logs anew into another --out"
+        raise UsageError("an earlier version of Bylaw wrote what lies here", place=str(out), hint=hint)
     if state.mark != mark:
         hint = "judge all logs anew into another --out; rows judged differently would not compare"
         raise UsageError(
@@ -146,14 +141,49 @@ def _mark(request: Request, examiner: Examiner) -> str:
     return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
 
 
-def counts_file(folder: Path, number: int) -> Path:
-    """Where the counts of a run's conversations lie, one row each."""
-    return folder / f"counts-{number:05}.parquet"
+def commit(made: Path, out: Path) -> None:
+    """Put tables and state in the place of earlier ones. Killed anywhere, `recover` finds one of them whole."""
+    os.replace(made, out / _NEXT)
+    if (out / TABLES).exists():
+        os.replace(out / TABLES, out / _BEFORE)
+    os.replace(out / _NEXT, out / TABLES)
+    shutil.rmtree(out / _BEFORE, ignore_errors=True)
 
 
-def recount(examiner: Examiner, rows: Iterable[str]) -> dict[str, Any]:
-    """The counts of conversations, added up."""
-    examiner.begin()
-    for row in rows:
-        add_counts(examiner, json.loads(row))
-    return counts_record(examiner)
+def recover(out: Path) -> None:
+    """Finish the work of a run that was killed while it put tables in place."""
+    for left in (_NEXT, _BEFORE):
+        if (out / left).exists() and not (out / TABLES).exists():
+            os.replace(out / left, out / TABLES)
+        shutil.rmtree(out / left, ignore_errors=True)
+
+
+def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
+    """Have a Parquet file at `target` without the rows of some ordinals, a sorted Arrow array; none if no row is left.
+
+    A file that has none of them is linked: it is the same file as before.
+    """
+    pc = arrow("compute")
+    with arrow("parquet").ParquetFile(source) as file:
+        if not file.metadata.num_rows:
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        columns = [group.column(place) for group in groups for place in range(group.num_columns)]
+        told = [each.statistics for each in columns if each.path_in_schema == "ordinal"]
+        first, last = min(each.min for each in told), max(each.max for each in told)
+        gone = dropped.filter(pc.and_(pc.greater_equal(dropped, first), pc.less_equal(dropped, last)))
+        if not len(gone):
+            try:
+                os.link(source, target)
+            except OSError:
+                shutil.copy2(source, target)
+            return
+        rows = 0
+        with arrow("parquet").ParquetWriter(target, file.schema_arrow, compression="zstd") as out:
+            for number in range(file.num_row_groups):
+                table = leave_out(file.read_row_group(number), gone)
+                rows += table.num_rows
+                out.write_table(table)
+    if not rows:
+        target.unlink()

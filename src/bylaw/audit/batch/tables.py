@@ -1,23 +1,36 @@
-"""From the parts of all shards to the tables: in the order of the logs, under unique names, by day.
+"""The Parquet tables of an audit: what their columns are, how rows become tables, and how they are read back.
 
-What comes out depends on the rows alone, and not on how they were shared out.
+docs/reference/tables.md tells what the columns mean. A shard's part holds the same tables, and one column more.
 """
 
+import heapq
+import importlib
+import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.abc import MetaPathFinder
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from bylaw.audit.batch.part import part_file
-from bylaw.audit.batch.schema import INTERNAL, PARTITIONED, TABLES, arrow, arrow_schema
-from bylaw.audit.line import finding_id, named
-from bylaw.audit.lines import BUFFER
-from bylaw.audit.output import TABLES_SCHEMA
+from bylaw.audit.finding import FLAGGED, SEVERITIES, Charge, Finding
+from bylaw.audit.output import BUFFER, TABLES_SCHEMA
+from bylaw.audit.output import TABLES as FOLDER
+from bylaw.audit.row import CallRow, Examined, JsonRecord, PolicyRow, RuleRow, encode, finding_id, named, writable
 from bylaw.audit.run import dump
+from bylaw.errors import UsageError
+from bylaw.pack import Criterion
 from bylaw.trace import Identities
 
-ROWS = 1 << 14
+PARTITIONED = ("day",)
+"""The folders of a table. Folders by agent, too, made thousands of files with few rows each."""
+KEY = "_key"
+"""A column of parts only: what a finding's id is made of, should its conversation be given another name."""
+BATCH = 1 << 14
 """Rows read at a time."""
 GROUP = 1 << 16
 """Rows of a row group, at most."""
@@ -25,30 +38,289 @@ FILE = 1 << 22
 """Rows of a file, at most."""
 OPEN = 200
 """Files open at a time."""
+MERGED = 512
+"""Rows of a file held while files are merged into lines; many are open at once."""
+
+_SHARED = {"conversation": "text", "ordinal": "long", "day": "day", "agent": "text", "step": "integer"}
+_VERDICTS = {"strict": "word", "determined": "word"}
+TABLES: Final[dict[str, dict[str, str]]] = {
+    "conversations": {
+        "conversation": "text",
+        "ordinal": "long",
+        "day": "day",
+        "agent": "text",
+        "file": "word",
+        "position": "long",
+        "pack": "word",
+        "started": "time",
+        "ended": "time",
+        "outcome": "truth",
+        "outcome_source": "word",
+        "calls": "integer",
+        "writes": "truth",
+        "strict": "words",
+        "determined": "words",
+        "violated": "words",
+        "violated_strict": "words",
+        "rules": "words",
+        "record": "text",
+    },
+    "calls": _SHARED
+    | {"call_id": "text", "tool": "word", "executed": "truth"}
+    | _VERDICTS
+    | {"finding": "text", "because": "text", "policies": "policies", "record": "text", "policies_json": "word"}
+    | {"open_rules": "integer"},
+    "findings": {"finding": "text", "kind": "word", "name": "word"}
+    | _SHARED
+    | {"executed": "truth"}
+    | _VERDICTS
+    | {"severity": "word", "policies": "charges", "because": "text", "record": "text"},
+    "open_questions": _SHARED
+    | {"tool": "word", "executed": "truth", "kind": "word", "policy": "word", "rule": "word"}
+    | {"fact": "text", "question": "text", "because": "text"},
+    "missing_facts": _SHARED
+    | {"tool": "word", "executed": "truth"}
+    | _VERDICTS
+    | {"policy": "word", "severity": "word", "policy_strict": "word", "policy_determined": "word"}
+    | {"entity": "word", "key": "texts", "field": "word", "reason": "word", "lookup": "word", "lookup_args": "text"}
+    | {"claim": "text", "claimed_at": "integer", "stale_by": "integer", "decisive": "truth"},
+}
+"""By table, its columns in order and the kind of each."""
+_NESTED: Final[dict[str, tuple[str, ...]]] = {
+    "policies": ("policy", "severity", "strict", "determined"),
+    "charges": ("policy", "severity", "strict", "determined", "because"),
+}
+"""The members of a list of policies."""
+
+
+def arrow(part: str = "") -> Any:
+    """pyarrow, or a part of it, or what to do without it."""
+    name = f"pyarrow.{part}" if part else "pyarrow"
+    try:
+        return sys.modules.get(name) or importlib.import_module(name)
+    except ModuleNotFoundError:
+        raise UsageError("Parquet needs pyarrow", hint="install `bylaw[parquet]`") from None
+
+
+def spare_pandas() -> None:
+    """Have pyarrow do without pandas, in processes of our own only: a third of a second and forty megabytes each.
+
+    pyarrow looks for it once. Other code of the process may import it later.
+    """
+
+    class NoPandas(MetaPathFinder):
+        def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+            if fullname == "pandas":
+                raise ModuleNotFoundError("pyarrow shall do without", name=fullname)
+
+    if "pandas" in sys.modules:
+        return
+    finder = NoPandas()
+    sys.meta_path.insert(0, finder)
+    try:
+        arrow().array([""])
+    finally:
+        sys.meta_path.remove(finder)
+
+
+def arrow_schema(table: str, *, in_part: bool = False) -> Any:
+    """A table's columns as Arrow types."""
+    pa = arrow()
+    columns = TABLES[table] | ({KEY: "text"} if in_part and "finding" in TABLES[table] else {})
+    return pa.schema([(name, _arrow_type(kind)) for name, kind in columns.items()])
+
+
+def _arrow_type(kind: str) -> Any:
+    """The Arrow type of a kind of column; words, which are few and come often, are dictionary-coded.
+
+    Inside lists they are strings to Arrow, and coded by Parquet alone: pyarrow cannot read a file whose row groups
+    have other dictionaries inside of lists.
+    """
+    pa = arrow()
+    match kind:
+        case "text":
+            return pa.string()
+        case "word":
+            return pa.dictionary(pa.int32(), pa.string())
+        case "integer":
+            return pa.int32()
+        case "long":
+            return pa.int64()
+        case "truth":
+            return pa.bool_()
+        case "day":
+            return pa.date32()
+        case "time":
+            return pa.timestamp("us", "UTC")
+        case "texts" | "words":
+            return pa.list_(pa.string())
+        case _:
+            return pa.list_(pa.struct([(name, pa.string()) for name in _NESTED[kind]]))
+
+
+_calls = msgspec.json.Decoder(CallRow)
+_rules = msgspec.json.Decoder(RuleRow)
+
+
+class Rows:
+    """The rows of conversations, gathered until they are written.
+
+    They are made from the very lines of the small audit: what those hide is hidden here, too.
+    """
+
+    def __init__(self, severities: Mapping[str, str]) -> None:
+        self._severities = severities
+        """By policy: a broken rule does not name the severity."""
+        self._rows: dict[str, list[JsonRecord]] = {name: [] for name in TABLES}
+
+    def __len__(self) -> int:
+        """How many conversations are held."""
+        return len(self._rows["conversations"])
+
+    def take(self, *, in_part: bool = True) -> Iterator[tuple[str, Any]]:
+        """The tables that have rows, as Arrow tables; they are held no longer."""
+        for name, rows in self._rows.items():
+            if rows:
+                yield name, arrow().Table.from_pylist(rows, schema=arrow_schema(name, in_part=in_part))
+                self._rows[name] = []
+
+    def add(self, part: Examined, ordinal: int) -> None:
+        """Add one conversation under the name it has in its log."""
+        assert part.head is not None
+        conversation, head = writable(part.id), asdict(part.head)
+        started, ended = _moment(part.head.started), _moment(part.head.ended)
+        day = started.date() if started is not None else None
+        shared = {"conversation": conversation, "ordinal": ordinal, "day": day, "agent": part.head.agent}
+        record = part.conversation.decode() if part.conversation is not None else None
+        times = {"started": started, "ended": ended}
+        self._rows["conversations"].append(shared | head | times | {"calls": len(part.calls), "record": record})
+        for key, flagged, line in part.numbered_calls():
+            finding = {"finding": finding_id(conversation, key) if flagged else None, KEY: key}
+            self._add_call(shared, finding, line, flagged=flagged)
+        for key, line in part.numbered_rules():
+            rule = _rules.decode(line)
+            charge = PolicyRow(
+                id=rule.policy,
+                severity=self._severities.get(rule.policy, "medium"),
+                strict="violation",
+                determined="violation",
+                because=rule.because,
+            )
+            row = {"step": rule.step, "kind": "rule", "name": rule.rule, "strict": "violation"}
+            row |= {"determined": "violation", "because": rule.because, "record": line.decode()}
+            finding = {"finding": finding_id(conversation, key), KEY: key}
+            self._rows["findings"].append(shared | finding | row | _charged([charge]))
+
+    def _add_call(self, shared: JsonRecord, finding: JsonRecord, line: bytes, *, flagged: bool) -> None:
+        call = _calls.decode(line)
+        made = shared | {"step": call.step, "tool": call.tool, "executed": call.executed}
+        verdicts = {"strict": call.strict, "determined": call.determined}
+        policies = [_record(policy, "policies") for policy in call.policies]
+        row = {
+            "call_id": call.call_id,
+            "because": call.because or None,
+            "policies": policies,
+            "policies_json": encode([[*policy.values()] for policy in policies]).decode(),
+            "record": None if call.is_plain else line.decode(),
+            "open_rules": len(call.open_rules),
+        }
+        self._rows["calls"].append(made | verdicts | finding | row)
+        if flagged:
+            charged = [p for p in call.policies if p.strict in FLAGGED or p.determined in FLAGGED]
+            because = call.because or "; ".join(filter(None, (p.because for p in charged)))
+            row = {"kind": "call", "name": call.tool, "because": because}
+            self._rows["findings"].append(made | verdicts | finding | row | _charged(charged))
+        for policy in call.policies:
+            self._rows["open_questions"] += (
+                made | {"kind": "fact", "policy": policy.id, "because": policy.because} | asdict(ask)
+                for ask in policy.asks
+            )
+            judged = {"policy_strict": policy.strict, "policy_determined": policy.determined}
+            for fact in policy.missing:
+                of_fact: JsonRecord = asdict(fact) | {
+                    "key": None if fact.key is None else [str(part) for part in fact.key],
+                    "lookup": fact.lookup.tool if fact.lookup is not None else None,
+                    "lookup_args": encode(fact.lookup.args).decode() if fact.lookup is not None else None,
+                    "claim": fact.claim or None,
+                }
+                of_policy = {"policy": policy.id, "severity": policy.severity}
+                self._rows["missing_facts"].append(made | verdicts | of_policy | judged | of_fact)
+        self._rows["open_questions"] += (
+            made | {"kind": "rule", "policy": rule.policy, "rule": rule.rule, "because": rule.because}
+            for rule in call.open_rules
+        )
+
+
+def _charged(policies: Sequence[PolicyRow]) -> JsonRecord:
+    gravest = min((policy.severity for policy in policies), key=SEVERITIES.index, default=None)
+    return {"severity": gravest, "policies": [_record(policy, "charges") for policy in policies]}
+
+
+def _record(policy: PolicyRow, kind: str) -> JsonRecord:
+    return {name: policy.id if name == "policy" else getattr(policy, name) for name in _NESTED[kind]}
+
+
+def _moment(time: float | None) -> datetime | None:
+    """A time in UTC; None if no calendar has it."""
+    try:
+        return datetime.fromtimestamp(time, UTC) if time is not None else None
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 class PlacedPart(Struct, frozen=True):
-    """A shard's part, where it stands among all."""
+    """A shard's part, and its place among all."""
 
     folder: Path
     first: int
     """How many conversations come before."""
-    renamed: dict[int, str]
-    """Conversations, by their place in the part, that need another name: theirs was given before."""
+    renamed: dict[int, str] = {}
+    """By their place in the part, conversations that need another name: theirs was given before."""
+
+    def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """The rows of a table as the part holds them."""
+        path = self.folder / f"{table}.parquet"
+        if path.is_file():
+            with arrow("parquet").ParquetFile(path) as file:
+                yield from file.iter_batches(BATCH, columns=list(columns) if columns is not None else None)
+
+    def placed(self, table: str) -> Iterator[Any]:
+        """The rows of a table as rows of the whole: with their ordinals among all, under their names."""
+        pc, schema = arrow("compute"), arrow_schema(table)
+        for batch in self.batches(table):
+            rows = arrow().Table.from_batches([batch])
+            if self.renamed:
+                rows = self._renamed(rows)
+            ordinals = pc.add(rows.column("ordinal"), self.first)
+            rows = rows.set_column(rows.schema.get_field_index("ordinal"), "ordinal", ordinals)
+            yield rows.select(schema.names).cast(schema)
+
+    def _renamed(self, rows: Any) -> Any:
+        names: list[str] = rows.column("conversation").to_pylist()
+        changed = [(at, self.renamed.get(n)) for at, n in enumerate(rows.column("ordinal").to_pylist())]
+        findings, keys = (
+            rows.column(each).to_pylist() if each in rows.column_names else None for each in ("finding", KEY)
+        )
+        for at, name in changed:
+            if name is not None:
+                names[at] = name
+                if findings is not None and keys is not None and findings[at] is not None:
+                    findings[at] = finding_id(name, keys[at])
+        for column, values in (("conversation", names), ("finding", findings)):
+            if values is not None:
+                values = arrow().array(values, arrow().string())
+                rows = rows.set_column(rows.schema.get_field_index(column), column, values)
+        return rows
 
 
 def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identities) -> Iterator[PlacedPart]:
     """The parts in order, every conversation with a name of its own, as the small audit gives them."""
     first = 0
     for folder, count in zip(folders, counts, strict=True):
-        renamed: dict[int, str] = {}
-        at = 0
-        for batch in batches(folder, "conversations", ["conversation"]):
-            for own in batch.column(0).to_pylist():
-                if (name := names.unique(own)) != own:
-                    renamed[at] = name
-                at += 1
-        yield PlacedPart(folder, first, renamed)
+        batches = PlacedPart(folder, 0).batches("conversations", ["conversation"])
+        own = [name for batch in batches for name in batch[0].to_pylist()]
+        given = enumerate(map(names.unique, own))
+        yield PlacedPart(folder, first, {at: name for at, name in given if name != own[at]})
         first += count
 
 
@@ -59,24 +331,29 @@ def write_table(
 
     `name` begins the names of its files; rows whose ordinal is in the Arrow array `without` are left out.
     """
-    schema = arrow_schema(table)
-    rows = 0
+    schema, written = arrow_schema(table), 0
 
     def every() -> Iterator[Any]:
-        nonlocal rows
+        nonlocal written
         for part in parts:
-            for batch in batches(part.folder, table):
-                found = placed(table, batch, part)
-                if without is not None:
-                    within = arrow("compute").is_in(found.column("ordinal"), value_set=without)
-                    found = found.filter(arrow("compute").invert(within))
-                rows += found.num_rows
-                yield from found.cast(schema).to_batches()
+            for rows in part.placed(table):
+                found = rows if without is None else leave_out(rows, without)
+                written += found.num_rows
+                yield from found.to_batches()
 
     write_batches(every(), schema, target, name=name)
-    if not rows and not any(target.rglob("*.parquet")):
-        _write_empty(target, schema)
-    return rows
+    if not written and not any(target.rglob("*.parquet")):
+        folder = target.joinpath(*(f"{each}=__HIVE_DEFAULT_PARTITION__" for each in PARTITIONED))
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = arrow().schema([field for field in schema if field.name not in PARTITIONED])
+        arrow("parquet").write_table(kept.empty_table(), folder / "part-0.parquet")
+    return written
+
+
+def leave_out(rows: Any, ordinals: Any) -> Any:
+    """The rows whose ordinal is not among some."""
+    pc = arrow("compute")
+    return rows.filter(pc.invert(pc.is_in(rows.column("ordinal"), value_set=ordinals)))
 
 
 def write_batches(rows: Iterator[Any], schema: Any, target: Path, *, name: str = "part") -> None:
@@ -98,69 +375,68 @@ def write_batches(rows: Iterator[Any], schema: Any, target: Path, *, name: str =
     )
 
 
-def _write_empty(target: Path, schema: Any) -> None:
-    folder = target.joinpath(*(f"{name}=__HIVE_DEFAULT_PARTITION__" for name in PARTITIONED))
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = arrow().schema([field for field in schema if field.name not in PARTITIONED])
-    arrow("parquet").write_table(kept.empty_table(), folder / "part-0.parquet")
-
-
-def write_lines(parts: Sequence[PlacedPart], folder: Path) -> None:
-    """Write `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`: the bytes that the small audit writes."""
-    for table in ("calls", "findings", "conversations"):
-        with (folder / f"{table}.jsonl").open("wb", BUFFER) as out:
-            for part in parts:
-                for rows in batches(part.folder, table):
-                    for name, finding, line in _lines(table, rows, part):
-                        if line is not None:
-                            out.write(named(line.encode(), name, finding))
-
-
-def _lines(table: str, batch: Any, part: PlacedPart) -> Iterable[tuple[str, str | None, str | None]]:
-    rows = placed(table, batch, part)
-    names = rows.column("conversation").to_pylist()
-    findings = rows.column("finding").to_pylist() if table != "conversations" else [None] * len(names)
-    whole = batch.column("_line") if table == "calls" else rows.column("record")
-    return zip(names, findings, whole.to_pylist(), strict=True)
-
-
-def batches(folder: Path, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
-    path = part_file(folder, table)
-    if path.is_file():
-        with arrow("parquet").ParquetFile(path) as file:
-            yield from file.iter_batches(ROWS, columns=list(columns) if columns is not None else None)
-
-
-def placed(table: str, batch: Any, part: PlacedPart) -> Any:
-    """Rows of a part as rows of the whole."""
-    rows = arrow().Table.from_batches([batch])
-    ordinals = rows.column("ordinal")
-    if part.renamed:
-        rows = _renamed(table, rows, ordinals.to_pylist(), part.renamed)
-    rows = rows.set_column(
-        rows.schema.get_field_index("ordinal"), "ordinal", arrow("compute").add(ordinals, part.first)
-    )
-    return rows.drop_columns([name for name in INTERNAL if name in rows.column_names])
-
-
-def _renamed(table: str, rows: Any, ordinals: list[int], renamed: dict[int, str]) -> Any:
-    if not any(ordinal in renamed for ordinal in ordinals):
-        return rows
-    pa = arrow()
-    own: list[str] = rows.column("conversation").to_pylist()
-    names = [renamed.get(ordinal, name) for ordinal, name in zip(ordinals, own, strict=True)]
-    if "finding" in TABLES[table]:
-        kept, of, numbers = (rows.column(name).to_pylist() for name in ("finding", "_name", "_number"))
-        findings = [
-            finding_id(name, of[at], numbers[at]) if kept[at] is not None and ordinal in renamed else kept[at]
-            for at, (ordinal, name) in enumerate(zip(ordinals, names, strict=True))
-        ]
-        rows = rows.set_column(rows.schema.get_field_index("finding"), "finding", pa.array(findings, pa.string()))
-    return rows.set_column(rows.schema.get_field_index("conversation"), "conversation", pa.array(names, pa.string()))
-
-
-def write_schema(folder: Path, criterion: str, rows: Mapping[str, int]) -> None:
+def write_schema(folder: Path, criterion: str) -> None:
     """Write what a folder of tables holds, with the rows of each."""
-    tables = {table: {"rows": count, "columns": TABLES[table]} for table, count in rows.items()}
+    read = arrow("parquet").read_metadata
+    rows = {table: sum(read(file).num_rows for file in (folder / table).rglob("*.parquet")) for table in TABLES}
+    tables = {table: {"rows": rows[table], "columns": columns} for table, columns in TABLES.items()}
     record = {"schema": TABLES_SCHEMA, "criterion": criterion, "partitioned_by": list(PARTITIONED), "tables": tables}
     dump(folder / "schema.json", record)
+
+
+def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
+    """Every finding in the tables of an audit, by one criterion; not in the order of the logs."""
+    pa, ds = arrow(), arrow("dataset")
+    by = json.loads((out / FOLDER / "schema.json").read_bytes())["partitioned_by"]
+    keys = ds.partitioning(pa.schema([(name, pa.string()) for name in by]), flavor="hive")
+    read = [name for name in TABLES["findings"] if name not in ("record", "day")]
+    for batch in ds.dataset(out / FOLDER / "findings", partitioning=keys).to_batches(columns=read, batch_size=4096):
+        for row in batch.to_pylist():
+            if row[criterion] in FLAGGED:
+                charges = tuple(
+                    Charge(each["policy"], each["severity"], each[criterion], each["because"])
+                    for each in row["policies"]
+                    if each[criterion] in FLAGGED
+                )
+                head = (row["finding"], row["kind"], row["name"], row["conversation"], row["agent"] or "", row["step"])
+                yield Finding(*head, row[criterion], row["executed"], charges, row["because"] or "")
+
+
+def write_lines_of(out: Path, target: Path) -> None:
+    """Write a file of lines from the table of its name, in the order of the logs."""
+    files = sorted((out / FOLDER / target.stem).rglob("*.parquet"))
+    with target.open("wb", BUFFER) as lines:
+        # Every file is in the order of the logs by itself.
+        for *_, name, finding, line in heapq.merge(*(_lines_of(file, target.stem, n) for n, file in enumerate(files))):
+            lines.write(named(line, name, finding))
+
+
+def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, int, str, str | None, bytes]]:
+    """Ordinal, number of file and row (so that equal ordinals keep their order), and the parts of the line."""
+    at = 0
+    with arrow("parquet").ParquetFile(file) as opened:
+        wanted = {"ordinal", "conversation", "finding", "record"}
+        if table == "calls":
+            wanted |= {"agent", "step", "call_id", "tool", "executed", "strict", "determined", "policies_json"}
+        for batch in opened.iter_batches(MERGED, columns=sorted(wanted & {*opened.schema_arrow.names})):
+            for row in batch.to_pylist():
+                at += 1
+                if row["record"] is not None:
+                    line = row["record"].encode()
+                elif table == "calls":
+                    line = _plain_line(row)
+                else:
+                    continue
+                yield row["ordinal"], number, at, row["conversation"], row.get("finding"), line
+
+
+def _plain_line(row: JsonRecord) -> bytes:
+    """The line of a compliant call, whose record the tables do not keep: no policy has anything to say of it."""
+    policies = [
+        PolicyRow(id=id, severity=severity, strict=strict, determined=determined, evidence="permit", world="unknown")
+        for id, severity, strict, determined in json.loads(row["policies_json"])
+    ]
+    for policy in policies:
+        policy.reason = {"kind": "none", "words": ""}
+    head = {name: row[name] for name in ("agent", "step", "call_id", "tool", "executed", "strict", "determined")}
+    return encode(CallRow(**head, policies=policies))

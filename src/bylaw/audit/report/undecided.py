@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bylaw.audit.open_rule import OPEN_REASONS
+from bylaw.audit.counts import OPEN_REASONS
 from bylaw.audit.report.text import cut
 from bylaw.audit.store import CALLS, JsonRecord, Store
 from bylaw.pack import Criterion

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bylaw.audit.audited import conversations_in_logs
-from bylaw.audit.line import encode
 from bylaw.audit.report.finding import flagged
 from bylaw.audit.report.text import cut, spelled, whole_text
+from bylaw.audit.row import encode
 from bylaw.audit.store import CALLS, CONVERSATIONS, RULES, JsonRecord, Store
 from bylaw.console.index.query import Index, clean
 from bylaw.console.index.reason import Reason, reason_of_call, reason_of_open, reason_of_rule

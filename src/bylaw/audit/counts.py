@@ -1,0 +1,295 @@
+"""What an audit counts, kept so that the counts of parts add up to those of the whole."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bylaw.engine.limited import LimitedCall
+from bylaw.engine.predicate_values import Answered
+from bylaw.engine.rule_finding import RuleFinding
+from bylaw.engine.settlement import CallVerdict, PolicyVerdict
+from bylaw.engine.verdict import Verdict
+from bylaw.facts.evidence import EvidenceCount
+from bylaw.guard import no_such
+from bylaw.pack import CRITERIA, Pack
+from bylaw.trace.event import Call, Event, Result
+from bylaw.trace.trajectory import TaskOutcome
+
+if TYPE_CHECKING:
+    from bylaw.audit.cover import Redaction
+
+ANSWERS = {True: "yes", False: "no", None: "open"}
+OPEN_REASONS: Mapping[str, str] = {
+    "unread": "what was said is for a model or a person to read",
+    "unanswered": "a question without an answer in the log",
+    "perhaps_spent": "a call like it may have been carried out before",
+    "no_card": "no answer to a card",
+    "expired": "the yes is too old",
+    "beside_card": "the question stood beside other words",
+    "changed_card": "the text of the card was changed",
+    "unrecorded": "what was said was not recorded",
+    "question": "a question that only a reader can answer",
+    "unseen": "a fact that was not seen",
+    "elsewhere": "something earlier in the conversation is open",
+}
+"""Why a rule is undecided, in words."""
+_KEPT = 1 << 12
+"""Sets of field names that are remembered."""
+
+
+class Counts:
+    """Everything `summary.json` counts: one flat counter by what is counted, and the few things that are no counts."""
+
+    def __init__(self, packs: Sequence[Pack]) -> None:
+        self.numbers: Counter[tuple[str, ...]] = Counter()
+        self.evidence = {pack.name: EvidenceCount(pack.schema) for pack in packs}
+        """By pack, what became of the results of look-ups."""
+        self.limited: list[LimitedCall] = []
+        """Calls that count under limits which span conversations."""
+        self.faults: list[dict[str, Any]] = []
+        """What went wrong in our own code, and where."""
+        self.times: list[float] = []
+        """The earliest and the latest time of an event, if the logs say."""
+        self._factless = {name for pack in packs for name, guard in pack.guards.items() if not guard.facts}
+        """Policies whose guards ask for no fact: the call itself decides them, every time."""
+
+    def record(self) -> dict[str, Any]:
+        """The counts as JSON."""
+        return {
+            "numbers": [[*key, count] for key, count in self.numbers.items()],
+            "evidence": {pack: count.graded() for pack, count in self.evidence.items()},
+            "limited": msgspec.to_builtins(self.limited),
+            "faults": self.faults,
+            "times": self.times,
+        }
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Add the counts of a part, as its `record` has them."""
+        for *key, count in record["numbers"]:
+            self.numbers[tuple(key)] += count
+        for pack, graded in record["evidence"].items():
+            self.evidence[pack].add_graded(graded)
+        self.limited += msgspec.convert(record["limited"], list[LimitedCall])
+        self.faults += record["faults"]
+        self._reach(record["times"])
+
+    def under(self, *prefix: str) -> dict[str, int]:
+        """The counts whose key is the prefix and one more name, by that name."""
+        size = len(prefix)
+        found = [(key[size], n) for key, n in self.numbers.items() if len(key) == size + 1 and key[:size] == prefix]
+        return dict(sorted(found))
+
+    def names(self, kind: str) -> list[str]:
+        """What was counted of a kind, in alphabetical order."""
+        return sorted({key[1] for key in self.numbers if key[0] == kind})
+
+    def add_times(self, events: Sequence[Event]) -> bool:
+        """Note when a conversation took place; whether its log says."""
+        times = [event.time for event in events if event.time is not None]
+        self._reach(times)
+        return bool(times)
+
+    def _reach(self, times: Sequence[float]) -> None:
+        if times:
+            every = (*self.times, *times)
+            self.times = [min(every), max(every)]
+
+    def add_conversation(self, agent: str, outcome: TaskOutcome | None, verdicts: Sequence[CallVerdict]) -> None:
+        """Count one conversation and its calls."""
+        counts = self.numbers
+        counts["agent", agent, "trajectories"] += 1
+        if outcome is not None:
+            counts["outcome", outcome.source] += 1
+            counts["agent", agent, "outcome_known"] += 1
+            if not outcome.good:
+                counts["agent", agent, "failures"] += 1
+        if not verdicts:
+            return
+        executed = [v for v in verdicts if v.made.accepted is not False and v.made.tool is not None]
+        writes = [v for v in executed if v.made.tool is not None and v.made.tool.effect != "read"]
+        if writes:
+            counts["agent", agent, "with_write_calls"] += 1
+        for criterion in CRITERIA:
+            found = {getattr(v, criterion) for v in executed}
+            if "violation" in found:
+                counts["agent", agent, criterion, "violation"] += 1
+                broken = [p for v in executed for p in v.policies if getattr(p, criterion) == "violation"]
+                for severity in {p.policy.severity for p in broken}:
+                    counts["agent", agent, criterion, "violation", severity] += 1
+            good = outcome.good if outcome is not None else "violation" not in found
+            if "near_miss" in found and good:
+                counts["agent", agent, criterion, "near_miss"] += 1
+                if any(getattr(v, criterion) == "near_miss" for v in writes):
+                    counts["agent", agent, criterion, "near_miss", "write"] += 1
+            if "uninformed" in found:
+                counts["agent", agent, criterion, "uninformed"] += 1
+        for verdict in verdicts:
+            self._add_call(agent, verdict)
+
+    def _add_call(self, agent: str, verdict: CallVerdict) -> None:
+        counts, made, tool = self.numbers, verdict.made, verdict.made.call.tool
+        counts["tool", tool, "calls"] += 1
+        if made.result is None or not made.result.captured:
+            counts["tool", tool, "result_not_captured"] += 1
+        done = "refused" if made.accepted is False else "executed"
+        for criterion in CRITERIA:
+            found: Verdict = getattr(verdict, criterion)
+            counts["call", done, criterion, found] += 1
+            if found == "inconclusive" or verdict.open_rules:
+                counts["undecided", done, criterion] += 1
+        if done == "refused":
+            return
+        if made.is_perhaps_done():
+            counts["tool", tool, "perhaps_done"] += 1
+        counts["tool", tool, "executed"] += 1
+        if made.tool is not None and made.tool.effect == "read":
+            counts["tool", tool, "read"] |= 1
+        counts["tool", tool, "strict", verdict.strict] += 1
+        counts["tool", tool, "determined", verdict.determined] += 1
+        for policy in verdict.policies:
+            # The four figures of a policy in one count, taken apart when they are asked for.
+            could = "could_deny" if policy.could_deny or policy.policy.id in self._factless else ""
+            counts["policy", policy.policy.id, policy.strict, policy.determined, could] += 1
+        # A policy that has nothing to say asks for nothing, and world and evidence agree.
+        if speaking := [policy for policy in verdict.policies if not policy.is_plain]:
+            self._add_speaking(agent, verdict, speaking)
+
+    def _add_speaking(self, agent: str, verdict: CallVerdict, speaking: Sequence[PolicyVerdict]) -> None:
+        counts, tool = self.numbers, verdict.made.call.tool
+        counts[("clockless",)] += any(_asks_the_time(policy) for policy in speaking)
+        counts[("contradicted",)] += any(_is_contradicted(policy) for policy in speaking)
+        for policy in speaking:
+            if policy.reason.kind == "failed":
+                # Only the place: what went wrong there quotes values of the log.
+                counts["failed", policy.policy.id, policy.reason.words.partition(": ")[0]] += 1
+        for criterion in CRITERIA:
+            if getattr(verdict, criterion) not in ("near_miss", "uninformed"):
+                continue
+            lacked = [
+                missing
+                for policy in speaking
+                if getattr(policy, criterion) in ("near_miss", "uninformed")
+                for missing in policy.missing
+                if criterion == "strict" or missing.decisive
+            ]
+            for lookup in {each.lookup[0] if each.lookup else f"({each.fact.entity})" for each in lacked}:
+                counts["lookup", lookup, criterion] += 1
+                counts["lookup", lookup, criterion, "agents", agent] += 1
+                counts["lookup", lookup, criterion, "tools", tool] += 1
+            for reason in {each.reason for each in lacked}:
+                counts["reason", criterion, reason] += 1
+
+    def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
+        """Count the rules broken in one conversation, each with its severity: how often, and in how many of them."""
+        counts = self.numbers
+        if broken:
+            counts["agent", agent, "rules"] += 1
+        for severity in {severity for _, severity in broken}:
+            counts["agent", agent, "rules", severity] += 1
+        for name, severity in broken:
+            counts["rule", name, "broken"] += 1
+            counts["rule", name, "severity", severity] |= 1
+        for name in {name for name, _ in broken}:
+            counts["rule", name, "trajectories"] += 1
+            counts["rule", name, "agents", agent] += 1
+
+    def add_open(self, pack: Pack, verdicts: Sequence[CallVerdict]) -> None:
+        """Count the undecided rules of one conversation's executed calls, each with the reason."""
+        names: set[str] = set()
+        for verdict in verdicts:
+            if verdict.open_rules and verdict.made.accepted is not False:
+                for name, reason in {each.rule.name: _open_reason(pack, each) for each in verdict.open_rules}.items():
+                    names.add(name)
+                    self.numbers["open", name, "calls"] += 1
+                    self.numbers["open", name, "reasons", reason] += 1
+        for name in names:
+            self.numbers["open", name, "trajectories"] += 1
+
+    def add_answered(self, answered: Sequence[Answered]) -> None:
+        """Count what a model answered in one conversation: predicates with the values it gave."""
+        for each in answered:
+            if each.queries:
+                self.numbers["answered", each.predicate, ANSWERS[each.value]] += 1
+
+
+def _open_reason(pack: Pack, finding: RuleFinding) -> str:
+    """Why a rule is undecided: by the first of its predicates at the act without a value."""
+    whys = dict(finding.whys)
+    for name, value in finding.values:
+        if value is not None:
+            continue
+        if (reason := str(whys.get(name, {}).get("reason", ""))) in OPEN_REASONS:
+            return reason
+        match pack.book.predicates[name].way:
+            case "question":
+                return "question"
+            case "code" | "guard":
+                return "unseen"
+            case _:
+                return "unrecorded"
+    return "elsewhere"
+
+
+def _asks_the_time(policy: PolicyVerdict) -> bool:
+    return any(fact.entity == "context" and fact.field == "now" for fact in policy.asks)
+
+
+def _is_contradicted(policy: PolicyVerdict) -> bool:
+    """Whether the database decides otherwise than what was seen, or lacks a thing that was seen."""
+    if policy.world != "deny":
+        return policy.world == "permit" and policy.evidence == "deny"
+    seen = {no_such(known.fact.entity, known.fact.key) for known in policy.known}
+    return policy.evidence == "permit" or policy.reason.words in seen
+
+
+class UnmappedFields:
+    """Finds fields of results that no observation of a pack maps, each once: the author may have overlooked them."""
+
+    def __init__(self, pack: Pack, redaction: "Redaction | None") -> None:
+        self._pack = pack
+        self._redaction = redaction
+        self._mapped: dict[str, frozenset[str]] = {}
+        self._unreported: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        """By tool and names, those that are neither mapped nor reported yet."""
+
+    def of(self, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
+        """Unmapped fields of a conversation's results, each with its tool."""
+        for result in events:
+            if type(result) is not Result or result.call is None or not result.captured:
+                continue
+            call = events[result.call]
+            if type(call) is not Call or call.tool not in self._pack.schema.tools:
+                continue
+            value = result.value()
+            names = _names_in(value)
+            found = self._unreported.get((call.tool, names))
+            if found is None:
+                mapped = self._mapped_by(call.tool)
+                found = [name for name in names if name not in mapped]
+            elif not found:
+                continue
+            reported = found
+            if found and self._redaction is not None:
+                # A name can itself be a private value of one result, and may be told of another.
+                reported = self._redaction.tellable(call.tool, value, found)
+            yield from ((call.tool, name) for name in reported)
+            if len(self._unreported) < _KEPT:
+                self._unreported[call.tool, names] = [name for name in found if name not in reported]
+
+    def _mapped_by(self, tool: str) -> frozenset[str]:
+        if tool not in self._mapped:
+            shown = self._pack.schema.shows.get(tool, {})
+            observations = [observation for each in shown.values() for observation in each]
+            named = {name for each in observations for name in (*each.entity.fields, *each.entity.key)}
+            self._mapped[tool] = frozenset(named.union(*(each.reads for each in observations)))
+        return self._mapped[tool]
+
+
+def _names_in(value: Any) -> tuple[str, ...]:
+    """The field names of a record, or of the first of several."""
+    row: Any = value
+    if isinstance(value, list):
+        row = value[0] if value else None  # pyright: ignore[reportUnknownVariableType]
+    return tuple(row) if isinstance(row, dict) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
