@@ -116,7 +116,7 @@ def test_a_card_speaks_the_language_of_the_pack() -> None:
 @pytest.mark.parametrize(
     ("consented", "fault"),
     [
-        ("perhaps", "`consented` cannot be `perhaps`; known: card, told, requested"),
+        ("perhaps", "`consented` cannot be `perhaps`; known: card, requested, told"),
         ("card, model: may settle", "`model` cannot be `may settle` beside `consented: card`"),
         ("told, model: decides", "`model` cannot be `decides` beside `consented: told`"),
         ("told, must_be_told: [resaon]", "`resaon` is not an argument of any tool"),

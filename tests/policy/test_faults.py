@@ -29,7 +29,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "an unknown criterion": (
         edited("pack.yaml", "now:", "criterion: lenient\nnow:"),
-        "BY405 pack.yaml:6: criterion is strict or determined",
+        "BY408 pack.yaml:6: `criterion` cannot be `lenient`",
     ),
     "a base that is nowhere": (edited("pack.yaml", "now:", "base: ../none\nnow:"), "BY405 pack.yaml:6: base `../none`"),
     "a slip in the manifest": (

@@ -337,7 +337,7 @@ def test_answers_need_a_name_an_id_and_the_right_tenant(log: Log) -> None:
 
 @pytest.mark.parametrize("wrong", [{"default": "approve"}, {"timeout": 0}, {"timeout": float("nan")}])
 def test_terms_that_would_let_a_call_through_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"must be|is not"):
+    with pytest.raises(ValueError, match="cannot be"):
         ApprovalTerms(**wrong)
 
 

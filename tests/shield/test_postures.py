@@ -37,13 +37,13 @@ def test_a_pack_says_its_postures_and_a_wrong_one_does_not_load() -> None:
     decision = Shield(shop(pack_yaml=said)).session().decide("refund", {"order_id": "7"})
     assert (decision.allowed, decision.enforced) == (True, "advise")
     for wrong in ("posture: maybe", "on_error: allow", "tools: {no_tool: shadow}", "policies: {no-policy: shadow}"):
-        with pytest.raises(BylawError, match="shield"):
+        with pytest.raises(BylawError, match=r"pack\.yaml:4"):
             shop(pack_yaml=FILES["pack.yaml"] + f"shield: {{{wrong}}}\n")
 
 
 @pytest.mark.parametrize("wrong", [{"posture": "Enforce"}, {"on_error": "allow"}, {"tools": {"refund": "off"}}])
 def test_a_posture_that_is_none_lets_nothing_through(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="is not one of"):
+    with pytest.raises(ValueError, match="cannot be"):
         Postures(**wrong)
 
 

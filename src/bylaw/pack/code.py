@@ -148,7 +148,8 @@ def pinned_of(folder: PackFolder) -> Pinned:
     manifest = folder.manifest
     records: dict[str, Any] = {part: source.data for part, source in folder.parts.items()}
     named = [str(manifest.name), str(manifest.version)]
-    told = [*named, str(manifest.now), str(manifest.criterion), str(manifest.world), manifest.shield]
+    told: list[Any] = [*named, str(manifest.now), str(manifest.criterion), str(manifest.world)]
+    told.append(folder.manifest_source.data.get("shield") or {})
     if manifest.timezone != "":
         told.append(str(manifest.timezone))
     return Pinned(records | {"pack": told}, {**folder.guards, **folder.lookups})

@@ -5,10 +5,10 @@ from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, cast
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.errors import BylawError, PackError, UsageError, meant
@@ -23,6 +23,7 @@ from bylaw.pack.statements import Ambiguous, PolicyReader, read_tools
 from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.document import Document
 from bylaw.policy.folder import (
+    Criterion,
     Manifest,
     ManifestError,
     PackFolder,
@@ -49,8 +50,6 @@ def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
     if not manifest.document:
         hint = "name the policy document, several, or a folder of them; or give its title and sha256"
         faults.append(ManifestError("the pack has no document", place=source.file, hint=hint))
-    if manifest.criterion not in ("strict", "determined"):
-        faults.append(ManifestError("criterion is strict or determined", place=source.place("criterion")))
     if manifest.now is not None and moment(manifest.now) is None:
         hint = "write it like 2025-03-12T09:00:00"
         faults.append(ManifestError(f"`{manifest.now}` is not a time", place=source.place("now"), hint=hint))
@@ -62,23 +61,20 @@ def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
     return faults
 
 
-def read_postures(
-    folder: PackFolder, policies: Mapping[str, Policy], schema: Schema
-) -> tuple[Postures, list[BylawError]]:
-    """`shield:` of the manifest: how firmly policies are held to while an agent runs."""
-    place = folder.manifest_source.place("shield")
-    try:
-        postures = convert(folder.manifest.shield, Postures)
-    except ValidationError as error:
-        hint = "postures are enforce, advise and shadow; on_error is deny or ask"
-        return Postures(), [ManifestError(f"`shield`: {error}", place=place, hint=hint)]
-    unknown = [("policy", name, meant(name, policies)) for name in postures.policies if name not in policies]
-    unknown += [("tool", name, meant(name, schema.tools)) for name in postures.tools if name not in schema.tools]
-    return postures, [
+def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema) -> list[BylawError]:
+    """Policies and tools that `shield:` of the manifest names and the pack does not have."""
+    postures, place = folder.manifest.shield, folder.manifest_source.place
+    given = (("policy", "policies", postures.policies, policies), ("tool", "tools", postures.tools, schema.tools))
+    return [
         ManifestError(
-            f"`shield` names {kind} `{name}`, which is not known", place=place, hint=hint, lacks=f"{kind} {name}"
+            f"`shield` names {kind} `{name}`, which is not known",
+            place=place("shield", part, name),
+            hint=meant(name, known),
+            lacks=f"{kind} {name}",
         )
-        for kind, name, hint in unknown
+        for kind, part, named, known in given
+        for name in named
+        if name not in known
     ]
 
 
@@ -111,7 +107,6 @@ def zone_named(name: Scalar) -> ZoneInfo | None:
         return None
 
 
-Criterion = Literal["strict", "determined"]
 CRITERIA: tuple[Criterion, ...] = ("strict", "determined")
 
 _EMPTY = Located("", {}, {})
@@ -303,8 +298,7 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     schema, search_faults = with_lookups(folder, with_unsaid(schema, policies, guards, book))
     faults += search_faults
     faults += unenforced(policies, guards, book, policy_reader.places, folder if guard_faults else None)
-    postures, posture_faults = read_postures(folder, policies, schema)
-    faults += posture_faults
+    faults += posture_faults(folder, policies, schema)
     cases = {name: read_case_file(source) for name, source in folder.cases.items()}
     faults += [fault for read in cases.values() for fault in read.faults]
     if faults:
@@ -330,11 +324,11 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
         {tool: tuple(bound) for tool, bound in by_tool.items()},
         cases,
         moment(manifest.now),
-        cast(Criterion, manifest.criterion),
+        manifest.criterion,
         book,
         str(manifest.world),
         tuple(policy.id for policy in policies.values() if policy.stale),
-        postures,
+        manifest.shield,
         policy_reader.digests,
         unaccepted(folder.root),
         pinned_of(folder),

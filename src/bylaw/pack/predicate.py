@@ -17,6 +17,7 @@ from bylaw.guard import Condition, Vocabulary, compile_condition
 from bylaw.policy.pattern import PatternError, any_of, compile_pattern, is_cut
 from bylaw.policy.reading import Scalar
 from bylaw.policy.statement import Policy
+from bylaw.policy.tool import Effect
 from bylaw.policy.yaml import Located
 from bylaw.rule.act import Act
 from bylaw.rule.detectors import DETECTORS
@@ -86,14 +87,14 @@ class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
     description: Scalar = ""
     tool: Scalar | list[Scalar] | None = None
     when: Scalar | None = None
-    effect: Scalar | None = None
+    effect: Effect | None = None
     message: Scalar | None = None
-    turn: Scalar | None = None
+    turn: Literal["several_calls", "several_writes", "with_text", "without_call"] | None = None
     pattern: WrittenPatterns = None
     said: WrittenPatterns = None
     returned: WrittenPatterns = None
     but_not: Scalar | None = None
-    consented: Scalar | None = None
+    consented: Basis | None = None
     need_not_be_told: list[Scalar] | None = None
     must_be_told: list[Scalar] | None = None
     lifetime: int | float | None = None
@@ -103,7 +104,7 @@ class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
     detector: Scalar | None = None
     guard: Scalar | None = None
     question: Scalar | None = None
-    by: Scalar | list[Scalar] | None = None
+    by: Speaker | list[Speaker] | None = None
 
 
 class Witness(Protocol):
@@ -193,9 +194,16 @@ class PredicateReader:
     """Makes predicates of what stands in `rules.yaml`; adds every fault it meets to `faults`."""
 
     def __init__(
-        self, source: Located, schema: Schema, policies: Mapping[str, Policy], faults: list[BylawError]
+        self,
+        source: Located,
+        schema: Schema,
+        policies: Mapping[str, Policy],
+        faults: list[BylawError],
+        given: Mapping[str, Any],
     ) -> None:
         self._source = source
+        self._given = given
+        """The predicates as written, with the parts that were at fault."""
         self._schema = schema
         self._policies = policies
         self.faults = faults
@@ -207,6 +215,8 @@ class PredicateReader:
         ways = [way for way in WAYS if way in given]
         description = str(body.description)
         if len(ways) != 1:
+            if not ways and self._source.data["predicates"].get(name) != self._given.get(name):
+                return Predicate(name, description, "")  # its way was at fault, and has been reported
             hint = f"give one of {', '.join(WAYS)}"
             self._fault(f"predicate `{name}` says in {len(ways)} ways how it gets its value", *at, hint=hint)
             return Predicate(name, description, "")
@@ -234,18 +244,12 @@ class PredicateReader:
                 wanted = bool(value)
                 return Predicate(name, description, way, lambda act: (act.tool is None) is wanted)
             case "turn":
-                find = TURNS.get(str(value))
-                if find is None:
-                    self._fault(f"`turn` cannot be `{value}`", *at, hint=f"known: {', '.join(TURNS)}")
-                return Predicate(name, description, way, find)
+                return Predicate(name, description, way, TURNS[value])
             case "pattern" | "said" | "returned":
                 find = self._search(way, value, str(body.but_not or ""), at)
                 return Predicate(name, description, way, find, is_about_act=way not in _BEFORE)
             case "consented":
-                if value not in get_args(Basis):
-                    hint = f"known: {', '.join(get_args(Basis))}"
-                    self._fault(f"`consented` cannot be `{value}`", *at, hint=hint)
-                return self._consented(name, description, str(value), body, at)
+                return self._consented(name, description, value, body, at)
             case "code":
                 return self._code(name, description, str(value), at)
             case "detector":
@@ -269,17 +273,13 @@ class PredicateReader:
         if body.by is None:
             return SPEAKERS
         named = body.by if isinstance(body.by, list) else [body.by]
-        for each in named:
-            if each not in SPEAKERS:
-                self._fault(f"`by` cannot be `{each}`", *at, "by", hint=f"known: {', '.join(SPEAKERS)}")
         if not named:
             self._fault("`by` names nobody", *at, "by", hint=f"known: {', '.join(SPEAKERS)}")
         return tuple(each for each in SPEAKERS if each in named)
 
     def _consented(
-        self, name: str, description: str, value: str, body: WrittenPredicate, at: tuple[str, ...]
+        self, name: str, description: str, basis: Basis, body: WrittenPredicate, at: tuple[str, ...]
     ) -> Predicate:
-        basis: Basis = "card" if value == "card" else "requested" if value == "requested" else "told"
         spared, wanted = frozenset(map(str, body.need_not_be_told or ())), frozenset(map(str, body.must_be_told or ()))
         if body.model not in (None, _NEVER) and (body.model != _MAY_SETTLE or basis == "card"):
             hint = (

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import isfinite
-from typing import Any, get_args
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,7 +36,7 @@ class WrittenLimit(Struct, frozen=True, forbid_unknown_fields=True):
     most: int = 0
     within: Scalar = ""
     per: Scalar = "tenant"
-    over: Scalar = "deny"
+    over: Over = "deny"
 
 
 def read_limits(
@@ -70,11 +70,8 @@ def _read(body: WrittenLimit, index: int, schema: Schema, policies: Mapping[str,
         fault(f"`most` of limit `{name}` is not a number from 1 on", *at, hint="what is never allowed is a guard")
     if within is None:
         fault(f"`within` of limit `{name}` is not a time", *at, hint="such as 30m, 1h or 7d")
-    over: Over = "ask" if body.over == "ask" else "deny"
-    if body.over not in get_args(Over):
-        fault(f"`over` of limit `{name}` is `{body.over}`", *at, hint="deny or ask")
     _check_per(str(body.per), name, tools, schema, at, fault)
-    return Limit(name, policy, tools, body.most, within or 1.0, str(body.per), over)
+    return Limit(name, policy, tools, body.most, within or 1.0, str(body.per), body.over)
 
 
 def _check_per(
@@ -207,7 +204,8 @@ class RulesReader:
     def __init__(
         self, source: Located | None, schema: Schema, policies: Mapping[str, Policy], learned: Located | None = None
     ) -> None:
-        self._file, self._source, self.faults = read_record(source or Located("rules.yaml", {}, {}), RulesFile)
+        self._written = source or Located("rules.yaml", {}, {})
+        self._file, self._source, self.faults = read_record(self._written, RulesFile)
         self._learned, self._learned_source, wrong = read_record(learned or Located("", {}, {}), WeightsFile)
         self.faults += wrong
         self._schema = schema
@@ -216,7 +214,9 @@ class RulesReader:
     def read(self) -> Rules:
         """The rules; look at `faults` before using it."""
         file = self._file
-        reader = PredicateReader(self._source, self._schema, self._policies, self.faults)
+        given: Any = self._written.data.get("predicates")
+        written = cast(dict[str, Any], given) if isinstance(given, dict) else dict[str, Any]()
+        reader = PredicateReader(self._source, self._schema, self._policies, self.faults, written)
         predicates = {name: reader.read(name, body or WrittenPredicate()) for name, body in file.predicates.items()}
         rules: dict[str, Rule] = {}
         for index, body in enumerate(file.rules):

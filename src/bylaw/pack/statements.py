@@ -237,11 +237,7 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
         is_schema = isinstance(record.parameters.get("properties"), dict)
         others = record.parameters.get("additionalProperties", False) if is_schema else False
         called = tuple(map(str, record.also_called))
-        labels = record.trust if isinstance(record.trust, dict) else {"*": record.trust}
-        trust: dict[str, Any] = {str(field): str(label) for field, label in labels.items()}
-        if wrong := sorted(set(trust.values()) - set(get_args(Trust))):
-            place = source.place("tools", name, "trust")
-            faults.append(StatementError(f"trust of `{name}` must be record or content, not `{wrong[0]}`", place=place))
+        trust: dict[str, Trust] = record.trust if isinstance(record.trust, dict) else {"*": record.trust}
         told = (parameters, required, changes, tuple(record.effects), refused, called, others, surely_refused, trust)
         title, masked = " ".join(str(record.title).split()), frozenset(map(str, record.mask))
         written = record.put_as if isinstance(record.put_as, list) else [record.put_as]

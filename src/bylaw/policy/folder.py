@@ -3,13 +3,14 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from msgspec import Struct, field
 
 from bylaw.errors import BylawError, UsageError, meant
 from bylaw.policy.catalogue import with_catalogue
 from bylaw.policy.document import TEXTS, Document, DocumentError, find_files, read_files, read_given
+from bylaw.policy.posture import Postures
 from bylaw.policy.reading import Read, Scalar, read_record
 from bylaw.policy.statement import with_kinds, with_stated
 from bylaw.policy.yaml import Located, YamlError, read_yaml
@@ -131,6 +132,9 @@ class WrittenDocument(Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str = ""
 
 
+Criterion = Literal["strict", "determined"]
+
+
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):
     """A pack that this one chooses among, and when it is chosen."""
 
@@ -151,12 +155,12 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     """Of the IANA database; UTC where nothing is said."""
     base: Scalar = ""
     world: Scalar = ""
-    criterion: Scalar = "determined"
+    criterion: Criterion = "determined"
     document: Scalar | list[Scalar] | WrittenDocument | None = None
     """A file, a folder of files, several of either, or one that lies elsewhere."""
     variants: list[Variant] = []
     about: dict[str, Scalar] = {}
-    shield: dict[str, Any] = {}
+    shield: Postures = Postures()
 
 
 class PackFolder(Struct):

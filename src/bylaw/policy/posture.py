@@ -1,8 +1,8 @@
 """How firmly a pack is held to while an agent runs: per pack, per tool, per policy."""
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_type_hints
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, ValidationError, convert, field
 
 Posture = Literal["enforce", "advise", "shadow"]
 """`enforce` stops the call; `advise` lets it run and tells the agent; `shadow` only notes what it would have said."""
@@ -15,29 +15,35 @@ OnError = Literal["deny", "ask"]
 """What becomes of a call that could not be judged: never `allow`, for a write."""
 
 
-class ApprovalTerms(Struct, frozen=True, forbid_unknown_fields=True):
+class _Checked(Struct, frozen=True):
+    """A record that is checked against its own types when code makes it, as one from a file is."""
+
+    def __post_init__(self) -> None:
+        """A word that is none of ours must never let a call through."""
+        for name, kind in get_type_hints(type(self), include_extras=True).items():
+            value = getattr(self, name)
+            try:
+                convert(value, kind)
+            except ValidationError as error:
+                raise ValueError(f"{name} cannot be `{value}`: {str(error).partition(' - at')[0]}") from None
+
+
+Seconds = Annotated[float, Meta(gt=0)]
+
+
+class ApprovalTerms(_Checked, frozen=True, forbid_unknown_fields=True):
     """How long a question waits for a person, and what then; and how long a yes holds."""
 
-    timeout: float = 3600.0
-    """Seconds."""
-    lifetime: float = 86_400.0
+    timeout: Seconds = 3600.0
+    lifetime: Seconds = 86_400.0
     """Seconds after which a yes that was not used has lapsed: the same call is asked about anew."""
     default: Literal["reject", "ask"] = "reject"
     """Where nobody answered in time: the same call is refused, or asked anew. Never approved."""
     stands_in: tuple[str, ...] = ()
     """Policies whose question for the user a person may answer, where the host does not tell what the user says."""
 
-    def __post_init__(self) -> None:
-        """A word that is none of ours must never let a call through."""
-        if self.default not in ("reject", "ask"):
-            raise ValueError(f"default must be reject or ask, not `{self.default}`")
-        if not self.timeout > 0:
-            raise ValueError(f"timeout `{self.timeout}` is not a number of seconds")
-        if not self.lifetime > 0:
-            raise ValueError(f"lifetime `{self.lifetime}` is not a number of seconds")
 
-
-class Postures(Struct, frozen=True, forbid_unknown_fields=True):
+class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
     """`shield:` in pack.yaml. A policy's posture beats its tool's, which beats the pack's."""
 
     posture: Posture = "enforce"
@@ -59,25 +65,6 @@ class Postures(Struct, frozen=True, forbid_unknown_fields=True):
     resolve: Resolve = "agent"
     """Who makes a look-up that is missing: the agent, who is told; or the shield, through the host's tools, which then
     decides by it (`live`) or shows it to the agent, who makes the call again (`show`)."""
-
-    def __post_init__(self) -> None:
-        """A word that is none of ours must never let a call through."""
-        given = {self.posture, *self.tools.values(), *self.policies.values()}
-        if wrong := given - set(get_args(Posture)):
-            raise ValueError(f"`{wrong.pop()}` is not one of {', '.join(get_args(Posture))}")
-        if self.on_error not in get_args(OnError):
-            raise ValueError(f"on_error `{self.on_error}` is not one of {', '.join(get_args(OnError))}")
-        chosen = {self.unguarded, *self.unguarded_tools.values()} - {None}
-        if wrong := chosen - set(get_args(Unguarded)):
-            raise ValueError(f"unguarded `{wrong.pop()}` is not one of {', '.join(get_args(Unguarded))}")
-        if self.delegation not in ("ask", "follow"):
-            raise ValueError(f"delegation must be ask or follow, not `{self.delegation}`")
-        if self.resolve not in get_args(Resolve):
-            raise ValueError(f"resolve must be agent, live or show, not `{self.resolve}`")
-        if not isinstance(self.handover, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(f"handover must be true or false, not `{self.handover}`")
-        if self.on_read_error not in ("deny", "ask", "allow"):
-            raise ValueError(f"on_read_error must be deny, ask or allow, not `{self.on_read_error}`")
 
     def of_unguarded(self, tool: str) -> Unguarded:
         """What becomes of a write of `tool` that no policy binds."""

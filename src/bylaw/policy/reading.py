@@ -30,6 +30,7 @@ MOST = 100
 """So many values at fault are told of one file."""
 _PART = re.compile(r"\.(\w+)|\[(\d+)\]|\[(\.\.\.)\]")
 _EXPECTED = re.compile(r"Expected `(.*)`, got `(\w+)`")
+_INVALID = "Invalid enum value"
 
 
 class ShapeError(BylawError):
@@ -65,6 +66,10 @@ def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Se
     """What does not fit, as a place and what of it, and what to say of that: nothing, where it was only left empty."""
     expected = _EXPECTED.match(message)
     at = _place(source, kind, message)
+    if message.startswith(_INVALID):
+        words = ", ".join(str(word) for each in _types(kind, at) for word in getattr(each, "values", ()))
+        message = f"{_name(at)} cannot be `{source.at(at)}`"
+        return at[:-1], at[-1:], [ShapeError(message, place=source.place(*at), hint=f"known: {words}")]
     if expected is None:
         # Keys that are not known. They are looked for: a name may hold anything, and so may the message.
         at, names = next(found for each in (at, ()) if (found := (each, _unknown(source, kind, each)))[1])
@@ -125,24 +130,33 @@ def _first_key(source: Located, kind: type[Any], message: str, at: YamlPath) -> 
 
 
 def _known(kind: type[Any], at: YamlPath) -> list[str]:
-    """The names that may stand at a place; none where the names are free."""
+    """The names that a mapping at a place may have; none if any name may be used."""
+    return next((list(_fields(each)) for each in _types(kind, at) if hasattr(each, "fields")), list[str]())
+
+
+def _types(kind: type[Any], at: YamlPath) -> list[Any]:
+    """The types that a value at a place may have, as msgspec inspects them."""
     from msgspec import inspect
 
     kinds: list[Any] = [inspect.type_info(kind)]
     for part in (*at, None):
         kinds = [each for one in kinds for each in (one.types if isinstance(one, inspect.UnionType) else (one,))]
+        if part is None:
+            break
         inside: list[Any] = []
         for each in kinds:
             if isinstance(each, inspect.StructType):
-                if part is None:
-                    return [field.encode_name for field in each.fields]
-                inside += [field.type for field in each.fields if field.encode_name == part]
+                inside += [_fields(each)[part]] if part in _fields(each) else []
             elif isinstance(each, inspect.DictType):
                 inside.append(each.value_type)
-            elif isinstance(each, inspect.ListType):
+            elif isinstance(each, inspect.ListType | inspect.VarTupleType):
                 inside.append(each.item_type)
         kinds = inside
-    return []
+    return kinds
+
+
+def _fields(struct: Any) -> dict[Any, Any]:
+    return {field.encode_name: field.type for field in struct.fields}
 
 
 def _words(parts: list[str]) -> str:

@@ -56,7 +56,7 @@ class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, Any] = {}
     changes: list[Scalar | WrittenChange] | None = None
     effects: list[WrittenEffect] = []
-    trust: Scalar | dict[str, Scalar] = "content"
+    trust: Trust | dict[str, Trust] = "content"
     mask: list[Scalar] = []
     mark: bool = False
 
