@@ -1,9 +1,10 @@
-"""Records cut out of a file, one at a time, without decoding the rest; also out of a file that is broken."""
+"""Records cut out of a file, one at a time, without decoding the rest, also out of a broken one; and a conversation or
+an error made of each."""
 
 import json
 import re
-from collections.abc import Generator, Iterable, Iterator
-from typing import Literal, TypeVar
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -11,6 +12,8 @@ from msgspec import Raw, Struct
 from bylaw.errors import RecordError
 from bylaw.trace.shape import glimpse, is_messages
 from bylaw.trace.source import Source
+from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.transcript import Transcript
 
 Layout = Literal["lines", "document"]
 T = TypeVar("T")
@@ -34,7 +37,7 @@ class Record(Struct, frozen=True, gc=False):
 
     def fault(self, source: Source, why: str) -> RecordError:
         """What is wrong with it."""
-        return source.fault(self.line, why, line=True) if self.line else source.fault(self.index, why)
+        return _fault(source, self.line, self.index, why)
 
     @property
     def position(self) -> int:
@@ -117,13 +120,6 @@ def elements(
             yield source.fault(index + len(whole), why)
 
 
-def objects(source: Source, found: Iterable[Record | RecordError]) -> Iterator[Record | RecordError]:
-    """The records that are objects; what else stands among them is named."""
-    for each in found:
-        raw = b"" if isinstance(each, RecordError) else bytes(each.raw)
-        yield each if isinstance(each, RecordError) or raw[:1] == b"{" else each.fault(source, _stray(raw))
-
-
 def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> Iterator[Record | RecordError]:
     """The records of all documents in `data`, one after the other, and the place of what is in none of them."""
     at = 0
@@ -147,19 +143,6 @@ def documents(source: Source, data: bytes) -> list[bytes | RecordError]:
         source.fault(0, _stray(data[start:end])) if kind == "stray" else data[start:end]
         for kind, start, end in _cut(data, 0)
     ]
-
-
-def salvage(source: Source, data: bytes, start: int, why: str) -> Iterator[Record | RecordError]:
-    """The members of the list that begins before `start`, as far as brackets match; then `why`, if no member shows it.
-
-    For a document that is known to be damaged.
-    """
-    is_told = False
-    for each in _members(source, data, start, why, 0, 0):
-        is_told = is_told or isinstance(each, RecordError) or not _is_json(bytes(each.raw))
-        yield each
-    if not is_told:
-        yield source.fault(0, why)
 
 
 def _is_json(data: bytes) -> bool:
@@ -237,20 +220,6 @@ def _fault(source: Source, line: int, index: int, why: str) -> RecordError:
     return source.fault(line, why, line=True) if line else source.fault(index, why)
 
 
-def find_value(data: bytes, key: bytes) -> bytes | None:
-    """The object or list that stands under the first `key` of a document, cut out without decoding the rest."""
-    found = re.search(rb'"' + re.escape(key) + rb'"\s*:\s*([\[{])', data)
-    if not found:
-        return None
-    depth = 0
-    for token in _TOKEN.finditer(data, found.start(1)):
-        mark = token[0][0]
-        depth += (mark in b"{[") - (mark in b"}]")
-        if depth == 0:
-            return data[found.start(1) : token.end()]
-    return None
-
-
 class Malformed(Exception):
     """Why a record cannot be read; becomes a `RecordError` where its place is known."""
 
@@ -294,3 +263,106 @@ def tell(error: BaseException) -> str:
     text = str(error).split("\n")[0] or type(error).__name__
     text = text.removeprefix("JSON is malformed: ")
     return text[0].lower() + text[1:]
+
+
+ODD = (
+    *(Malformed, msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""What reading a record of an unforeseen shape ends in: it is reported, and the others are read."""
+
+
+def oddity(error: Exception) -> str:
+    return str(error) if isinstance(error, Malformed) else f"not in a shape we know: {tell(error)}"
+
+
+def read_each(
+    source: Source, pieces: Iterable[Record | RecordError], conversation: Callable[[Record], Trajectory]
+) -> Iterator[Trajectory | RecordError]:
+    """The conversation that each record is, in order."""
+    for record in pieces:
+        if isinstance(record, RecordError):
+            yield record
+            continue
+        try:
+            yield conversation(record)
+        except ODD as error:
+            yield record.fault(source, oddity(error))
+
+
+def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) -> Iterator[RecordError]:
+    """Let every record be taken in, where conversations are put together of many; gives those that cannot be."""
+    for record in records(source, layout):
+        if isinstance(record, RecordError):
+            yield record
+            continue
+        try:
+            take(record)
+        except ODD as error:
+            yield record.fault(source, oddity(error))
+
+
+def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterator[Record | RecordError]:
+    """The records of a file; `single` where the whole document is one list of messages, perhaps cut short."""
+    if not single:
+        yield from records(source, layout)
+        return
+    parts = list(elements(source, *source.document()))
+    raw = [bytes(part.raw) for part in parts if isinstance(part, Record)]
+    yield Record(b"[" + b",".join(each for each in raw if each.startswith(b"{")) + b"]", 0)
+    for part in parts:
+        if isinstance(part, RecordError):
+            yield part
+        elif not bytes(part.raw).startswith(b"{"):
+            yield part.fault(source, _stray(bytes(part.raw)))
+
+
+def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", default: T) -> T:
+    """The object under the first `name` of a document that is cut short or damaged, if it can still be read."""
+    found = re.search(rb'"' + re.escape(name) + rb'"\s*:\s*(?=[\[{])', data)
+    piece = next(_cut(data, found.end()), None) if found else None
+    try:
+        return default if piece is None else decoder.decode(data[piece[1] : piece[2]])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return default
+
+
+def salvaged(source: Source, data: bytes, at: int, why: str) -> Iterator[Record | RecordError]:
+    """The members of the list that begins after a place in a damaged document, as far as brackets match; then `why`, if
+    no member shows it."""
+    start = data.find(b"[", at) if at >= 0 else -1
+    is_told = False
+    for each in _members(source, data, start + 1, why, 0, 0) if start >= 0 else ():
+        is_told = is_told or isinstance(each, RecordError) or not _is_json(bytes(each.raw))
+        yield each
+    if not is_told:
+        yield source.fault(0, why)
+
+
+def is_list(record: Record) -> bool:
+    """Whether a record is a bare list of messages."""
+    return bytes(memoryview(record.raw)[:64]).lstrip().startswith(b"[")
+
+
+def trajectory_of(
+    source: Source,
+    record: Record,
+    transcript: Transcript,
+    format: str,
+    *,
+    id: str = "",
+    agent: str = "",
+    instructions: str | None = None,
+    **more: Any,
+) -> Trajectory:
+    """The conversation that was read from a record; without an id or an agent of its own it goes by its file."""
+    return Trajectory(
+        id=id or f"{source.name}#{record.index}",
+        events=transcript.events,
+        agent=source.agent or agent or source.agent_by_name,
+        instructions=instructions or "\n\n".join(transcript.instructions),
+        file=source.name,
+        position=record.position,
+        format=format,
+        **more,
+    )

@@ -3,7 +3,8 @@
 import importlib
 import io
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property, partial
 from itertools import islice
 from typing import Any, TypeVar
@@ -17,52 +18,6 @@ from bylaw.trace.log_file import LogFile, StreamOver, open_bytes, size_of
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 11
 """Packed bytes taken at a time: even where they unpack as far as zstd can, to 64 MB, memory stays small."""
-
-
-class Unzstd(StreamOver):
-    """A zstd stream, frame after frame, that gives all it holds before it fails."""
-
-    def __init__(self, packed: "io.BufferedReader[Any]", place: str) -> None:
-        super().__init__(packed)
-        try:
-            module: Any = importlib.import_module("zstandard")
-        except ModuleNotFoundError:
-            packed.close()
-            raise FormatError("zstd files need zstandard", place=place, hint="install `bylaw[zstd]`") from None
-        self._error: type[Exception] = module.ZstdError
-        self._fault: Exception | None = None
-        self._new: Any = module.ZstdDecompressor().decompressobj
-        self._unpack: Any = None
-        self._ready = memoryview(b"")
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            if self._fault is not None:
-                raise OSError(f"zstd: {self._fault}") from self._fault
-            given = self._stream.read(_PIECE)
-            if not given:
-                if self._unpack is not None:
-                    raise EOFError("zstd")
-                return 0
-            self._ready = memoryview(self._unpacked(given))
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        return count
-
-    def _unpacked(self, given: bytes) -> bytes:
-        data: list[bytes] = []
-        while given:
-            self._unpack = self._unpack or self._new()
-            try:
-                data.append(self._unpack.decompress(given))
-            except self._error as error:
-                self._fault = error
-                break
-            given = b""
-            if self._unpack.eof:
-                given, self._unpack = self._unpack.unused_data, None
-        return b"".join(data)
 
 
 T = TypeVar("T")
@@ -136,7 +91,7 @@ class Source(Struct, frozen=True, dict=True):
     def is_packed(self) -> bool:
         """Whether its bytes have to be unpacked, from the start on."""
         with self.open() as stream:
-            return isinstance(stream.raw, _Gunzip | Unzstd)
+            return isinstance(stream.raw, _Unpacked)
 
     def open(self) -> "io.BufferedReader[Any]":
         """The content, unpacked where it is gzip or zstd."""
@@ -151,9 +106,9 @@ class Source(Struct, frozen=True, dict=True):
             why = error.strerror or str(error)
             raise FormatError(f"{UNOPENED}{why.lower()}", place=str(self.path)) from error
         if start.startswith(_GZIP):
-            return io.BufferedReader(_Gunzip(plain), CHUNK)
+            return io.BufferedReader(_Unpacked(plain, "gzip", _new_gzip, zlib.error), CHUNK)
         if start == _ZSTD:
-            return io.BufferedReader(Unzstd(plain, str(self.path)), CHUNK)
+            return io.BufferedReader(_Unpacked(plain, "zstd", *_zstd(str(self.path))), CHUNK)
         return plain
 
     def chunks(self) -> Iterator[bytes | str]:
@@ -192,7 +147,7 @@ class Source(Struct, frozen=True, dict=True):
     def document(self) -> tuple[bytes, str]:
         """The whole content, and why it ends early if it does."""
         with self.open() as stream:
-            if not isinstance(stream.raw, _Gunzip | Unzstd):
+            if not isinstance(stream.raw, _Unpacked):
                 return stream.read().removeprefix(_BOM), ""
         pieces: list[bytes] = []
         why = ""
@@ -223,53 +178,64 @@ class _Slice(StreamOver):
         return len(data)
 
 
-class _Gunzip(StreamOver):
-    """A gzip stream that gives all it holds before it fails; `gzip` drops what it had when the end is missing."""
+class _Unpacked(StreamOver):
+    """A gzip or zstd stream, member after member, that gives all it holds before it fails."""
 
-    def __init__(self, packed: "io.BufferedReader[Any]") -> None:
+    def __init__(
+        self, packed: "io.BufferedReader[Any]", kind: str, new: Callable[[], Any], error: type[Exception]
+    ) -> None:
         super().__init__(packed)
-        self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        self._rest = b""
-        self._fault: zlib.error | None = None
+        self._kind, self._new, self._error = kind, new, error
+        self._unpack: Any = None
+        """Unpacks the present member; None between two."""
+        self._fault: Exception | None = None
+        self._ready = memoryview(b"")
 
     def readinto(self, buffer: Any) -> int:
-        while True:
-            if self._unpack.eof:
-                # Another member may follow, or zeros that pad the last one.
-                self._rest = (self._unpack.unused_data or self._stream.read(CHUNK)).lstrip(b"\0")
-                if not self._rest:
-                    return 0
-                self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        while not self._ready:
             if self._fault is not None:
-                raise self._fault
-            given = self._rest or self._stream.read(CHUNK >> 2)
-            data = self._decompress(given, len(buffer))
-            if data:
-                buffer[: len(data)] = data
-                return len(data)
-            if not given and self._fault is None and not self._unpack.eof:
-                raise EOFError
+                raise OSError(f"{self._kind}: {self._fault}") from self._fault
+            given = self._stream.read(_PIECE)
+            if not given:
+                if self._unpack is not None:
+                    raise EOFError(self._kind)
+                return 0
+            self._ready = memoryview(b"".join(self._unpacked(given)))
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
 
-    def _decompress(self, given: bytes, most: int) -> bytes:
-        """What `given` unpacks to; where it is damaged, what stands before the damage, and the fault is kept."""
-        before = self._unpack.copy()
-        try:
-            data = self._unpack.decompress(given, most)
-            self._rest = self._unpack.unconsumed_tail
-            return data
-        except zlib.error as error:
-            self._fault = error
-        # zlib gives nothing at all of the piece it fails in: a wrong checksum at the end would cost a whole small file.
-        data = b""
-        try:
-            for at in range(len(given)):
-                if len(data) >= most:
-                    self._unpack, self._rest, self._fault = before, before.unconsumed_tail + given[at:], None
-                    return data
-                data += before.decompress(given[at : at + 1], most - len(data))
-        except zlib.error:
-            pass
-        return data
+    def _unpacked(self, given: bytes) -> Iterator[bytes]:
+        # Zeros may pad the last member.
+        while given := given if self._unpack is not None else given.lstrip(b"\0"):
+            self._unpack = self._unpack or self._new()
+            before = self._unpack.copy() if hasattr(self._unpack, "copy") else None
+            try:
+                yield self._unpack.decompress(given)
+            except self._error as error:
+                self._fault = error
+                # zlib gives nothing of the piece it fails in: a wrong checksum at the end would cost a small file.
+                with suppress(zlib.error):
+                    for at in range(len(given) if before is not None else 0):
+                        yield before.decompress(given[at : at + 1])
+                return
+            given = b""
+            if self._unpack.eof:
+                given, self._unpack = self._unpack.unused_data, None
+
+
+def _new_gzip() -> Any:
+    return zlib.decompressobj(zlib.MAX_WBITS | 16)
+
+
+def _zstd(place: str) -> tuple[Callable[[], Any], type[Exception]]:
+    """What makes a decompressor, and the error that it raises."""
+    try:
+        module: Any = importlib.import_module("zstandard")
+    except ModuleNotFoundError:
+        raise FormatError("zstd files need zstandard", place=place, hint="install `bylaw[zstd]`") from None
+    return module.ZstdDecompressor().decompressobj, module.ZstdError
 
 
 def _skip_line(stream: "io.BufferedReader[Any]") -> None:

@@ -7,10 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Malformed, Record, decode, records
+from bylaw.trace.document import Malformed, Record, decode, read_each, records, trajectory_of
 from bylaw.trace.format import Look
 from bylaw.trace.readers.chat import Id, text_id
-from bylaw.trace.readers.record import read_each, trajectory_of
 from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory

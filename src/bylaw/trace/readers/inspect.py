@@ -11,11 +11,21 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from bylaw.errors import FormatError, RecordError
-from bylaw.trace.document import Malformed, Record, decode, documents, not_json, tell
+from bylaw.trace.document import (
+    Malformed,
+    Record,
+    decode,
+    documents,
+    head_in,
+    not_json,
+    read_each,
+    salvaged,
+    tell,
+    trajectory_of,
+)
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
-from bylaw.trace.readers.record import head_in, read_each, salvaged, trajectory_of
 from bylaw.trace.source import LONGEST_LINE, Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 from bylaw.trace.transcript import Transcript

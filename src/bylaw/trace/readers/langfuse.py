@@ -6,10 +6,9 @@ from typing import Any, cast
 import msgspec
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Malformed, Record, decode
+from bylaw.trace.document import ODD, Malformed, Record, decode, oddity, take_each
 from bylaw.trace.format import Look
 from bylaw.trace.readers.parts import first
-from bylaw.trace.readers.record import ODD, oddity, take_each
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_result
 from bylaw.trace.readers.spans import Generation, ToolRun, lineage, weave
 from bylaw.trace.recorded_value import seconds

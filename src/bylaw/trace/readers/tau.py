@@ -10,13 +10,25 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from bylaw.errors import BylawError, RecordError
-from bylaw.trace.document import Layout, Malformed, Record, decode, documents, elements, not_json, records
+from bylaw.trace.document import (
+    Layout,
+    Malformed,
+    Record,
+    decode,
+    documents,
+    elements,
+    head_in,
+    not_json,
+    read_each,
+    records,
+    salvaged,
+    trajectory_of,
+)
 from bylaw.trace.event import Result
 from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.readers.chat import ChatMessage, Function, Id, ToolCall, follow, text_id
 from bylaw.trace.readers.openai import is_full_reward
-from bylaw.trace.readers.record import head_in, read_each, salvaged, trajectory_of
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory, tool_definitions
 from bylaw.trace.transcript import Transcript

@@ -6,10 +6,9 @@ from typing import Any, cast
 import msgspec
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Malformed, Record, decode
+from bylaw.trace.document import Malformed, Record, decode, take_each, trajectory_of
 from bylaw.trace.format import Look
 from bylaw.trace.readers.chat import ChatMessage, follow
-from bylaw.trace.readers.record import take_each, trajectory_of
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript
