@@ -33,7 +33,7 @@ IMPORTED = (
     "bylaw.cli.log", "bylaw.cli.init", "bylaw.cli.backtest", "bylaw.audit.batch.update", "bylaw.audit.batch.engine",
     "bylaw.shield", "bylaw.record.sqlite", "rich.table", "rich.traceback",
 )  # fmt: skip
-SERVICE = ("bylaw.service.run", "bylaw.console.run", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on")
+SERVICE = ("bylaw.service.run", "bylaw.console.pages", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on")
 
 
 def begin(what: str | Path, imported: tuple[str, ...] = (*IMPORTED, *SERVICE)) -> list[str]:

@@ -15,7 +15,7 @@ HOME = "http://127.0.0.1"
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages wait for what is being read, however busy the machine is."""
-    monkeypatch.setattr("bylaw.console.preparing.WAIT", 30)
+    monkeypatch.setattr("bylaw.console.app.WAIT", 30)
 
 
 @pytest.fixture(scope="session")

@@ -190,8 +190,8 @@ def test_another_site_answers_nothing(log: Log, keys: dict[str, Key], headers: d
 
 
 def test_what_comes_to_wait_is_told_to_an_open_page(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bylaw.console.stream.STREAM", 0.2)
-    monkeypatch.setattr("bylaw.console.stream.EVERY", 0.05)
+    monkeypatch.setattr("bylaw.console.service_log.STREAM", 0.2)
+    monkeypatch.setattr("bylaw.console.service_log.EVERY", 0.05)
     app = service(log, {})
     person = Person(app)
     known = re.search(r'data-known="(\w+)"', person.get("/inbox"))

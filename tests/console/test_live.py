@@ -58,8 +58,8 @@ def test_a_conversation_named_like_a_path_can_be_opened(name: str, log: Log) -> 
 
 
 def test_events_say_when_something_was_decided(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bylaw.console.stream.STREAM", 0.2)
-    monkeypatch.setattr("bylaw.console.stream.EVERY", 0.05)
+    monkeypatch.setattr("bylaw.console.service_log.STREAM", 0.2)
+    monkeypatch.setattr("bylaw.console.service_log.EVERY", 0.05)
     app = service(log, {})
     person = Person(app)
     assert "changed" not in person.get("/live/events?known=0")

@@ -14,10 +14,10 @@ from bylaw.audit.baseline import compare_audits, read_baseline
 from bylaw.audit.finding import Finding
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import read_waivers
-from bylaw.console import preparing, view
-from bylaw.console.attestation import Attestation, attest
+from bylaw.console import app, view
+from bylaw.console.app import Preparing
 from bylaw.console.index import Wanted, open_index
-from bylaw.console.preparing import Preparing
+from bylaw.console.records import Attestation, attest
 from bylaw.console.standing import Standings
 from bylaw.console.view import View
 from tests.console.conftest import Reader
@@ -129,11 +129,11 @@ def test_an_earlier_audit_that_takes_long_is_read_while_the_page_says_so(
 
     here = View(out)
     monkeypatch.setattr(view, "Standings", slow)
-    monkeypatch.setattr(preparing, "WAIT", 0.01)
+    monkeypatch.setattr(app, "WAIT", 0.01)
     with pytest.raises(Preparing):
         here.standings("before")
     may_go_on.set()
-    monkeypatch.setattr(preparing, "WAIT", 20)
+    monkeypatch.setattr(app, "WAIT", 20)
     assert here.standings("before").index.states(Wanted())["still"]
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from bylaw.audit.store import Store
-from bylaw.console.backtest import Backtests
 from bylaw.console.draft import drafts_of, patch, tried_pack
 from bylaw.console.pages import view_app
+from bylaw.console.trying import audit_bench
 from bylaw.console.view import View
-from bylaw.console.workbench import audit_bench
 from bylaw.pack import load_pack
 from tests.console.conftest import Reader
 
@@ -30,7 +29,7 @@ def guard_text(view: View, policy: str = NOTICE) -> str:
 def test_the_saved_check_changes_no_past_call(view: View) -> None:
     now = view.pack_now()
     for policy in (NOTICE, "confirm-before-change", "refund-cap"):
-        found = Backtests(audit_bench(view).past).run(now.pack, now.pack, policy)
+        found = audit_bench(view).backtests.run(now.pack, now.pack, policy)
         assert found.judged
         assert found.changes == []
 
@@ -39,7 +38,7 @@ def test_the_saved_check_says_of_past_calls_what_the_audit_said(view: View) -> N
     """A check tried by itself finds what it found among all others."""
     now = view.pack_now()
     edited = tried_pack(now, drafts_of(now, NOTICE)[0], f"{HEAD}    return permit()")
-    found = Backtests(audit_bench(view).past).run(now.pack, edited, NOTICE)
+    found = audit_bench(view).backtests.run(now.pack, edited, NOTICE)
     flagged = {
         (finding.trajectory, finding.step)
         for finding in Store(view.out).findings()
@@ -56,7 +55,7 @@ def test_a_broken_rule_that_is_turned_round_changes_what_the_audit_said(view: Vi
     now = view.pack_now()
     draft = drafts_of(now, "confirm-before-change")[0]
     edited = tried_pack(now, draft, "ALWAYS (change IMPLIES change)")
-    found = Backtests(audit_bench(view).past).run(now.pack, edited, draft.policy)
+    found = audit_bench(view).backtests.run(now.pack, edited, draft.policy)
     broken = {
         (finding.trajectory, finding.step)
         for finding in Store(view.out).findings()
@@ -153,7 +152,7 @@ def test_a_check_that_takes_too_long_is_tried_on_the_first_conversations(
 ) -> None:
     monkeypatch.setattr("bylaw.console.backtest.SECONDS", 0.0)
     now = view.pack_now()
-    found = Backtests(audit_bench(view).past).run(now.pack, now.pack, NOTICE)
+    found = audit_bench(view).backtests.run(now.pack, now.pack, NOTICE)
     assert found.tried < found.of
     assert found.changes == []
 
@@ -174,7 +173,7 @@ def test_without_logs_the_cases_still_run(out: Path, reader: Reader, view: View)
     (out / "audited.json").unlink()
     tried = reader.send(f"/try/{NOTICE}", text=guard_text(view).replace("hours(24)", "hours(600)"))
     assert "gets <bdi>undetermined" in tried
-    assert "does not tell which logs it read" in tried
+    assert "does not name its logs" in tried
 
 
 def test_a_policy_that_nothing_checks_has_nothing_to_try(reader: Reader, view: View) -> None:

@@ -156,7 +156,7 @@ def pages_of(
         from bylaw.console.sign_in import Proxy, SignIn
     except ImportError:
         return {}
-    from bylaw.console.visitor import Visitor
+    from bylaw.console.door import Visitor
     from bylaw.service.keys import hash_of, person_named
 
     def visitor(key: "Key | None", *, by_key: bool) -> Visitor | None:

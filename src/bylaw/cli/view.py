@@ -20,7 +20,7 @@ def view_command(
     The pages are for this machine only. What you decide is written to waivers.yaml and to the pack's cases.
     """
     try:
-        from bylaw.console.run import run_pages
+        from bylaw.console.pages import run_pages
     except ImportError as error:
         hint = "in your clone of Bylaw: pip install '.[serve]'"
         raise UsageError("the console needs starlette, uvicorn and jinja2", hint=hint) from error

@@ -1,9 +1,11 @@
-"""Pages as an ASGI application: how each is reached, and how what goes wrong is told. Start at `application`."""
+"""Pages as an ASGI application: routes, sign-in, and errors as pages. Start at `application`."""
 # pyright: basic, reportMissingImports=false
 
+import threading
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from starlette.applications import Starlette
@@ -13,37 +15,72 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from bylaw.console.door import Door, Refused, TooOld, read_form
+from bylaw.console.door import Asked, Door, Refused, TooOld, Visitor, read_form, visitor_of
 from bylaw.console.page import STATIC, page, static_address, static_file
-from bylaw.console.preparing import Preparing
-from bylaw.console.visitor import Asked, Visitor, visitor_of
 from bylaw.errors import BylawError
 
+T = TypeVar("T")
 Page = Callable[[Asked], Response]
-"""What answers a request; it may wait for a disk, so it runs in a thread."""
+"""Answers a request; it may wait for a disk, so it runs in a thread."""
 Marked = Callable[[Any], Any]
-TITLES = {True: "This page cannot be shown.", False: "That was not done."}
-"""Over an error, by whether something was only to be looked at."""
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
+WAIT = 0.1
+"""Seconds that a page waits for what is being prepared."""
+
+
+class Preparing(Exception):
+    """A page cannot be shown yet; `what` is being done for it."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(what)
+
+
+class Prepared(Generic[T]):
+    """The result of a function that takes longer than a page may: it runs in a thread of its own."""
+
+    def __init__(self, what: str, make: Callable[[], T]) -> None:
+        self._what = what
+        self._made: Future[T] = Future()
+        threading.Thread(target=self._run, args=(make,), daemon=True, name="console-preparing").start()
+
+    def _run(self, make: Callable[[], T]) -> None:
+        try:
+            self._made.set_result(make())
+        except BaseException as error:  # `get` raises it again.
+            self._made.set_exception(error)
+
+    @property
+    def failed(self) -> bool:
+        return self._made.done() and self._made.exception() is not None
+
+    def get(self) -> T:
+        """The result, or the error that the function raised; `Preparing` if it is still running."""
+        try:
+            return self._made.result(WAIT)
+        except TimeoutError:
+            if self._made.done():
+                raise
+            raise Preparing(self._what) from None
 
 
 class Pages:
-    """Pages that have something to show in common: each method that answers says its address above itself."""
+    """Pages with something in common: each method that answers has its address in a decorator."""
 
     section = ""
-    """Where they stand in the frame."""
+    """The entry of the navigation that they belong to."""
 
-    def __init__(self, layout: dict[str, Any]) -> None:
-        """`layout` is what the frame around them shows."""
-        self._layout = layout
+    @property
+    def layout(self) -> dict[str, Any]:
+        """The values for the frame around them."""
+        return {}
 
     def routes(self) -> list[Route]:
-        """What they are found under."""
         made = [(make, getattr(self, name)) for name, each in vars(type(self)).items() for make in _makers(each)]
         return [make(answer) for make, answer in made]
 
     def _page(self, template: str, asked: Asked, status: int = 200, **values: Any) -> Response:
-        given = {**self._layout, "asked": asked, "section": self.section, "written": None, **values}
+        given = {**self.layout, "asked": asked, "section": self.section, "written": None, **values}
         return page(template, status, asked.headers, **given)
 
 
@@ -69,7 +106,7 @@ def shown(path: str, *, is_open: bool = False) -> Marked:
 
 
 def changed(path: str, *, is_open: bool = False) -> Marked:
-    """A form to send: no page of this kind is reached without the token of its session."""
+    """A form to send, with the token of its session."""
 
     async def change(answer: Page, request: Request) -> Response:
         try:
@@ -82,7 +119,7 @@ def changed(path: str, *, is_open: bool = False) -> Marked:
 
 
 def streamed(path: str) -> Marked:
-    """Events for a page that is open."""
+    """Events for an open page."""
 
     async def stream(answer: Callable[[Request, Visitor], Awaitable[Response]], request: Request) -> Response:
         if (visitor := request.app.state.find(request)) is None:
@@ -98,8 +135,14 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
         return _to_sign_in(request)
     asked = Asked(request, visitor or Visitor(), form)
     if request.method == "POST" and not is_open and asked.visitor.mark != request.scope["state"]["made_for"]:
-        words = f"nothing was written: the page was made for somebody else, and {asked.visitor.name} is signed in now"
+        words = f"nothing was written: the page was made for another visitor, and {asked.visitor.name} is signed in now"
         return _wrong(request, Refused(words, status=409, hint="load the page again"))
+    try:
+        await run_in_threadpool(request.app.state.refresh)
+    except Preparing as error:
+        return _later(request, error.what)
+    except (BylawError, OSError) as error:
+        return _later(request, f"The audit cannot be read now: it is being written, or has been moved. ({error})")
     try:
         return await run_in_threadpool(answer, asked)
     except Preparing as error:
@@ -111,8 +154,15 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
         return _wrong(request, error)
 
 
+def _later(request: Request, why: str) -> Response:
+    """There is nothing to show yet; a form is not accepted."""
+    if request.method in ("GET", "HEAD"):
+        return page("preparing.html", 503, {"refresh": "2"}, what=why)
+    return page("wrong.html", 503, error=f"Nothing was written. {why}", heading="Nothing was saved.")
+
+
 def _to_sign_in(request: Request) -> Response:
-    """Who is not signed in is led to where that is done; a form, or a part of a page, is refused."""
+    """A page leads to the sign-in; a form, or a part of a page, is refused."""
     if request.method == "GET" and request.headers.get("hx-request") != "true":
         asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         usual = asked in ("/", "/inbox")
@@ -121,12 +171,15 @@ def _to_sign_in(request: Request) -> Response:
 
 
 def _wrong(request: Request, error: BylawError) -> Response:
-    """An error that somebody can do something about, as a page or as a part of one."""
+    """An error that the visitor can do something about, as a page or as a part of one."""
     status = error.status if isinstance(error, Refused) else 422
     if request.headers.get("hx-request") != "true":
-        heading = "Not found." if status == 404 else TITLES[request.method in ("GET", "HEAD")]
+        is_read = request.method in ("GET", "HEAD")
+        heading = (
+            "Page not found." if status == 404 else "This page cannot be shown." if is_read else "Nothing was saved."
+        )
         return page("wrong.html", status, error=str(error), heading=heading)
-    # What it says goes beside the form, which keeps all that was typed; with a new token it can be sent again.
+    # The error is shown next to the form, which keeps all that was typed; with a new token it can be sent again.
     headers = {"hx-retarget": "#told", "hx-reswap": "innerHTML", "hx-reselect": ".told"}
     token = error.token if isinstance(error, TooOld) else ""
     values = {"error": str(error), "token": token, "needs_key": status == 401}
@@ -151,13 +204,17 @@ def application(
     routes: Sequence[Route],
     *,
     find: Callable[[Request], Visitor | None] = visitor_of,
+    refresh: Callable[[], object] = lambda: None,
     hosts: tuple[str, ...] = (),
     secret: bytes | None = None,
 ) -> ASGIApp:
-    """Pages behind their door; `find` tells who looks at them, None where somebody has to sign in."""
-    handlers = {404: _lost(404, "there is no such page"), 405: _lost(405, "this page does not take such a request")}
+    """Pages behind their door.
+
+    `find` gives the visitor, None for somebody who has to sign in. `refresh` runs before each page.
+    """
+    handlers = {404: _lost(404, "there is no such page"), 405: _lost(405, "this page does not accept such a request")}
     pages = Starlette(routes=[Route("/static/{digest}/{name}", _static), *routes], exception_handlers=handlers)
-    pages.state.find = find
-    # `/findings/` is no page: it would be led to an address that the client's own `Host` names.
+    pages.state.find, pages.state.refresh = find, refresh
+    # `/findings/` is no page: a redirect would use the client's own `Host`.
     pages.router.redirect_slashes = False
     return Door(pages, hosts=hosts, secret=secret)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.audit.cover import Redaction
-from bylaw.console.preparing import Prepared, Preparing
+from bylaw.console.app import Prepared, Preparing
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.facts.world import World

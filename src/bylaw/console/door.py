@@ -1,7 +1,7 @@
-"""What every request passes: who may ask under which name, tokens on every change, and what a browser may load.
+"""The door that every request passes: allowed hosts, a token on every change, and who is asking.
 
-A page that somebody has open elsewhere can send requests here, too. It cannot read our pages, so it does not know the
-token of the session; and the browser says from where a change was sent.
+A page on another site can send requests here too. It cannot read our pages, so it does not know the token of the
+session; and the browser says which site sent a change.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -11,16 +11,25 @@ import re
 import secrets
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl
+from typing import Literal
+from urllib.parse import parse_qsl, quote, unquote
 
+from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bylaw.errors import BylawError
+from bylaw.errors import BylawError, UsageError
+from bylaw.record.entry import DEFAULT_TENANT
 
 SESSION = "bylaw_session"
+NAME = "bylaw_name"
+"""The cookie with the name that a visitor gave."""
+LONGEST = 80
+UNVERIFIED = " (unverified)"
+"""Follows a name that nobody checked."""
 TOKEN = "token"
-"""The field of a form that bears the token; with htmx it comes the same way."""
+"""The field of a form that holds the token."""
 LARGEST = 256 << 10
 """Bytes in a form at most."""
 POLICY = (
@@ -37,11 +46,13 @@ _HEADERS = (
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _SESSION = re.compile(r"[0-9a-f]{32}")
 _LENGTH = 64
-"""Of a session's token; behind it stands whom the page was made for."""
+"""Characters of a session's token; after it comes the mark of the visitor whom the page was made for."""
+Role = Literal["approve", "review", "view"]
+"""What a visitor may do on a service's pages: answer and stop; leave notes; or only look."""
 
 
 class Refused(BylawError):
-    """A request that may not be answered, with the status that says so."""
+    """A request that is not allowed, with the status of its answer."""
 
     code = "BY704"
 
@@ -51,18 +62,113 @@ class Refused(BylawError):
 
 
 class TooOld(Refused):
-    """A form whose token is not that of its session: its page is from before the server was started, or not ours."""
+    """A form whose token is not that of its session: the server was restarted since, or the page is not ours."""
 
     def __init__(self, token: str) -> None:
-        """`token` is what it is to be sent again with."""
+        """`token` is the one to send it with again."""
         self.token = token
-        super().__init__(
-            "nothing was written: the server was started again since the page was loaded; send it once more"
-        )
+        super().__init__("nothing was written: the server was restarted since the page was loaded; send it once more")
+
+
+class Visitor(Struct, frozen=True):
+    """A person at a browser."""
+
+    name: str = ""
+    is_verified: bool = False
+    """Whether the name belongs to a key; otherwise the visitor typed it."""
+    tenant: str = DEFAULT_TENANT
+    role: Role = "approve"
+    is_signed_in: bool = False
+    """By a key of their own, so that they can sign out."""
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether they may answer requests, and stop and lift."""
+        return self.role == "approve"
+
+    @property
+    def may_note(self) -> bool:
+        """Whether they may leave notes that decide nothing."""
+        return self.role in ("approve", "review")
+
+    @property
+    def mark(self) -> str:
+        """Tells pages made for one visitor from those made for another."""
+        told = f"{self.tenant}\0{self.name}".encode("utf-8", "replace")
+        return hashlib.blake2b(told, digest_size=8).hexdigest() if self.is_verified else ""
+
+    @property
+    def signature(self) -> str:
+        """The name that a change is recorded under."""
+        return self.name if self.is_verified else self.name + UNVERIFIED
+
+
+class Asked:
+    """A request with its visitor and the fields of its form."""
+
+    def __init__(self, request: Request, visitor: Visitor, form: dict[str, str]) -> None:
+        self.request = request
+        self.form = form
+        self.visitor = visitor
+        self.headers: dict[str, str] = {}
+        """Of the answer."""
+        name = _clean_name(form.get("by", ""))
+        if name and not visitor.is_verified and name != visitor.name:
+            self.visitor = replace(visitor, name=name)
+            kept = f"{NAME}={quote(name)}; Path=/; HttpOnly; SameSite=Lax; Max-Age=31536000"
+            self.headers["set-cookie"] = kept
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.request.query_params
+
+    @property
+    def path(self) -> dict[str, str]:
+        """The parameters in the address."""
+        return self.request.path_params
+
+    @property
+    def token(self) -> str:
+        """The token for the forms of the page."""
+        return self.request.scope["state"]["token"] + self.visitor.mark
+
+    @property
+    def is_part(self) -> bool:
+        """Whether only a part of a page is asked for."""
+        return self.request.headers.get("hx-request") == "true"
+
+    def text(self, name: str, limit: int = 1000) -> str:
+        """A field of the form as one line."""
+        return " ".join(self.form.get(name, "").split())[:limit]
+
+    def signed(self) -> str:
+        """The name that a change is recorded under; `UsageError` without one."""
+        if not self.visitor.name:
+            raise UsageError("a change needs a name", hint="enter your name to save")
+        return self.visitor.signature
+
+    def needs_answering(self) -> None:
+        """Refuse a visitor who may not decide for the tenant."""
+        if not self.visitor.may_answer:
+            raise Refused("you may look, not answer: it takes the role `approve`")
+
+    def needs_noting(self) -> None:
+        """Refuse a visitor who may only look."""
+        if not self.visitor.may_note:
+            raise Refused("you may look, not write: it takes the role `approve` or `review`")
+
+
+def visitor_of(request: Request) -> Visitor:
+    """The visitor by their cookie: a name that nobody checked."""
+    return Visitor(_clean_name(unquote(cookie_of(request, NAME), errors="replace")))
+
+
+def _clean_name(name: str) -> str:
+    return " ".join("".join(each for each in name if each.isprintable()).split())[:LONGEST]
 
 
 class Door:
-    """Lets a request in to the pages behind it, or answers in their place."""
+    """Lets a request in, or answers it."""
 
     def __init__(self, behind: ASGIApp, *, hosts: tuple[str, ...] = (), secret: bytes | None = None) -> None:
         """`hosts` are names beside this machine's own; workers that share a port share a `secret`."""
@@ -71,17 +177,18 @@ class Door:
         self._secret = secret or secrets.token_bytes(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check where it comes from, and see it through."""
+        """Check the origin of a request and pass it on."""
         if scope["type"] != "http":
             return
         request = Request(scope)
         if why := self._wrong_place(request):
             await _answer(send, 403, why)
             return
-        session = _cookie(request.headers.get("cookie", ""), SESSION)
+        session = cookie_of(request, SESSION)
         is_new = not _SESSION.fullmatch(session)
         session = secrets.token_hex(16) if is_new else session
-        scope["state"] = {"token": self.token(session), "has_session": not is_new}
+        token = hmac.new(self._secret, session.encode(), hashlib.sha256).hexdigest()
+        scope["state"] = {"token": token, "has_session": not is_new}
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -97,27 +204,22 @@ class Door:
 
         await self._behind(scope, receive, guarded)
 
-    def token(self, session: str) -> str:
-        """What the forms of a session bear."""
-        return hmac.new(self._secret, session.encode(), hashlib.sha256).hexdigest()
-
     def _wrong_place(self, request: Request) -> str:
-        """Why a request is not taken, from what its headers say of where it is from; empty where it is."""
+        """Why a request is refused by its headers; empty if it is not."""
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not (_LOOPBACK.fullmatch(hosts[0]) or hosts[0].lower() in self._hosts):
-            return "this is not the name of this server"
+            return "unrecognised Host header"
         if request.method in ("GET", "HEAD"):
             return ""
         origin = request.headers.get("origin")
-        if origin is not None and origin.partition("://")[2].lower() != hosts[0].lower():
-            return "a change must come from a page of this server"
-        if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        is_ours = origin is None or origin.partition("://")[2].lower() == hosts[0].lower()
+        if not is_ours or request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return "a change must come from a page of this server"
         return ""
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The fields of a form that was sent from one of our pages; `Refused` where its token is not ours."""
+    """The fields of a form sent from one of our pages; `Refused` if its token is not ours."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Refused("send a form", status=415)
@@ -139,17 +241,13 @@ async def read_form(request: Request) -> dict[str, str]:
     return {name: value.replace("\0", "").replace("\r\n", "\n") for name, value in given.items()}
 
 
-def _cookie(header: str, name: str) -> str:
+def cookie_of(request: Request, name: str) -> str:
+    """A cookie's value; empty if there is none."""
     try:
-        found = SimpleCookie(header).get(name)
+        found = SimpleCookie(request.headers.get("cookie", "")).get(name)
     except CookieError:
         return ""
     return found.value if found is not None else ""
-
-
-def cookie_of(request: Request, name: str) -> str:
-    """A cookie's value; empty where there is none."""
-    return _cookie(request.headers.get("cookie", ""), name)
 
 
 async def _answer(send: Send, status: int, why: str) -> None:

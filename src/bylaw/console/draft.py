@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.console.pack_state import PackState
-from bylaw.console.record_file import alone, put
+from bylaw.console.records import alone, put
 from bylaw.errors import PackError, UsageError
 from bylaw.pack import Pack, build_pack
 from bylaw.policy.folder import PackFolder

@@ -11,17 +11,23 @@ from starlette.responses import Response
 
 from bylaw.audit.store import JsonRecord
 from bylaw.console.app import changed, shown
-from bylaw.console.attestation import Attestation, attest, read_attestations
-from bylaw.console.door import Refused
+from bylaw.console.conversations import finding_data, sentence_of, whole_conversation
+from bylaw.console.door import Asked, Refused
 from bylaw.console.index.query import PAGE, FindingRow, Wanted
 from bylaw.console.kept_case import judged_by, keep_call_case, keep_rule_case
 from bylaw.console.page import SETTLED, place_in
-from bylaw.console.record_file import Written
-from bylaw.console.shown import finding_data, sentence_of, whole_conversation
-from bylaw.console.standing import FALSE_ALARM, Standings
-from bylaw.console.triage import false_alarm, unwaive, waive
+from bylaw.console.records import (
+    FALSE_ALARM,
+    Attestation,
+    Written,
+    attest,
+    false_alarm,
+    read_attestations,
+    unwaive,
+    waive,
+)
+from bylaw.console.standing import Standings
 from bylaw.console.view import AuditPages
-from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
 
 AHEAD = timedelta(days=90)
@@ -35,8 +41,8 @@ class FindingPages(AuditPages):
     @shown("/findings")
     def listed(self, asked: Asked) -> Response:
         """Reasons, the findings of the chosen one, and one finding beside them."""
-        query = asked.request.query_params
-        wanted = Wanted.of(query.multi_items())
+        query = asked.query
+        wanted = Wanted.of(query.items())
         standings = self._view.standings(wanted.base)
         index = standings.index
         after = place_in(query.get("after", ""))
@@ -93,10 +99,11 @@ class FindingPages(AuditPages):
     @changed("/finding/{id:path}/unwaive")
     def unwaive(self, asked: Asked) -> Response:
         standings, row = self._found(asked)
+        asked.signed()
         covering = standings.waivers_of(row.id)
         if not covering:
             raise UsageError("somebody has taken it back already", hint="load the page again")
-        return self._told(asked, row, unwaive(self._view.waivers, covering[0], by=asked.signed()))
+        return self._told(asked, row, unwaive(self._view.waivers, covering[0]))
 
     @changed("/finding/{id:path}/case")
     def case(self, asked: Asked) -> Response:
@@ -116,13 +123,13 @@ class FindingPages(AuditPages):
         _, row = self._found(asked)
         if row.verdict != "inconclusive":
             raise UsageError("only what is open can be attested")
-        answer, reason = asked.form.get("answer", ""), " ".join(asked.form.get("reason", "").split())
+        answer, reason = asked.form.get("answer", ""), asked.text("reason", 500)
         if answer not in ("fine", "wrong"):
             raise UsageError("say whether it was fine or wrong")
         if not reason:
             raise UsageError("say what you rest it on")
         today = datetime.now(UTC).date().isoformat()
-        given = Attestation(row.id, answer, asked.signed(), today, reason[:500], row.because[:300])
+        given = Attestation(row.id, answer, asked.signed(), today, reason, row.because[:300])
         path = self._view.attestations
         return self._told(asked, row, replace(attest(path, given), told="It changes no verdict."))
 
@@ -150,8 +157,8 @@ class FindingPages(AuditPages):
         return row.id
 
     def _found(self, asked: Asked) -> tuple[Standings, FindingRow]:
-        standings = self._view.standings(Wanted.of(asked.request.query_params.multi_items()).base)
-        row = standings.index.finding(asked.request.path_params["id"])
+        standings = self._view.standings(Wanted.of(asked.query.items()).base)
+        row = standings.index.finding(asked.path["id"])
         if row is None:
             raise Refused("there is no such finding in this audit", status=404)
         return standings, row

@@ -2,28 +2,77 @@
 # pyright: basic, reportMissingImports=false
 
 import hashlib
+import re
 import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bylaw.audit.report.text import cut, spelled, whole_text
+from bylaw.consent.card import label_of, title_of
 from bylaw.console.app import changed, shown, streamed
+from bylaw.console.door import Asked, Visitor
 from bylaw.console.page import running
-from bylaw.console.service_log import ServiceLog, ServicePages
-from bylaw.console.sign_in import needs_answering, needs_noting
-from bylaw.console.stream import changes, known_by
-from bylaw.console.visitor import Asked, Visitor
-from bylaw.console.waiting import Put, card_of, put_cards
+from bylaw.console.service_log import ServiceLog, ServicePages, Told, changes, known_by
 from bylaw.errors import UsageError
+from bylaw.pack import Pack
 from bylaw.record.approval import Approval
-from bylaw.record.attestation import Attestation
+from bylaw.record.attestation import Attestation, read_attestation
+from bylaw.shield.decision import Decision, Ground
+from bylaw.shield.history import History, read_decision, read_history
+from bylaw.trace.event import Call, Message
+from bylaw.trace.event import Card as PutCard
 
 ANSWERED = 20
 """Recent answers that are listed."""
 LOOKS = 3.0
 """Seconds between two looks at the cards put to customers, which takes reading their conversations."""
+
+DECISIONS = 500
+"""Recent decisions that are looked through for cards."""
+LOOKED_UP = 6
+SHORT = 300
+"""Characters of an argument that are shown at once; nobody says yes to what they cannot read."""
+_FACT = re.compile(r"(\w+)\[([^\]]*)\]\.(\w+)")
+
+
+class Card(Struct, frozen=True):
+    """One call that waits, as a person reads it."""
+
+    approval: Approval
+    title: str
+    words: str
+    """All that the decision says to a person, in one text."""
+    questions: list[str]
+    arguments: list[tuple[str, str, str]]
+    """The name of each, its value as far as it is short, and the whole of one that is not."""
+    customer: list[tuple[str, str]]
+    first: str
+    """The customer's first message."""
+    said: list[tuple[str, str]]
+    """The last exchange: who, and what."""
+    looked_up: list[tuple[str, str]]
+    missing: list[str]
+    sentences: list[tuple[str, str, str]]
+    """What stands against it: the policy, its sentence, and why."""
+    left: float | None
+    """Seconds until nobody waits any more."""
+
+
+class Put(Struct, frozen=True):
+    """A card that waits for a customer's answer: nobody else's counts."""
+
+    conversation: str
+    card: str
+    title: str
+    text: str
+    asked: float
+    left: float | None
+    attested: list[Attestation]
+    """Who says that the customer confirmed it to them."""
 
 
 class InboxPages(ServicePages):
@@ -49,20 +98,19 @@ class InboxPages(ServicePages):
     @changed("/inbox/answer")
     def answer(self, asked: Asked) -> Response:
         """A person's yes or no to one call."""
-        needs_answering(asked.visitor)
+        asked.needs_answering()
         word, id = asked.form.get("word", ""), asked.form.get("id", "")
         if word not in ("approve", "reject"):
             raise UsageError("say whether you approve or reject it")
         log = self._service.log
         say = log.approve if word == "approve" else log.reject
-        note = " ".join(asked.form.get("note", "").split())[:1000]
-        done = say(id, by=asked.signed(), note=note, tenant=asked.visitor.tenant)
+        done = say(id, by=asked.signed(), note=asked.text("note"), tenant=asked.visitor.tenant)
         return self._after(asked, f"{done.status}: {done.request.tool}, {done.conversation}", done)
 
     @changed("/inbox/undo")
     def undo(self, asked: Asked) -> Response:
         """Withdraw an approval whose call has not run."""
-        needs_answering(asked.visitor)
+        asked.needs_answering()
         tenant, by = asked.visitor.tenant, asked.signed()
         done = self._service.log.withdraw(asked.form.get("id", ""), by=by, tenant=tenant)
         return self._after(asked, f"withdrawn: {done.request.tool}, {done.conversation}. The call was not run.", done)
@@ -70,12 +118,12 @@ class InboxPages(ServicePages):
     @changed("/inbox/attest")
     def attest(self, asked: Asked) -> Response:
         """Keep a person's word that the customer confirmed it to them; the card stays open."""
-        needs_noting(asked.visitor)
+        asked.needs_noting()
         conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")
         put = put_cards(self._service, asked.visitor.tenant, time.time())
         if not any((each.conversation, each.card) == (conversation, card) for each in put):
             raise UsageError("no such card waits for its customer", hint="load the page again")
-        given = Attestation(card, asked.signed(), " ".join(asked.form.get("reason", "").split()))
+        given = Attestation(card, asked.signed(), asked.text("reason"))
         self._service.log.attest(conversation, given, tenant=asked.visitor.tenant)
         return self._after(asked, "Your word is in the log. The card still waits for the customer's own answer.")
 
@@ -127,3 +175,113 @@ class InboxPages(ServicePages):
             "ago": lambda then: running(now - then),
             "left": lambda seconds: running(seconds, down=True),
         }
+
+
+def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float) -> Card:
+    """A call that waits for a person."""
+    history = service.history(tenant, approval.conversation)
+    told = service.told(history) if history is not None else Told([], str)
+    context = (history.opening.context if history is not None else None) or {}
+    decision = _decision(history, approval.id)
+    grounds = [ground for ground in decision.grounds if ground.answer != "allow"] if decision else []
+    request, tool = approval.request, service.pack.schema.tools.get(approval.request.tool)
+    parameters = tool.parameters if tool is not None else {}
+    return Card(
+        approval=approval,
+        title=title_of(tool, request.tool),
+        words=cut(request.for_person or request.question, 4000),
+        questions=_questions(grounds) or ([cut(request.question, 600)] if request.question else []),
+        arguments=[
+            (label_of(name, parameters.get(name)), *_folded(value)) for name, value in (request.arguments or {}).items()
+        ],
+        customer=[(name, spelled(value, 120)) for name, value in context.items()][:8],
+        first=_first(told),
+        said=_said(told),
+        looked_up=_looked_up(service.pack, told),
+        missing=[in_words(fact) for fact in dict.fromkeys(fact for ground in grounds for fact in ground.missing)],
+        sentences=[_sentence(service.pack, ground) for ground in grounds],
+        left=approval.expires - now if approval.expires else None,
+    )
+
+
+def put_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[Put]:
+    """Recent cards that customers have not answered yet."""
+    seen: set[str] = set()
+    for entry in service.log.latest(tenant, "decision", limit=DECISIONS):
+        card = read_decision(entry.body).card if entry.body is not None and b'"card"' in entry.body else None
+        if card is None or card.id in seen or (card.expires is not None and card.expires <= now):
+            continue
+        seen.add(card.id)
+        entries = service.entries(tenant, entry.conversation or "")
+        history = read_history(entries)
+        if history is None or not _is_open(history, card):
+            continue
+        words = [read_attestation(each.body) for each in entries if each.kind == "attestation" and each.body]
+        call = next(event for event in history.events if isinstance(event, Call) and event.card == card)
+        title = title_of(service.pack.schema.tools.get(call.tool), call.tool)
+        text = service.told(history).scrubbed(card.text)
+        left = card.expires - now if card.expires is not None else None
+        said = [word for word in words if word.card == card.id]
+        yield Put(entry.conversation or "", card.id, title, cut(text, 2000), entry.time, left, said)
+
+
+def in_words(text: str) -> str:
+    """A text with its facts in words: `Membership[M878].tier` is the tier of Membership M878."""
+    return _FACT.sub(lambda found: f"the {found[3].replace('_', ' ')} of {found[1]} {found[2]}", text)
+
+
+def _folded(value: Any) -> tuple[str, str]:
+    whole = whole_text(value)
+    return cut(whole, SHORT), whole if len(whole) > SHORT else ""
+
+
+def _is_open(history: History, card: PutCard) -> bool:
+    """Whether nothing was said since the card was put that could be an answer to it."""
+    places = [number for number, event in enumerate(history.events) if isinstance(event, Call) and event.card == card]
+    if not places:
+        return False
+    later = [event for event in history.events[places[-1] + 1 :] if isinstance(event, Message)]
+    return not any(event.by == "user" or event.confirmation is not None for event in later)
+
+
+def _decision(history: History | None, approval: str) -> Decision | None:
+    made = history.decisions if history is not None else []
+    return next((each for each in reversed(made) if each.approval == approval), None)
+
+
+def _questions(grounds: list[Ground]) -> list[str]:
+    """What a person is asked, each once."""
+    asked = [each for ground in grounds for each in ground.questions if each.whom == "person"]
+    texts = [in_words(cut(each.text, 600)) for each in asked]
+    return [text[:1].upper() + text[1:] for text in dict.fromkeys(texts)]
+
+
+def _sentence(pack: Pack, ground: Ground) -> tuple[str, str, str]:
+    policy = pack.policies.get(ground.policy)
+    citations = ground.citations or (policy.citations if policy is not None else ())
+    text = next((cite.text for cite in citations if cite.text), policy.definition if policy is not None else "")
+    return ground.policy, cut(text or "", 2000), cut(ground.because, 400)
+
+
+def _first(told: Told) -> str:
+    spoken = (each["text"] for each in told.events if each["type"] == "message" and each.get("by") == "user")
+    return cut(next(spoken, ""), 600)
+
+
+def _said(told: Told) -> list[tuple[str, str]]:
+    messages = [each for each in told.events if each["type"] == "message"]
+    return [(str(each.get("by") or "agent"), cut(each["text"], 600)) for each in messages[-2:]]
+
+
+def _looked_up(pack: Pack, told: Told) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for event in told.events:
+        made: Any = event.get("call") if event["type"] == "result" else None
+        call = told.events[made] if isinstance(made, int) and made < len(told.events) else None
+        if call is not None and call["type"] == "call":
+            tool = pack.schema.tools.get(call["tool"])
+            if tool is not None and tool.effect == "read":
+                given = cast("dict[str, Any]", call["arguments"])
+                arguments = ", ".join(f"{name}: {spelled(value, 60)}" for name, value in given.items())
+                found.append((f"{title_of(tool, call['tool'])} ({cut(arguments, 100)})", cut(event["text"], 400)))
+    return found[-LOOKED_UP:]

@@ -11,8 +11,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from bylaw.audit.store import JsonRecord
-from bylaw.console.cases import cases_of, parts_of
-from bylaw.console.record_file import Written, add_record, one_line, written
+from bylaw.console.pack_state import cases_of, parts_of
+from bylaw.console.records import Written, add_record, written
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.policy.case import WrittenCase, read_case_file
@@ -40,7 +40,7 @@ def keep_call_case(
         raise UsageError(f"nothing was written: {why}", hint=hint)
     pack = _loaded(root)
     head: JsonRecord = {
-        "note": one_line(note),
+        "note": " ".join(note.split()),
         "policy": policy["id"],
         "call": {made["tool"]: made.get("arguments") or {}},
     }
@@ -60,7 +60,7 @@ def keep_call_case(
 def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: int, want: str, note: str) -> Written:
     """Keep a broken rule: what happened up to the step that broke it."""
     pack = _loaded(root)
-    record = {"note": one_line(note), "rule": rule, "events": list(_happened(events, step))}
+    record = {"note": " ".join(note.split()), "rule": rule, "events": list(_happened(events, step))}
     ended = _ran(pack, record | {"want": "broken"})
     if not isinstance(ended, CaseResult) or not ended.passed:
         told = str(ended) if isinstance(ended, BylawError) else f"it gives {ended.got}"

@@ -11,12 +11,10 @@ from starlette.responses import Response
 
 from bylaw.audit.report.text import cut, spelled
 from bylaw.console.app import shown, streamed
-from bylaw.console.door import Refused
+from bylaw.console.door import Asked, Refused, Visitor
+from bylaw.console.inbox import in_words
 from bylaw.console.page import from_path
-from bylaw.console.service_log import ServicePages
-from bylaw.console.stream import changes, known_by
-from bylaw.console.visitor import Asked, Visitor
-from bylaw.console.waiting import in_words
+from bylaw.console.service_log import ServicePages, changes, known_by
 from bylaw.policy.posture import Posture
 from bylaw.record.attestation import read_attestation
 from bylaw.record.entry import Entry

@@ -13,12 +13,11 @@ from bylaw.audit.report.overview import policies as stated_policies
 from bylaw.audit.report.text import cut
 from bylaw.audit.store import JsonRecord
 from bylaw.console.app import shown
-from bylaw.console.index import Wanted
-from bylaw.console.index.query import Index
+from bylaw.console.conversations import finding_data, sentence_of
+from bylaw.console.door import Asked
+from bylaw.console.index import Index, Wanted
 from bylaw.console.page import times
-from bylaw.console.shown import finding_data, sentence_of
 from bylaw.console.view import AuditPages, View, read_summary
-from bylaw.console.visitor import Asked
 
 TREND = 12
 """Audits that the trend shows at most, the latest ones."""
@@ -62,7 +61,7 @@ class OverviewPages(AuditPages):
     @shown("/")
     def first(self, asked: Asked) -> Response:
         """The overview, against an earlier audit or by itself."""
-        wanted = Wanted.of(asked.request.query_params.multi_items())
+        wanted = Wanted.of(asked.query.items())
         view = self._view
         base = wanted.base or view.base
         standings = view.standings(base)
@@ -86,6 +85,30 @@ class OverviewPages(AuditPages):
             base=base,
         )
 
+    @shown("/compare")
+    def compared(self, asked: Asked) -> Response:
+        """The comparison with one earlier audit, or the choice of one."""
+        view = self._view
+        base = Wanted.of(asked.query.items()).base or view.base
+        bases = [(name, str(read_summary(path).get("date", ""))) for name, path in view.bases.items()]
+        latest = sorted(bases, key=lambda each: (each[1], each[0]), reverse=True)
+        if not base:
+            return self._page("compare.html", asked, section="compare", base=base, bases=latest, states={}, reasons=[])
+        standings = view.standings(base)
+        index = standings.index
+        return self._page(
+            "compare.html",
+            asked,
+            section="compare",
+            base=base,
+            bases=latest,
+            states=index.states(Wanted()),
+            reasons=index.reasons(Wanted()),
+            wanted=Wanted(base=base),
+            fixed=standings.fixed,
+            gone=standings.gone,
+        )
+
     def _sentence(self, index: Index, base: str) -> str:
         """What there is to know, in one sentence."""
         new = index.verdicts(Wanted())
@@ -103,8 +126,7 @@ class OverviewPages(AuditPages):
 
     def _about(self) -> str:
         summary = self._view.summary
-        conversations = sum(agent.get("trajectories", 0) for agent in summary.get("agents") or ())
-        said = f"{times(conversations, 'conversation')}"
+        said = times(self._view.conversations, "conversation")
         if day := summary.get("date"):
             said += f", audited on {day}"
         files: list[str] = summary.get("files") or []

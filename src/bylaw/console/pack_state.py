@@ -1,13 +1,15 @@
-"""A pack's folder as it is now, and what is told of it: read again when a file of it has changed."""
+"""A pack's folder as it is now, read again when a file of it has changed; and its cases for a reader."""
 
+import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 from msgspec import Struct
 
-from bylaw.console.comment import COMMENTS
+from bylaw.console.records import COMMENTS
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack
 from bylaw.pack.review import REVIEW, Sides, is_compiled, sides_of
@@ -85,3 +87,37 @@ def _files(root: Path) -> Iterator[os.DirEntry[str]]:
             yield from _files(Path(entry.path))
         elif os.path.splitext(entry.name)[1] in _PARTS and entry.name not in _APART and entry.name[0] != ".":
             yield entry
+
+
+def cases_of(pack: Pack, names: Container[str]) -> Iterator[Any]:
+    """The cases of a policy, in their order; `names` are its own and those of its rules."""
+    for read in pack.cases.values():
+        for case in read.record.written_out:
+            if str(case.rule or case.policy) in names:
+                yield case
+
+
+def parts_of(case: Any) -> tuple[tuple[str, str], ...]:
+    """Everything that decides a case, each part with its title."""
+    parts = [
+        ("now", case.now), ("context", case.context), ("done", case.done), ("call", case.called),
+        ("facts", case.facts), ("world", case.world), ("events", [_event(each) for each in case.events or ()]),
+    ]  # fmt: skip
+    return tuple((title, _told(value)) for title, value in parts if value)
+
+
+def _event(event: Any) -> str:
+    for side in ("user", "agent"):
+        if (said := getattr(event, side)) is not None:
+            return f"{side}: {said}"
+    return f"{event.call}({json.dumps(event.args, ensure_ascii=False, default=str)})"
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        lines = cast("list[Any]", value)
+        if all(isinstance(each, str) for each in lines):
+            return "\n".join(lines)
+    return json.dumps(value, ensure_ascii=False, default=str)

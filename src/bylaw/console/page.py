@@ -1,21 +1,23 @@
-"""Pages out of templates: everything is escaped, and what came from logs or packs goes through `said`."""
+"""Pages out of templates. Everything is escaped; text of logs and packs goes through `said`, `marked` or `seen`."""
 # pyright: basic, reportMissingImports=false
 
 import hashlib
 import json
+import re
 import time
+import unicodedata
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from bylaw.audit.report.page import ELEMENTS, joined_scripts
-from bylaw.console.text import marked, plain, said, seen
 
 VERDICTS = {
     "violation": "violation",
@@ -26,7 +28,6 @@ VERDICTS = {
     "compliant": "compliant",
 }
 PLURALS = {"violation": "violations", "near_miss": "near-misses", "broken": "rules broken"}
-"""More than one of a verdict; `uninformed` and the like are said alike."""
 STATES = {
     "new": "New",
     "still": "Known",
@@ -37,13 +38,15 @@ STATES = {
     "refused": "Refused by the tool",
 }
 SETTLED = {"waived": "waived", "false-alarm": "false alarm", "attested": "attested"}
-"""How a finding is called that somebody has answered for."""
+"""The word for a finding that somebody has answered for."""
 STATIC = {
     "console.css": "text/css",
     "console.js": "text/javascript",
     "elements.js": "text/javascript",
     "htmx.js": "text/javascript",
 }
+_MARKED = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
+"""Backticks in reasons, and bold in Markdown documents."""
 
 
 @cache
@@ -55,32 +58,71 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    texts: dict[str, Any] = {"said": said, "marked": marked, "seen": seen, "plain": plain}
-    values: dict[str, Any] = {"json": as_json, "times": times, "percent": percent, "span": span, "in_path": in_path}
-    made.filters.update(texts | values)
-    known: dict[str, Any] = {
-        "VERDICTS": VERDICTS,
-        "PLURALS": PLURALS,
-        "STATES": STATES,
-        "SETTLED": SETTLED,
-        "static": static_address,
-    }
-    made.globals.update(known)
+    filters: dict[str, Any] = {"said": said, "marked": marked, "seen": seen, "plain": plain, "times": times}
+    filters |= {"percent": percent, "span": span, "in_path": in_path, "json": as_json}
+    made.filters.update(filters)
+    words: dict[str, Any] = {"VERDICTS": VERDICTS, "PLURALS": PLURALS, "STATES": STATES, "SETTLED": SETTLED}
+    words["static"] = static_address
+    made.globals.update(words)
     return made
 
 
 def load_templates() -> None:
-    """Make every template ready, which takes longer than showing it."""
+    """Compile every template, which takes longer than showing it."""
     for name in environment().list_templates():
         environment().get_template(name)
 
 
-def render(template: str, **values: Any) -> str:
-    return environment().get_template(template).render(**values)
-
-
 def page(template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Response:
-    return Response(render(template, **values), status, headers, "text/html; charset=utf-8")
+    text = environment().get_template(template).render(**values)
+    return Response(text, status, headers, "text/html; charset=utf-8")
+
+
+def said(value: Any, limit: int = 300) -> Markup:
+    """A text as part of a page: nothing in it is markup, hides, or changes the direction of the text around it."""
+    return Markup("<bdi>{}</bdi>").format(seen(_cut(value, limit)))
+
+
+def marked(value: Any, limit: int = 300) -> Markup:
+    """The same for reasons and sentences: a name in backticks is shown as code, bold in Markdown as bold."""
+    text = _cut(value, limit)
+    parts: list[Markup] = []
+    end = 0
+    for found in _MARKED.finditer(text):
+        name = "code" if found[1] else "strong"
+        parts += [seen(text[end : found.start()]), Markup(f"<{name}>{{}}</{name}>").format(seen(found[1] or found[2]))]
+        end = found.end()
+    return Markup("<bdi>{}</bdi>").format(Markup("").join([*parts, seen(text[end:])]))
+
+
+def seen(text: str) -> Markup:
+    """The same without isolation, for an element that holds nothing else."""
+    parts: list[Markup] = []
+    for hidden, run in groupby(text, key=lambda each: "" if _is_seen(each) else each):
+        whole = "".join(run)
+        often = f"×{len(whole)}" if len(whole) > 1 else ""
+        shown = Markup('<span class="unseen">{}{}</span>')
+        parts.append(shown.format(_code_point(hidden), often) if hidden else escape(whole))
+    return Markup("").join(parts)
+
+
+def plain(value: Any, limit: int = 80) -> str:
+    """The same as a string, for an attribute or a title."""
+    text = str(value)[: limit + 1]
+    return _cut("".join(each if _is_seen(each) else _code_point(each) for each in text).replace("\n", " "), limit)
+
+
+def _cut(value: Any, limit: int) -> str:
+    whole = "" if value is None else str(value).replace("\r\n", "\n")
+    return whole if len(whole) <= limit else whole[: limit - 1] + "…"
+
+
+def _is_seen(character: str) -> bool:
+    return character.isprintable() or character in "\n\t" or unicodedata.category(character) == "Zs"
+
+
+def _code_point(character: str) -> str:
+    return f"U+{ord(character):04X}"
 
 
 def as_json(data: Any) -> Markup:
@@ -95,18 +137,18 @@ def times(count: int, one: str, many: str = "") -> str:
 
 
 def in_path(name: str) -> str:
-    """A conversation's name as the last part of an address: a browser would take `..` for the folder above."""
+    """A conversation's name as the last part of an address: a browser would read `..` as the folder above."""
     start = "/" if name in (".", "..") or name.startswith("/") else ""
     return quote(start + name, safe="", errors="replace")
 
 
 def from_path(given: str) -> str:
-    """The name that such an address says."""
+    """The name that such an address holds."""
     return given.removeprefix("/")
 
 
 def place_in(text: str) -> int:
-    """A place in a list as an address says it; the first where it says none."""
+    """A place in a list, from an address; 0 if it has none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
@@ -120,20 +162,19 @@ def span(seconds: float) -> str:
 
 
 def running(seconds: float, *, down: bool = False) -> Markup:
-    """The same, which goes on by itself while the page is open; with when that is, in UTC."""
+    """The same, kept up to date while the page is open; its title is the time in UTC."""
     when = datetime.fromtimestamp(time.time() + (seconds if down else -seconds), UTC).isoformat(" ", "minutes")[:16]
     told = ("left" if down else "ago", seconds, when, span(seconds))
     return Markup('<span data-{}="{:.0f}" title="{} UTC">{}</span>').format(*told)
 
 
 def percent(value: float | None) -> str:
-    """A share of one, as people read it."""
     return "–" if value is None else f"{value * 100:.1f}\u2009%"
 
 
 @cache
 def static_file(name: str) -> bytes:
-    """A style or a script; the drawings are the static report's own."""
+    """A style sheet or a script; the drawings are those of the static report."""
     files = resources.files("bylaw.console") / "static"
     match name:
         case "elements.js":
@@ -152,5 +193,5 @@ def static_file(name: str) -> bytes:
 
 @cache
 def static_address(name: str) -> str:
-    """Where a file is found: the address changes with it, so a browser may keep it for good."""
+    """The address of a file: it changes with the file, so a browser may keep it for good."""
     return f"/static/{hashlib.sha256(static_file(name)).hexdigest()[:12]}/{name}"

@@ -1,42 +1,41 @@
-"""All pages of one audit, as `bylaw view` serves them; and those of a service."""
+"""All pages of one audit, and those of a service; `run_pages` serves an audit to this machine."""
 # pyright: basic, reportMissingImports=false
 
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
 from starlette.types import ASGIApp
 
 from bylaw.console.app import application
-from bylaw.console.comparing import ComparePages
 from bylaw.console.conversations import ConversationPages
 from bylaw.console.findings import FindingPages
 from bylaw.console.inbox import InboxPages
 from bylaw.console.live import LivePages
 from bylaw.console.overview import OverviewPages
-from bylaw.console.policies import PolicyPages
-from bylaw.console.reopening import Reopening
-from bylaw.console.served_policy import ServedPolicyPages
+from bylaw.console.page import load_templates
+from bylaw.console.policies import PolicyPages, ServedPolicyPages
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.sign_in import SignIn
 from bylaw.console.stopping import StopPages
-from bylaw.console.trying import TryPages
-from bylaw.console.view import View
-from bylaw.console.workbench import audit_bench, service_bench
+from bylaw.console.trying import TryPages, audit_bench, service_bench
+from bylaw.console.view import Opened, View
+from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.record import Log
 
-PAGES = (OverviewPages, FindingPages, ConversationPages, PolicyPages, ComparePages)
+HOST = "127.0.0.1"
+SERVED = ("/inbox", "/live", "/stops", "/policy", "/try/", "/sign-in", "/sign-out", "/static/")
+"""The beginnings of the addresses of a service's pages, beside `/` itself."""
 
 
 def view_app(view: View) -> ASGIApp:
-    return Reopening(view, _pages_of)
-
-
-def _pages_of(view: View, secret: bytes) -> ASGIApp:
-    routes = [route for pages in PAGES for route in pages(view).routes()]
-    return application([*routes, *TryPages(audit_bench(view)).routes()], secret=secret)
-
-
-SERVICE_PAGES = (InboxPages, LivePages, StopPages)
-SERVED = ("/inbox", "/live", "/stops", "/policy", "/try/", "/sign-in", "/sign-out", "/static/")
-"""How the addresses of a service's pages begin, beside `/` itself."""
+    opened = Opened(view)
+    pages = [each(opened) for each in (OverviewPages, FindingPages, ConversationPages, PolicyPages)]
+    routes = [route for each in (*pages, TryPages(lambda: audit_bench(opened.view))) for route in each.routes()]
+    return application(routes, refresh=opened.refresh)
 
 
 def service_app(
@@ -45,13 +44,42 @@ def service_app(
     """The pages of a service; without `sign_in`, for anybody on this machine."""
     service = ServiceLog(log, pack)
     bench = service_bench(service)
-    routes = [route for pages in SERVICE_PAGES for route in pages(service).routes()]
-    routes += [*ServedPolicyPages(bench).routes(), *TryPages(bench).routes()]
+    pages = [each(service) for each in (InboxPages, LivePages, StopPages)]
+    routes = [route for each in (*pages, ServedPolicyPages(bench), TryPages(lambda: bench)) for route in each.routes()]
     if sign_in is None:
         return application(routes, hosts=hosts, secret=secret)
     return application([*routes, *sign_in.routes()], find=sign_in.visitor, hosts=hosts, secret=secret)
 
 
 def is_page(path: str) -> bool:
-    """Whether a service's pages answer to an address."""
+    """Whether a service's pages answer at an address."""
     return path == "/" or path.startswith(SERVED)
+
+
+def run_pages(
+    out: Path, port: int, *, pack: str, waivers: Path | None, base: Path | None, tell: Callable[[str], None]
+) -> None:
+    """Open the audit, say where its pages are, and serve them until interrupted."""
+    view = View(out, pack=pack, waivers=waivers, base=base)
+    # Not the pack: Python 3.11 loses count when two threads parse code at once.
+    threading.Thread(target=load_templates, daemon=True, name="console-warming").start()
+    taken = _listen(port)
+    tell(f"{view.title}: http://{HOST}:{taken.getsockname()[1]}/  (Ctrl-C ends it)")
+    config = uvicorn.Config(
+        view_app(view), log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none",
+        lifespan="off",
+    )  # fmt: skip
+    uvicorn.Server(config).run(sockets=[taken])
+
+
+def _listen(port: int) -> socket.socket:
+    taken = socket.socket(socket.AF_INET)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((HOST, port))
+        taken.listen(128)
+    except OSError as error:
+        taken.close()
+        hint = "another program may use the port: give another --port"
+        raise UsageError(f"cannot listen at {HOST}:{port}: {error.strerror or error}", hint=hint) from error
+    return taken

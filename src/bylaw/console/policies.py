@@ -1,31 +1,32 @@
-"""The policy: its document with what holds each sentence, and each check to read, sign, reject or comment on."""
+"""The policy: its document with the policies of each sentence, and each check to read, sign, reject or comment on."""
 # pyright: basic, reportMissingImports=false
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import Struct
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from bylaw.audit.store import JsonRecord
-from bylaw.console.app import changed, shown
-from bylaw.console.cases import cases_of, parts_of
-from bylaw.console.comment import Comment, comment_on, comments_of
-from bylaw.console.door import Refused
+from bylaw.console.app import Pages, changed, shown
+from bylaw.console.conversations import sentence_of
+from bylaw.console.door import Asked, Refused
 from bylaw.console.index import Wanted
 from bylaw.console.index.query import FindingRow
-from bylaw.console.margin import margins_of
-from bylaw.console.pack_state import PackState
-from bylaw.console.record_file import Written
-from bylaw.console.shown import sentence_of
+from bylaw.console.pack_state import PackState, cases_of, parts_of
+from bylaw.console.records import Comment, Written, comment_on, comments_of
 from bylaw.console.signing import sign
+from bylaw.console.trying import Workbench
 from bylaw.console.view import AuditPages
-from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 from bylaw.pack.review import REVIEW, Sides, read_signatures, standings
+from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult
+from bylaw.review.coverage import Covered
 from bylaw.review.noted import Noted
 from bylaw.review.reading import signed_lines
 from bylaw.rule.drawing import draw_automaton, draw_circuit
@@ -48,6 +49,57 @@ class ShownCase(Struct, frozen=True):
     parts: tuple[tuple[str, str], ...]
 
 
+class Margin(Struct, frozen=True):
+    """A sentence with the policies that cite it, each with its standing."""
+
+    covered: Covered
+    notes: tuple[tuple[Policy, str], ...]
+
+
+Group = tuple[str, str, list[Margin]]
+
+
+def margins_of(covered: Iterable[Covered], states: Mapping[str, str]) -> tuple[list[Group], set[str]]:
+    """The sentences by file and heading, and the policies that cite any of them."""
+    groups: list[Group] = []
+    cited: set[str] = set()
+    for each in covered:
+        place = (each.document, each.sentence.heading)
+        if not groups or groups[-1][:2] != place:
+            groups.append((*place, []))
+        groups[-1][2].append(Margin(each, tuple((policy, states.get(policy.id, "")) for policy in each.policies)))
+        cited.update(policy.id for policy in each.policies)
+    return groups, cited
+
+
+class ServedPolicyPages(Pages):
+    """The pack that a service decides by, to be read."""
+
+    section = "policy"
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        return self._bench.layout
+
+    @shown("/policy/{id}")
+    def one(self, asked: Asked) -> Response:
+        """The address of a policy on an audit's pages: a service shows it where it can be tried."""
+        return RedirectResponse(f"/try/{quote(asked.path['id'], safe='')}", 303)
+
+    @shown("/policy")
+    def document(self, asked: Asked) -> Response:
+        """The document as prose; without one, the policies in their order."""
+        assert self._bench.root is not None
+        now = self._bench.pack_now()
+        groups, cited = margins_of(now.covered, standings(self._bench.root, now.sides))
+        rest = [policy for name, policy in now.pack.policies.items() if name not in cited]
+        checked = {*now.pack.guards, *(rule.policy for rule in now.pack.book.rules)}
+        return self._page("served_policy.html", asked, groups=groups, rest=rest, checked=checked)
+
+
 class PolicyPages(AuditPages):
     """The pack that judged an audit, to be read and signed."""
 
@@ -56,36 +108,40 @@ class PolicyPages(AuditPages):
     @shown("/policy")
     def document(self, asked: Asked) -> Response:
         """The document as prose; without one, the policies in their order."""
-        counts = self._counts()
-        if self._view.root is None:
-            return self._document(asked, groups=[], states={}, counts=counts, rest=self._stated())
-        now = self._now()
-        states = standings(self._view.root, now.sides)
-        groups, cited = margins_of(now.covered, states)
-        rest = [(name, policy) for name, policy in self._stated() if name not in cited]
-        return self._document(asked, groups=groups, states=states, counts=counts, rest=rest)
-
-    def _document(self, asked: Asked, **values: Any) -> Response:
-        return self._page("policy.html", asked, sentence=lambda name: sentence_of(self._view, name, 1000), **values)
+        groups: list[Group] = []
+        cited: set[str] = set()
+        states: Mapping[str, str] = {}
+        if self._view.root is not None:
+            now = self._view.pack_now()
+            states = standings(self._view.root, now.sides)
+            groups, cited = margins_of(now.covered, states)
+        return self._page(
+            "policy.html",
+            asked,
+            groups=groups,
+            states=states,
+            counts=self._view.standings().index.by_policy(),
+            rest=[(name, policy) for name, policy in self._view.policies.items() if name not in cited],
+            sentence=lambda name: sentence_of(self._view, name, 1000),
+        )
 
     @shown("/policy/{id}")
     def one(self, asked: Asked) -> Response:
-        return self._shown(asked, asked.request.path_params["id"])
+        return self._shown(asked, asked.path["id"])
 
     @shown("/policy/{id}/automaton.svg")
     def automaton(self, asked: Asked) -> Response:
         """A rule as a picture."""
-        rules = [rule for rule in self._now().pack.book.rules if rule.policy == asked.request.path_params["id"]]
-        name = asked.request.query_params.get("rule", "")
-        found = next((rule for rule in rules if rule.name == name), None)
+        rules = [rule for rule in self._now().pack.book.rules if rule.policy == asked.path["id"]]
+        found = next((rule for rule in rules if rule.name == asked.query.get("rule", "")), None)
         if found is None:
             raise Refused("there is no such rule", status=404)
         return Response(draw_automaton(found), media_type="image/svg+xml")
 
     @shown("/policy/{id}/circuit.svg")
     def circuit(self, asked: Asked) -> Response:
-        """The rules that bear on an action, with their weights, as a picture."""
-        book, name = self._now().pack.book, asked.request.query_params.get("action", "")
+        """The rules of an action, with their weights, as a picture."""
+        book, name = self._now().pack.book, asked.query.get("action", "")
         if name not in book.actions:
             raise Refused("there is no such action", status=404)
         return Response(draw_circuit(circuits(book.every, (name,), eps=book.eps)[name]), media_type="image/svg+xml")
@@ -94,7 +150,7 @@ class PolicyPages(AuditPages):
     def sign(self, asked: Asked) -> Response:
         """Accept or reject a policy as the page showed it."""
         name, root, sides = self._to_write(asked, "review")
-        word, note = asked.form.get("word", ""), " ".join(asked.form.get("note", "").split())[:1000]
+        word, note = asked.form.get("word", ""), asked.text("note")
         if word not in ("accepted", "rejected"):
             raise UsageError("say whether you accept or reject it")
         if word == "rejected" and not note:
@@ -113,8 +169,8 @@ class PolicyPages(AuditPages):
         return self._shown(asked, name, comment_on(root, given))
 
     def _to_write(self, asked: Asked, what: str) -> tuple[str, Path, Sides]:
-        """The policy that somebody writes of, the pack's folder, and the policy's sides as they are now."""
-        name, root = asked.request.path_params["id"], self._view.own_root
+        """The policy, the pack's folder, and the policy's sides as they are now."""
+        name, root = asked.path["id"], self._view.own_root
         if root is None:
             hint = "copy the folder, and give it with --pack"
             raise UsageError(f"a {what} written to an installed package would be lost", hint=hint)
@@ -124,59 +180,69 @@ class PolicyPages(AuditPages):
         return name, root, sides
 
     def _shown(self, asked: Asked, name: str, written: Written | None = None) -> Response:
-        index = self._view.standings().index
+        view = self._view
+        index = view.standings().index
         rows = index.findings(Wanted(policy=name, state="all"), limit=EXCERPT)
-        found = [(row, *_said_of(index.line(row), row, name, self._view.criterion)) for row in rows]
-        stated: JsonRecord = self._view.policies.get(name) or {}
-        judged: JsonRecord = (self._view.summary.get("by_policy") or {}).get(name) or {}
-        own: dict[str, Any] = {"check": None, "policy": None, "state": "", "signature": None, "cases": []}
-        own |= {"rules": [], "actions": [], "calls": 0, "noted": Noted(), "comments": [], "digest": "", "needs": False}
-        if self._view.root is not None:
-            own |= self._of_pack(name, self._view.root)
-        if own["policy"] is None and not stated:
+        stated: JsonRecord = view.policies.get(name) or {}
+        judged: JsonRecord = (view.summary.get("by_policy") or {}).get(name) or {}
+        now = view.pack_now() if view.root is not None else None
+        own = _of_pack(now, name, view.root) if now is not None and view.root is not None else None
+        if own is None and not stated:
             raise Refused("there is no such policy", status=404)
-        values = {"name": name, "stated": stated, "judged": judged, "found": found, "counts": self._counts().get(name)}
-        agents: list[JsonRecord] = self._view.summary.get("agents") or []
-        values |= {"conversations": sum(each.get("trajectories", 0) for each in agents)}
-        values |= {"verdicts": judged.get(self._view.criterion) or {}, "can_write": self._view.own_root is not None}
-        return self._page("policy_one.html", asked, written=written, **values, **own)
-
-    def _of_pack(self, name: str, root: Path) -> dict[str, Any]:
-        now = self._now()
-        policy = now.pack.policies.get(name)
-        if policy is None:
-            return {}
-        by_tool: JsonRecord = self._view.summary.get("by_tool") or {}
-        sides, state = now.sides[name], standings(root, now.sides)[name]
-        return {
-            "policy": policy,
-            "check": signed_lines(now.pack, policy),
-            "state": state,
-            "needs": state in NEEDS or (state == "unreviewed" and now.is_compiled),
-            "signature": read_signatures(root).get(name),
-            "cases": _cases(now, name),
-            "rules": (rules := [rule for rule in now.pack.book.rules if rule.policy == name]),
-            "actions": [each for each in now.pack.book.actions if any(each in atoms(rule.formula) for rule in rules)],
-            "calls": sum(by_tool.get(tool, {}).get("calls", 0) for tool in policy.tools),
-            "noted": now.noted.get(name, Noted()),
-            "comments": comments_of(root, name),
-            "digest": f"{sides.sentence}{sides.check}",
-        }
+        policy = own["policy"] if own is not None else None
+        by_tool: JsonRecord = view.summary.get("by_tool") or {}
+        return self._page(
+            "policy_one.html",
+            asked,
+            written=written,
+            name=name,
+            stated=stated,
+            judged=judged,
+            found=[(row, *_said_of(index.line(row), row, name, view.criterion)) for row in rows],
+            counts=index.by_policy().get(name),
+            conversations=view.conversations,
+            verdicts=judged.get(view.criterion) or {},
+            can_write=view.own_root is not None,
+            calls=sum(by_tool.get(tool, {}).get("calls", 0) for tool in policy.tools) if policy else 0,
+            **(own or _UNKNOWN),
+        )
 
     def _now(self) -> PackState:
         if self._view.root is None:
-            raise Refused("the pack of this audit is not at hand: give it with --pack", status=404)
+            raise Refused("the pack of this audit is not available: give it with --pack", status=404)
         return self._view.pack_now()
 
-    def _counts(self) -> dict[str, dict[str, int]]:
-        return self._view.standings().index.by_policy()
 
-    def _stated(self) -> list[tuple[str, JsonRecord]]:
-        return list(self._view.policies.items())
+_UNKNOWN: dict[str, Any] = {
+    "policy": None, "check": None, "state": "", "needs": False, "signature": None, "cases": [], "rules": [],
+    "actions": [], "noted": Noted(), "comments": [], "digest": "",
+}  # fmt: skip
+"""The part of a policy's page that comes from its pack, if there is none."""
+
+
+def _of_pack(now: PackState, name: str, root: Path) -> dict[str, Any] | None:
+    policy = now.pack.policies.get(name)
+    if policy is None:
+        return None
+    sides, state = now.sides[name], standings(root, now.sides)[name]
+    rules = [rule for rule in now.pack.book.rules if rule.policy == name]
+    return {
+        "policy": policy,
+        "check": signed_lines(now.pack, policy),
+        "state": state,
+        "needs": state in NEEDS or (state == "unreviewed" and now.is_compiled),
+        "signature": read_signatures(root).get(name),
+        "cases": _cases(now, name),
+        "rules": rules,
+        "actions": [each for each in now.pack.book.actions if any(each in atoms(rule.formula) for rule in rules)],
+        "noted": now.noted.get(name, Noted()),
+        "comments": comments_of(root, name),
+        "digest": f"{sides.sentence}{sides.check}",
+    }
 
 
 def _said_of(line: JsonRecord, row: FindingRow, name: str, criterion: Criterion) -> tuple[str, str]:
-    """What a policy says of a call that others may have flagged, too: its verdict, and why."""
+    """The verdict and the reason of a policy on a call that other policies may have flagged too."""
     judged: list[JsonRecord] = line.get("policies") or []
     for each in judged:
         if each["id"] == name and row.policy != name:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 
-from bylaw.console.cases import cases_of, parts_of
+from bylaw.console.pack_state import cases_of, parts_of
 from bylaw.pack import Pack
 from bylaw.pack.review import Signature, Standing
 from bylaw.policy.statement import Policy

@@ -1,9 +1,15 @@
-"""The decision log of a service as its pages read it: what the pack calls private is covered."""
+"""The decision log of a service for its pages: values that the pack calls private are covered."""
+# pyright: basic, reportMissingImports=false
 
-from collections.abc import Callable
-from typing import Any
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
 
 from msgspec import Struct
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
 from bylaw.audit.cover import Redaction
 from bylaw.audit.row import conversation_row
@@ -12,6 +18,12 @@ from bylaw.pack import Pack
 from bylaw.record import Log
 from bylaw.record.entry import Entry
 from bylaw.shield.history import History, read_history
+
+T = TypeVar("T")
+EVERY = 0.5
+"""Seconds between two looks."""
+STREAM = 8.0
+"""Seconds that one stream lasts; the browser then asks again by itself."""
 
 
 class Told(Struct, frozen=True):
@@ -29,8 +41,6 @@ class ServiceLog:
         self.log = log
         self.pack = pack
         self._redaction = Redaction(pack)
-        self.layout = {"layout": "service.html", "pack": pack}
-        """What the frame of its pages shows."""
 
     def entries(self, tenant: str, conversation: str) -> list[Entry]:
         """All that is kept of a conversation."""
@@ -52,5 +62,29 @@ class ServiceLog:
 
 class ServicePages(Pages):
     def __init__(self, service: ServiceLog) -> None:
-        super().__init__(service.layout)
         self._service = service
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        return {"layout": "service.html", "pack": self._service.pack}
+
+
+def known_by(request: Request) -> str:
+    """What a page knows already: its last event where the browser asks again by itself, else as its address says."""
+    return request.headers.get("last-event-id") or request.query_params.get("known", "")
+
+
+def changes(look: Callable[[T], T], known: T) -> Response:
+    """A line whenever `look`, which is given what is known, finds something else."""
+
+    async def lines() -> AsyncIterator[str]:
+        yield f"retry: {EVERY * 1000:.0f}\n\n"
+        last, end = known, time.monotonic() + STREAM
+        while time.monotonic() < end:
+            found = await run_in_threadpool(look, last)
+            if found != last:
+                last = found
+                yield f"event: changed\nid: {found}\ndata: {found}\n\n"
+            await asyncio.sleep(EVERY)
+
+    return StreamingResponse(lines(), media_type="text/event-stream")

@@ -15,8 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from bylaw.console.app import Pages, changed, shown
-from bylaw.console.door import Refused, cookie_of
-from bylaw.console.visitor import Asked, Visitor
+from bylaw.console.door import Asked, Visitor, cookie_of
 
 COOKIE = "bylaw_key"
 DAY = 24 * 3600
@@ -53,7 +52,6 @@ class SignIn(Pages):
         proxy: Proxy | None = None,
     ) -> None:
         """`whose` finds a visitor by a key's hash, as keys are now. `is_secure` where browsers come by HTTPS."""
-        super().__init__({})
         self._proxy = proxy
         self._whose = whose
         self._hash_of = hash_of
@@ -73,7 +71,7 @@ class SignIn(Pages):
 
     @shown("/sign-in", is_open=True)
     def form(self, asked: Asked) -> Response:
-        return self._page("sign_in.html", asked, error="", after=_own(asked.request.query_params.get("next", "")))
+        return self._page("sign_in.html", asked, error="", after=_own(asked.query.get("next", "")))
 
     @changed("/sign-in", is_open=True)
     def take(self, asked: Asked) -> Response:
@@ -98,15 +96,3 @@ def _own(address: str) -> str:
     parts = urlsplit(address)
     is_ours = address.startswith("/") and not address.startswith(("//", "/\\")) and not parts.netloc
     return address if is_ours and address.isascii() and address.isprintable() and len(address) < 2000 else ""
-
-
-def needs_answering(visitor: Visitor) -> None:
-    """Refuse those who may not decide for the tenant."""
-    if not visitor.may_answer:
-        raise Refused("you may look, not answer: it takes the role `approve`")
-
-
-def needs_noting(visitor: Visitor) -> None:
-    """Refuse those who may only look."""
-    if not visitor.may_note:
-        raise Refused("you may look, not write: it takes the role `approve` or `review`")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from bylaw.console.record_file import alone, put
+from bylaw.console.records import alone, put
 from bylaw.errors import UsageError
 from bylaw.pack.review import REVIEW, Sides, Signature, Word, read_signatures
 from bylaw.policy.folder import READY

@@ -13,12 +13,10 @@ from bylaw.audit.baseline import check_baseline, is_graver
 from bylaw.audit.finding import Finding
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, Waivers, read_waivers
-from bylaw.console.attestation import read_attestations
 from bylaw.console.index.query import Index, State
+from bylaw.console.records import FALSE_ALARM, read_attestations
 from bylaw.errors import BylawError
 
-FALSE_ALARM = "false alarm: "
-"""How the reason of a waiver begins that says that a finding is none."""
 LISTED = 50
 """Findings of the earlier audit that are kept to be listed."""
 

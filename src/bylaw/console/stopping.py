@@ -7,10 +7,9 @@ from typing import cast, get_args
 from starlette.responses import Response
 
 from bylaw.console.app import changed, shown
+from bylaw.console.door import Asked
 from bylaw.console.page import running
 from bylaw.console.service_log import ServicePages
-from bylaw.console.sign_in import needs_answering
-from bylaw.console.visitor import Asked
 from bylaw.errors import UsageError
 from bylaw.record.stop import Target
 from bylaw.shield.history import read_opening
@@ -53,7 +52,7 @@ class StopPages(ServicePages):
 
     @changed("/stops/make")
     def make(self, asked: Asked) -> Response:
-        needs_answering(asked.visitor)
+        asked.needs_answering()
         what, name = asked.form.get("what", ""), asked.form.get("name", "").strip()
         if what not in get_args(Target):
             raise UsageError("say what to stop: a tool, an agent, a policy or every write")
@@ -78,7 +77,7 @@ class StopPages(ServicePages):
 
     @changed("/stops/lift")
     def lift(self, asked: Asked) -> Response:
-        needs_answering(asked.visitor)
+        asked.needs_answering()
         reason = asked.form.get("reason", "")
         if not reason.strip():
             raise UsageError("say why it may go on")

@@ -1,69 +1,158 @@
-"""Try a change to a check in the page: its cases beside it, the past calls it would judge otherwise, then save it."""
+"""Try a change to a check in the page: its cases, the past calls it would judge differently, then save it."""
 # pyright: basic, reportMissingImports=false
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from starlette.responses import Response
 
+from bylaw.audit.audited import Audited, read_audited
+from bylaw.audit.shelf import Shelf
 from bylaw.console.app import Pages, changed, shown
-from bylaw.console.backtest import Backtest, Backtests
-from bylaw.console.door import Refused
+from bylaw.console.backtest import CONVERSATIONS, Backtest, Backtests, Past
+from bylaw.console.door import Asked, Refused
 from bylaw.console.draft import Draft, drafts_of, faults_of, patch, save, tried_pack
-from bylaw.console.pack_state import PackState
-from bylaw.console.record_file import Written
-from bylaw.console.sign_in import needs_noting
-from bylaw.console.visitor import Asked
-from bylaw.console.workbench import Workbench
+from bylaw.console.pack_state import PackState, PackStates
+from bylaw.console.records import Written
+from bylaw.console.service_log import ServiceLog
+from bylaw.console.view import View
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.review.reading import check_lines, signed_lines
+from bylaw.shield.history import read_decision
+from bylaw.trace import Identities, Trajectory, read
+from bylaw.trace.event import Call
+from bylaw.trace.log_file import log_file
 
 LISTED = 50
-"""Calls that are listed at most."""
+"""Calls that a page lists."""
+LOOKED_AT = 200_000
+"""Conversations of the logs that are searched for some that the check applies to."""
+DECISIONS = 5_000
+"""Recent decisions of a service whose conversations are tried."""
+KEEPS = 60.0
+"""Seconds until a service's past conversations are read again."""
+
+
+class Workbench(Struct, frozen=True):
+    """A pack to edit, and past conversations to try it on."""
+
+    root: Path | None
+    """The folder of the pack."""
+    own_root: Path | None
+    """The same if it may be written to."""
+    pack_now: Callable[[], PackState]
+    backtests: Backtests
+    layout: dict[str, Any]
+
+
+@lru_cache(2)
+def audit_bench(view: View) -> Workbench:
+    """The pack and the logs of an audit."""
+    layout = {"layout": "view.html", "view": view}
+    return Workbench(view.root, view.own_root, view.pack_now, Backtests(partial(_past_of_audit, view)), layout)
+
+
+def service_bench(service: ServiceLog) -> Workbench:
+    """The pack of a service, which its pages do not write to, and its recent conversations.
+
+    The folder may be newer than the pack that the service decides by.
+    """
+    root, layout = service.pack.root, {"layout": "service.html", "pack": service.pack}
+    return Workbench(
+        root, None, PackStates(root).now, Backtests(partial(_past_of_service, service), keeps=KEEPS), layout
+    )
+
+
+def _past_of_audit(view: View, _: str, tools: Sequence[str]) -> list[Past]:
+    """The first conversations of the logs in which any of the tools was called."""
+    if view.is_redacted:
+        raise UsageError("A redacted audit leads to no logs.")
+    audited = read_audited(view.out)
+    if audited is None:
+        raise UsageError("the audit does not name its logs, so nothing can be tried on them")
+    try:
+        world = Path(audited.world) if audited.world else None
+        shelf = Shelf(audited.pack, world=world, document=Path(audited.document) if audited.document else None)
+        return _gathered(audited, shelf, tools)
+    except (BylawError, OSError) as error:
+        raise UsageError(f"the logs of this audit cannot be read again: {error}") from None
+
+
+def _gathered(audited: Audited, shelf: Shelf, tools: Sequence[str]) -> list[Past]:
+    identities, found = Identities(), list[Past]()
+    logged = ((name, each) for name in audited.logs for each in read(name, agent=audited.agent))
+    for name, each in islice(logged, LOOKED_AT):
+        if isinstance(each, Trajectory) and _calls_any(own := identities.own(each), tools):
+            found.append((own, shelf.world_for(shelf.pack_for(own), log_file(name))[1]))
+        if len(found) >= CONVERSATIONS:
+            break
+    return found
+
+
+def _past_of_service(service: ServiceLog, tenant: str, tools: Sequence[str]) -> list[Past]:
+    """The latest conversations of a tenant; a service keeps no world."""
+    names: dict[str, None] = {}
+    for entry in service.log.latest(tenant, "decision", limit=DECISIONS):
+        is_ours = entry.body is not None and (not tools or read_decision(entry.body).tool in tools)
+        if entry.conversation and is_ours:
+            names[entry.conversation] = None
+    histories = ((name, history) for name in names if (history := service.history(tenant, name)) is not None)
+    return [(history.trajectory(name), None) for name, history in islice(histories, CONVERSATIONS)]
+
+
+def _calls_any(trajectory: Trajectory, tools: Sequence[str]) -> bool:
+    calls = (event.tool for event in trajectory.events if type(event) is Call)
+    return any(not tools or tool in tools for tool in calls)
 
 
 class Tried(Struct, frozen=True):
-    """What became of a text."""
+    """The result of a text."""
 
     faults: list[str] = []
     cases: list[CaseResult] = []
-    """Those that fail first."""
+    """Failing ones first."""
     past: Backtest | None = None
     why_not: str = ""
     """Why it was tried on no past call."""
 
     @property
     def failing(self) -> int:
-        """Cases that do not end as they should."""
+        """The number of cases that fail."""
         return sum(not case.passed for case in self.cases)
 
 
 class TryPages(Pages):
     section = "policy"
 
-    def __init__(self, bench: Workbench) -> None:
-        super().__init__(bench.layout)
-        self._bench = bench
-        self._backtests = Backtests(bench.past, keeps=bench.keeps)
+    def __init__(self, find: Callable[[], Workbench]) -> None:
+        self._find = find
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        return self._find().layout
 
     @shown("/try/{id}")
     def begin(self, asked: Asked) -> Response:
         """The check as it is saved."""
         now, draft = self._draft(asked)
-        return self._told(asked, draft, draft.text, self._tried(asked, now, draft, draft.text))
+        return self._shown(asked, now, draft, draft.text)
 
     @changed("/try/{id}")
     def run(self, asked: Asked) -> Response:
-        needs_noting(asked.visitor)
-        now, draft = self._draft(asked)
-        text = asked.form.get("text", "")
-        return self._told(asked, draft, text, self._tried(asked, now, draft, text))
+        asked.needs_noting()
+        return self._shown(asked, *self._draft(asked), asked.form.get("text", ""))
 
     @changed("/try/{id}/save")
     def save(self, asked: Asked) -> Response:
         by = asked.signed()
         now, draft = self._draft(asked)
-        text, root = asked.form.get("text", ""), self._bench.own_root
+        text, root = asked.form.get("text", ""), self._find().own_root
         if root is None:
             raise UsageError("the pack is not written to from here", hint="take the patch")
         if asked.form.get("digest") != draft.digest:
@@ -77,16 +166,14 @@ class TryPages(Pages):
         made = save(root, draft, text)
         told = f"saved by {by}. A signature on the policy lapses." if made else "nothing had changed."
         now, draft = self._draft(asked)
-        return self._told(
-            asked, draft, draft.text, self._tried(asked, now, draft, draft.text), Written(root / draft.file, made, told)
-        )
+        return self._shown(asked, now, draft, draft.text, Written(root / draft.file, made, told))
 
     def _draft(self, asked: Asked) -> tuple[PackState, Draft]:
-        now, name = self._bench.pack_now(), asked.request.path_params["id"]
+        now, name = self._find().pack_now(), asked.path["id"]
         if name not in now.pack.policies:
             raise Refused("the pack has no such policy", status=404)
         drafts = drafts_of(now, name)
-        rule = asked.form.get("rule") or asked.request.query_params.get("rule", "")
+        rule = asked.form.get("rule") or asked.query.get("rule", "")
         found = [draft for draft in drafts if draft.name == rule] or drafts
         if not found:
             raise Refused("nothing is checked for this policy, so there is nothing to edit", status=404)
@@ -99,47 +186,47 @@ class TryPages(Pages):
             return Tried(faults=faults_of(error))
         ran = [each for each in run_cases(edited, of=now.names_of(draft.policy)) if isinstance(each, CaseResult)]
         cases = sorted(ran, key=lambda case: case.passed)
+        backtests, tenant = self._find().backtests, asked.visitor.tenant
         try:
             if text == draft.text:
-                self._backtests.prepare(now.pack, draft.policy, asked.visitor.tenant)
+                backtests.prepare(now.pack, draft.policy, tenant)
                 return Tried(cases=cases)
-            past = self._backtests.run(now.pack, edited, draft.policy, asked.visitor.tenant)
-            return Tried(cases=cases, past=past)
+            return Tried(cases=cases, past=backtests.run(now.pack, edited, draft.policy, tenant))
         except UsageError as error:
             return Tried(cases=cases, why_not=error.message)
 
-    def _told(self, asked: Asked, draft: Draft, text: str, tried: Tried, written: Written | None = None) -> Response:
-        now = self._bench.pack_now()
+    def _shown(self, asked: Asked, now: PackState, draft: Draft, text: str, written: Written | None = None) -> Response:
+        tried, policy = self._tried(asked, now, draft, text), now.pack.policies[draft.policy]
+        bench = self._find()
+        assert bench.root is not None
         return self._page(
             "try.html",
             asked,
             draft=draft,
             text=text,
             tried=tried,
-            is_changed=text != draft.text,
-            patch=self._patch(draft, text) if text != draft.text and not tried.faults else "",
+            patch=_patch(bench.root, draft, text) if text != draft.text and not tried.faults else "",
             others=[each for each in drafts_of(now, draft.policy) if each.name != draft.name],
-            sentence=_sentence(now.pack.policies[draft.policy]),
-            called=_called(now, draft),
-            can_write=self._bench.own_root is not None,
+            sentence=_sentence(policy),
+            called=_called(now, policy),
+            can_write=bench.own_root is not None,
             listed=LISTED,
             written=written,
         )
 
-    def _patch(self, draft: Draft, text: str) -> str:
-        assert self._bench.root is not None
-        try:
-            return patch(self._bench.root, draft, text)
-        except BylawError as error:
-            return f"# {error}\n"
+
+def _patch(root: Path, draft: Draft, text: str) -> str:
+    try:
+        return patch(root, draft, text)
+    except BylawError as error:
+        return f"# {error}\n"
 
 
-def _called(now: PackState, draft: Draft) -> str:
-    """The functions that a check calls, which others may call, too."""
-    policy = now.pack.policies[draft.policy]
+def _called(now: PackState, policy: Policy) -> str:
+    """The functions that a check calls; other checks may call them too."""
     return "\n".join(signed_lines(now.pack, policy)[len(check_lines(now.pack, policy)) :]).strip("\n")
 
 
 def _sentence(policy: Policy) -> str:
-    """What a policy says, in the words of its document where they are at hand."""
+    """A policy in the words of its document if they are known, else its definition."""
     return " ".join(cite.text for cite in policy.citations if cite.text) or policy.definition

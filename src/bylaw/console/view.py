@@ -9,11 +9,9 @@ from typing import Any, cast
 
 from bylaw.audit.audited import read_audited
 from bylaw.audit.store import JsonRecord
-from bylaw.console.app import Pages
+from bylaw.console.app import Pages, Prepared
 from bylaw.console.index import Index, open_index, stamp_of
 from bylaw.console.pack_state import PackState, PackStates, has_changed_since
-from bylaw.console.page import load_templates
-from bylaw.console.preparing import Prepared
 from bylaw.console.signing import is_installed
 from bylaw.console.standing import Standings
 from bylaw.errors import BylawError, UsageError
@@ -57,9 +55,7 @@ class View:
     def reopened(self) -> "View":
         """The same audit, as its files are now."""
         pack, waivers, base = self._given
-        made = View(self.out, pack=pack, waivers=waivers, base=base)
-        made.warm_up()
-        return made
+        return View(self.out, pack=pack, waivers=waivers, base=base)
 
     @property
     def is_redacted(self) -> bool:
@@ -102,14 +98,6 @@ class View:
 
         return Prepared(f"The earlier audit {name} is being read.", make)
 
-    def warm_up(self) -> None:
-        """Read in the background what the first pages would otherwise wait for."""
-        threading.Thread(target=self._warm, daemon=True, name="console-warming").start()
-
-    def _warm(self) -> None:
-        # Not the pack: Python 3.11 loses count when two threads parse code at once.
-        load_templates()
-
     def pack_now(self) -> PackState:
         if self._pack is None:
             raise UsageError("the pack of this audit is not at hand", hint="give it with --pack")
@@ -136,9 +124,10 @@ class View:
         return shlex.join(["bylaw", "audit", *audited.logs, *options])
 
     @property
-    def layout(self) -> dict[str, Any]:
-        """What the frame of its pages shows."""
-        return {"layout": "view.html", "view": self}
+    def conversations(self) -> int:
+        """The number of conversations that were audited."""
+        agents: list[JsonRecord] = self.summary.get("agents") or []
+        return sum(each.get("trajectories", 0) for each in agents)
 
     @property
     def title(self) -> str:
@@ -146,10 +135,34 @@ class View:
         return f"{pack.get('name', '')} {pack.get('version', '')}".strip()
 
 
-class AuditPages(Pages):
+class Opened:
+    """The view of an audit that may be written again while its pages are open."""
+
     def __init__(self, view: View) -> None:
-        super().__init__(view.layout)
-        self._view = view
+        self.view = view
+        self._next: Prepared[View] | None = None
+
+    def refresh(self) -> None:
+        """Read the audit again if its files have changed; `Preparing` while that takes."""
+        coming = self._next
+        if coming is None and not self.view.is_outdated():
+            return
+        if coming is None or coming.failed:
+            coming = self._next = Prepared("The audit was written again, and is being read.", self.view.reopened)
+        self.view, self._next = coming.get(), None
+
+
+class AuditPages(Pages):
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    @property
+    def _view(self) -> View:
+        return self._opened.view
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        return {"layout": "view.html", "view": self._view}
 
 
 def _beside(out: Path, name: str) -> Path:

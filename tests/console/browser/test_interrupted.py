@@ -281,7 +281,7 @@ def test_a_note_outlives_a_sign_in(visit: Open, serve: Serve, log: Log, cards: P
 def test_a_page_that_follows_a_service_outlives_a_restart(
     visit: Open, serve: Serve, log: Log, cards: Pack, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bylaw.console.stream.STREAM", 1.0)
+    monkeypatch.setattr("bylaw.console.service_log.STREAM", 1.0)
     server = Restarting(serving(log, cards))
     here = visit(serve(server))
     here.sign_in("ann")

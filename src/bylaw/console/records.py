@@ -1,0 +1,241 @@
+"""Files of records that people also edit: waivers, attestations, comments. Adding one keeps every comment in place."""
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import msgspec
+from msgspec import Struct
+
+from bylaw.audit.waiver import Waiver, read_waivers
+from bylaw.errors import BylawError, UsageError
+from bylaw.policy.yaml import read_yaml_file
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks.
+    fcntl = None
+
+T = TypeVar("T")
+FALSE_ALARM = "false alarm: "
+"""The beginning of the reason of a waiver for a false alarm."""
+LONGEST = 500
+"""Characters of a reason or a name at most."""
+COMMENTS = "comments.yaml"
+COMMENT = 2000
+"""Characters of a comment at most."""
+_WAIVERS = "# Findings that somebody answers for, each until a day: see `bylaw audit --waivers`.\nwaivers:\n"
+_ATTESTATIONS = "# What people attested of calls that could not be judged. It changes no verdict.\nattestations:\n"
+_COMMENTS = "# What readers said of policies. It decides nothing; `bylaw review` signs.\ncomments:\n"
+_ITEM = re.compile(r"^([ ]*)- ", re.MULTILINE)
+_EMPTY = re.compile(r":[ ]*\[\][ ]*\n\s*\Z")
+_BARE = re.compile(r"[A-Za-z][\w .,;()/'’-]*[\w.)]|[A-Za-z]")
+_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+
+
+class Written(Struct, frozen=True):
+    """A change to a file: its lines, and the result."""
+
+    path: Path
+    lines: str
+    told: str = ""
+    was_there: bool = False
+    """Whether the record was there already, so that nothing was written."""
+
+
+class Attestation(Struct, frozen=True):
+    """A person's answer to a finding that code left undecided. It changes no verdict."""
+
+    finding: str
+    answer: str
+    by: str
+    on: str
+    reason: str
+    question: str = ""
+
+
+class Comment(Struct, frozen=True):
+    """A note on a state of a policy. It decides nothing."""
+
+    policy: str
+    by: str
+    on: str
+    text: str
+    sentence: str = ""
+    check: str = ""
+
+
+def _records(path: Path, name: str, of: type[T]) -> list[T]:
+    """The records under a name in a file; none if there is no file."""
+    if not path.is_file():
+        return []
+    listed = cast("list[Any]", read_yaml_file(path, file=str(path)).data.get(name) or [])
+    try:
+        return [msgspec.convert(each, of, strict=False) for each in listed]
+    except msgspec.ValidationError as error:
+        raise UsageError(f"not a list of {name}: {error}", place=str(path)) from None
+
+
+_attestations = partial(_records, name="attestations", of=Attestation)
+_comments = partial(_records, name="comments", of=Comment)
+
+
+def read_attestations(path: Path) -> dict[str, Attestation]:
+    """The last attestation of each finding; none if there is no file."""
+    return {each.finding: each for each in _attestations(path)}
+
+
+def attest(path: Path, given: Attestation) -> Written:
+    return add_record(path, msgspec.to_builtins(given), head=_ATTESTATIONS, count=lambda made: len(_attestations(made)))
+
+
+def comments_of(root: Path, policy: str) -> list[Comment]:
+    """The comments on one policy, the oldest first."""
+    return [each for each in _comments(root / COMMENTS) if each.policy == policy]
+
+
+def comment_on(root: Path, given: Comment) -> Written:
+    text = given.text.strip()
+    if not text:
+        raise UsageError("say something")
+    if len(text) > COMMENT:
+        raise UsageError(f"more than {COMMENT:,} characters")
+    record = msgspec.to_builtins(given) | {"text": text}
+    return add_record(root / COMMENTS, record, head=_COMMENTS, count=lambda path: len(_comments(path)))
+
+
+def waive(path: Path, *, owner: str, reason: str, expires: str, finding: str = "", policy: str = "") -> Written:
+    """Waive one finding, or every finding of a policy, until a day."""
+    for text, what in ((owner, "who answers for it"), (reason, "why")):
+        _needed(text, what)
+    try:
+        last = date.fromisoformat(expires)
+    except ValueError:
+        raise UsageError(f"`{expires}` is not a day", hint="write it like 2026-12-31") from None
+    if last < date.today():
+        raise UsageError(f"`{expires}` is over already", hint="a waiver holds until a day to come")
+    what = {"finding": finding} if finding else {"policy": policy}
+    texts = {"owner": " ".join(owner.split()), "reason": " ".join(reason.split())}
+    return add_record(path, what | texts | {"expires": last.isoformat()}, head=_WAIVERS, count=_count_waivers)
+
+
+def false_alarm(path: Path, *, finding: str, owner: str, reason: str, expires: str) -> Written:
+    """Waive a finding as a false alarm: the reason says so."""
+    _needed(reason, "why it is none")
+    return waive(path, owner=owner, reason=FALSE_ALARM + reason, expires=expires, finding=finding)
+
+
+def unwaive(path: Path, waiver: Waiver) -> Written:
+    """Take a waiver of one finding back: its entry leaves the file, comments above it stay."""
+    if not waiver.finding:
+        raise UsageError("this waiver covers more than one finding", place=waiver.place, hint="edit the file")
+    with alone(path):
+        every = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        line = waiver.place.rpartition(":")[2]
+        start = int(line) - 1 if line.isdigit() else len(every)
+        found = _ITEM.match(every[start]) if start < len(every) else None
+        if found is None:
+            raise UsageError("no entry begins there any more", place=waiver.place, hint="load the page again")
+        end = start + 1
+        while end < len(every) and every[end].startswith(f"{found[1]} "):
+            end += 1
+        left = "".join(every[:start] + every[end:])
+        if not _ITEM.search(left):
+            left = re.sub(r":[ ]*\n\s*\Z", ": []\n", left)
+        lines = "".join(every[start:end])
+        put(path, left, lambda rough: _check(rough, path, lines, _count_waivers, by=-1))
+    return Written(path, lines, "taken out; the finding counts again.")
+
+
+def _count_waivers(path: Path) -> int:
+    read_waivers(path)
+    data = read_yaml_file(path, file=str(path)).data
+    return len(cast("list[Any]", data.get("waivers") or data.get("") or []))
+
+
+def _needed(text: str, what: str) -> None:
+    if not text.strip():
+        raise UsageError(f"say {what}")
+    if len(text) > LONGEST:
+        raise UsageError(f"more than {LONGEST} characters to say {what}")
+
+
+def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Callable[[Path], int]) -> Written:
+    """Add a record at the end, unless it is there already.
+
+    Nothing is written unless the file then has one record more by `count`. Two who add at the same time take turns.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with alone(path):
+        before = path.read_text(encoding="utf-8") if path.is_file() else head
+        if before and not before.endswith("\n"):
+            before += "\n"
+        before = _EMPTY.sub(":\n", before)
+        found = _ITEM.search(before)
+        indent = found[1] if found is not None else ("  " if before.rstrip().endswith(":") else "")
+        lines = written(record, indent)
+        if path.is_file() and f"\n{lines}" in before:
+            # A button pressed twice.
+            return Written(path, lines, was_there=True)
+        put(path, before + lines, lambda rough: _check(rough, path, lines, count, by=1))
+    return Written(path, lines)
+
+
+def put(path: Path, text: str, check: Callable[[Path], None] = lambda _: None) -> None:
+    """Replace a file in one step, unless the check raises an error."""
+    rough = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
+    try:
+        with rough.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        check(rough)
+        if path.exists():
+            rough.chmod(path.stat().st_mode & 0o777)
+        os.replace(rough, path)
+    finally:
+        rough.unlink(missing_ok=True)
+
+
+def written(record: Mapping[str, Any], indent: str = "") -> str:
+    """A record as an item of a YAML list, one line for each part."""
+    parts = [f"{name}: {_value(value)}" for name, value in record.items() if value not in ("", None)]
+    return "".join(f"{indent}{'- ' if number == 0 else '  '}{part}\n" for number, part in enumerate(parts))
+
+
+def _value(value: Any) -> str:
+    """A value in one line; JSON is YAML, and a plain word needs no quotes."""
+    if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in _WORDS and ": " not in value:
+        return value
+    return json.dumps(value, ensure_ascii=not isinstance(value, str) or not value.isprintable(), default=str)
+
+
+def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *, by: int) -> None:
+    """Raise `UsageError` unless the changed file is valid and has one entry more than before, or one less."""
+    before = count(path) if path.is_file() else 0
+    try:
+        why = "" if count(rough) == before + by else "the entry would not be part of the list"
+    except BylawError as error:
+        why = str(error).replace(str(rough), str(path))
+    if why:
+        hint = f"{'add' if by > 0 else 'take out'} it yourself: {lines.strip()}"
+        raise UsageError(f"nothing was written: {why}", place=str(path), hint=hint)
+
+
+@contextmanager
+def alone(path: Path) -> Generator[None]:
+    """One process at a time writes to files of a folder; the lock ends with its process."""
+    if fcntl is None:
+        yield
+        return
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
