@@ -35,7 +35,7 @@ def test_a_tool_nothing_speaks_for_is_a_write_and_unsure() -> None:
     unknown = guess("frobnicate", Behaviour())
     assert unknown.effect == "write"
     assert unknown.sure < 0.5
-    assert unknown.why == ("nothing tells; taken for a write",)
+    assert unknown.why == ("no evidence; assumed to write",)
 
 
 def test_a_hint_outweighs_a_name() -> None:

@@ -1,9 +1,9 @@
 """`bylaw scan`: what logs tell by themselves, at 80 columns or as JSON."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from rich.console import Console
@@ -22,28 +22,25 @@ from bylaw.text.visible import clean
 from bylaw.trace.log_file import LogFile
 
 _SHOWN = 3
-_LEFT_OUT = 12
 _REASONS = {
     "keyed": "called with",
     "shows": "shows",
     "belongs": "a record that names",
-    "distinctive": "rare before other writes; perhaps needed in some cases",
+    "distinctive": "rare before other writes, perhaps needed in some cases",
 }
-
-
 _READING = {
-    "sure": "how far to trust a guess. Of a tool: how much more speaks for this effect than for the others. Of a"
-    " look-up: the low end of its share, times how sure the effects are. Of a value: the low end of the share of"
-    " this argument's values that came from somewhere.",
-    "(a to b)": "where the true share lies, with 95% confidence.",
-    "id @step": "a call: its conversation, and which event there, counted from 0. Messages, calls and results each"
+    "sure": "how far to trust a guess. Of a tool: how much more evidence there is for this effect than for the others."
+    " Of a look-up: the low end of its share, times the certainty of the effects. Of a value: the low end of the share"
+    " of this argument's values with a known source.",
+    "(a to b)": "the 95% confidence interval of the share.",
+    "id @step": "a call: its conversation, and the number of its event, counted from 0. Messages, calls and results"
     " count and system messages do not, so a step is not an index into the log's `messages`.",
-    "left out": "arguments whose values often come from nowhere, so that one more is not suspicious.",
+    "left out": "arguments whose values often have no known source, so that one more is not suspicious.",
     "and more": "lists show three; --json has the first 20 of each, or as many as --examples says.",
 }
 _LIMITS = (
-    "What this cannot see: whether a policy asks for a look-up, and whether a call was right. Guesses rest on habit"
-    " alone. Correct effects with --write-effects FILE, then --effects FILE; for verdicts, start a pack with"
+    "Guesses rest on habit alone: a scan cannot see whether a policy asks for a look-up, or whether a call was right."
+    " Correct effects with --write-effects FILE, then --effects FILE; for verdicts, start a pack with"
     " `bylaw init LOGS --document FILE`."
 )
 
@@ -54,13 +51,20 @@ def scan_command(
     *,
     effects: Annotated[File, "Effects that you corrected."] = None,
     write_effects: Annotated[File, "Write the guessed effects there, to be corrected."] = None,
+    whole: Annotated[bool, "--all", "Show everything that was found, with how to read it."] = False,
     as_json: Annotated[bool, "--json", "Print everything as JSON."] = False,
     agent: Annotated[Name | None, "Count every conversation under this name."] = None,
     examples: Annotated[Count, "Calls listed per finding in the JSON."] = 20,
 ) -> int:
     """Show what logs tell without a pack, a model or a database."""
     found = scan_logs(
-        logs, effects=effects, write_effects=write_effects, as_json=as_json, agent=agent, examples=examples
+        logs,
+        effects=effects,
+        write_effects=write_effects,
+        whole=whole,
+        as_json=as_json,
+        agent=agent,
+        examples=examples,
     )
     return 3 if found.unreadable else 0
 
@@ -70,6 +74,7 @@ def scan_logs(
     *,
     effects: Path | None = None,
     write_effects: Path | None = None,
+    whole: bool = False,
     as_json: bool = False,
     agent: str | None = None,
     examples: int = 20,
@@ -87,159 +92,165 @@ def scan_logs(
     if as_json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
     else:
-        print_scan(found, console or open_console())
+        print_scan(found, console or open_console(), whole=whole)
     return found
 
 
-def print_scan(found: Scan, console: Console) -> None:
-    _head(found, console)
-    if not found.trajectories:
-        return
-    _tools(found.tools, console)
-    show_evidence(found.evidence, console)
-    _habits(found, console)
-    _origins(found, console)
-    console.print()
-    _say(console, "How to read this", style="bold")
-    for word, meaning in _READING.items():
-        _say(console, meaning, head=f"  {word:<10}")
-    console.print()
-    _say(console, _LIMITS)
+class _Entry(NamedTuple):
+    """One thing that was found: a line, and lines about it."""
+
+    head: str
+    text: str
+    more: Sequence[str] = ()
+    style: str = ""
 
 
-def _head(found: Scan, console: Console) -> None:
+class _Section(NamedTuple):
+    title: str
+    entries: Sequence[_Entry]
+    shown: int
+    """Entries that one screen has room for."""
+    note: str = ""
+    empty: str = ""
+
+
+def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
+    """What was found on one screen; with `whole` all of it, and how to read it."""
     agents = [name for name in found.agents if name]
     by = f" by {counted(len(agents), 'agent')}" if agents else ""
     formats = ", ".join(f"{name or 'given'} {count:,}" for name, count in found.formats.items())
-    formats = f" ({formats})" if formats else ""
-    _say(console, f"{counted(found.trajectories, 'conversation')}{by}{formats}", style="bold")
+    _say(console, f"{counted(found.trajectories, 'conversation')}{by}{f' ({formats})' if formats else ''}", "", "bold")
     if found.unreadable:
         _say(console, f"{counted(found.unreadable, 'record')} could not be read, e.g. {clean(found.faults[0], 200)}")
     if not found.trajectories:
         _say(console, "Nothing to scan: no conversation was found.")
-
-
-def _tools(guesses: Iterable[Guess], console: Console) -> None:
+        return
+    for section in (_tools(found.tools), _evidence(found.evidence), _habits(found), *_sources(found)):
+        if section.entries or (whole and section.empty):
+            _print(section, console, whole=whole)
     console.print()
-    _say(console, "Tools, and what they are taken to do", style="bold")
-    _say(console, "effect  sure    calls refused  tool: why")
+    if not whole:
+        _say(console, "--all shows everything. Next: `bylaw init LOGS --document FILE`.")
+        return
+    _say(console, "How to read this", "", "bold")
+    for word, meaning in _READING.items():
+        _say(console, meaning, f"  {word:<10}")
+    console.print()
+    _say(console, _LIMITS)
+
+
+def _print(section: _Section, console: Console, *, whole: bool) -> None:
+    console.print()
+    _say(console, section.title, "", "bold")
+    if section.note:
+        _say(console, section.note)
+    if not section.entries:
+        _say(console, section.empty, "  ")
+    for entry in section.entries if whole else section.entries[: section.shown]:
+        lines = [(entry.head, entry.text, ""), *(("      ", each, entry.style) for each in entry.more)]
+        for head, text, style in lines if whole else lines[:2]:
+            _say(console, text if whole else _cut(text, console.width - len(head)), head, style)
+    if not whole and (left := len(section.entries) - section.shown) > 0:
+        _say(console, f"and {left:,} more", "  ")
+
+
+def _tools(guesses: Sequence[Guess]) -> _Section:
+    entries: list[_Entry] = []
     for guess in guesses:
         head = f"{guess.effect:<6} {guess.sure:>5.0%} {guess.calls:>8,} {guess.refused:>7,}  "
-        _say(console, f"{clean(guess.tool, 60)}: {'; '.join(clean(why, 90) for why in guess.why)}", head=head)
-        if guess.declaration:
-            told = f"if such a result means that nothing was done, declare {clean(guess.declaration, 90)}"
-            _say(console, told, head=" " * len(head))
+        told = f"if such a result means that nothing was done, declare {clean(guess.declaration, 90)}"
+        why = "; ".join(clean(why, 90) for why in guess.why)
+        entries.append(_Entry(head, f"{clean(guess.tool, 60)}: {why}", [told] if guess.declaration else []))
+    return _Section("Tools and inferred effects", entries, 8, "effect  sure    calls refused  tool: why")
 
 
-def show_evidence(evidence: Sequence[LookupEvidence], console: Console) -> None:
-    """Say what became of the results of look-ups; what could not be used, with what to do about it."""
-    lacking = [each for each in evidence if each.cures]
-    console.print()
-    _say(console, "What the look-ups showed, as far as it was recorded and can be read", style="bold")
-    for each in lacking:
-        numbers = f"{each.results:,} results, {each.captured:,} captured, {each.readable:,} readable"
-        _say(console, f"{clean(each.tool, 60)}: {numbers}", head="  ", style="yellow")
-        for cure in each.cures:
-            _say(console, cure, head="      ")
-    whole = sum(each.results for each in evidence if not each.cures)
-    if whole:
-        _say(console, f"{'the other' if lacking else 'all'} {counted(whole, 'result')}: whole", head="  ")
-    elif not lacking:
-        _say(console, "no result of a look-up was found", head="  ")
+def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:
+    """Look-ups whose results cannot all be used, with what to do about it."""
+    entries = [
+        _Entry(
+            "  ",
+            f"{clean(each.tool, 60)}: {each.results:,} results, {each.captured:,} captured, {each.readable:,} readable",
+            each.cures,
+            "yellow",
+        )
+        for each in evidence
+        if each.cures
+    ]
+    empty = "none: every result is recorded and readable" if evidence else "no result of a look-up was found"
+    return _Section("Look-ups whose results cannot be used", entries, 2, empty=empty)
 
 
-def _habits(found: Scan, console: Console) -> None:
-    console.print()
-    _say(console, "Look-ups that usually precede a write, on a value the two share", style="bold")
+def _habits(found: Scan) -> _Section:
+    """The usual look-ups before each write; those that some calls lacked come first on one screen."""
+    entries: list[_Entry] = []
     for write in found.writes:
-        _say(console, f"{clean(write.tool, 60)} ({counted(write.cases, 'accepted call')})", style="cyan")
+        tool = clean(write.tool, 60)
         if not write.habits:
             why = "too few calls to tell" if write.cases < FEWEST else "no look-up usually precedes it"
-            _say(console, why, head="  ")
-        for habit in write.habits:
-            _habit(habit, console)
+            entries.append(_Entry("  ", f"{tool} ({counted(write.cases, 'accepted call')}): {why}"))
+        entries += [_habit(tool, habit) for habit in write.habits]
+    return _Section("Look-ups that usually precede a write", entries, 5)
 
 
-def _habit(habit: Habit, console: Console) -> None:
+def _habit(tool: str, habit: Habit) -> _Entry:
     tools = " or ".join(clean(name, 60) for name in habit.tools)
-    _say(
-        console,
-        f"{tools}: {_REASONS[habit.reason]} {', '.join(clean(name, 60) for name in habit.arguments)}",
-        head="  ",
-    )
+    how = f"{_REASONS[habit.reason]} {', '.join(clean(name, 60) for name in habit.arguments)}".strip()
     share = f"before {habit.hits:,} of {habit.cases:,} calls ({habit.low:.0%} to {habit.high:.0%})"
-    numbers = f"{share}, sure {habit.sure:.0%}"
-    _say(console, numbers, head="      ")
-    lacking = habit.cases - habit.hits
+    lacking, more = habit.cases - habit.hits, list[str]()
     if lacking and habit.reason != "distinctive":
-        seen = ""
-        if habit.shown:
-            tools = " or ".join(clean(name, 60) for name in habit.shown_by)
-            seen = f" ({habit.shown:,} of them saw a record that names it, from {tools})"
-        _say(console, f"lacked by {lacking:,}{seen}: {_places(habit.lacking, lacking)}", head="      ", style="yellow")
+        by = " or ".join(clean(name, 60) for name in habit.shown_by)
+        seen = f" ({habit.shown:,} of them saw a record that names it, from {by})" if habit.shown else ""
+        places = ", ".join(map(_place, habit.lacking[:_SHOWN]))
+        rest = f" and {lacking - _SHOWN:,} more" if lacking > _SHOWN else ""
+        more = [f"lacked by {lacking:,}: {places}{rest}{seen}"]
+    return _Entry("  ", f"{tool}: {tools} ({how}) {share}, sure {habit.sure:.0%}", more, "yellow")
 
 
-def _origins(found: Scan, console: Console) -> None:
-    arguments = [argument for write in found.writes for argument in write.arguments]
-    strange = sorted((each for each in arguments if each.strange), key=lambda each: (-each.sure, each.tool, each.name))
-    console.print()
-    _say(console, "Values that no tool result showed and no user said", style="bold")
-    _say(console, "Whole numbers below 20 are left out: they occur everywhere.", head="  ")
-    if not strange:
-        _say(console, "none, among arguments whose values usually come from somewhere", head="  ")
-    for each in strange:
-        _argument(each, each.nowhere, each.strange, f"sure {each.sure:.0%}", console)
-    if left := sorted((each for each in arguments if each.left_out), key=lambda each: (each.vocabulary, -each.nowhere)):
-        _left_out(left, console)
-    texts = sorted((each for each in arguments if each.from_text), key=lambda each: (-each.text, each.tool, each.name))
-    console.print()
-    _say(console, "Values that stood only in free text inside a tool result", style="bold")
-    _say(console, "Neither the user nor a record gave them. An order hidden in data looks like this.", head="  ")
-    if not texts:
-        _say(console, "none", head="  ")
-    for each in texts:
-        _argument(each, each.text, each.from_text, "", console)
+def _sources(found: Scan) -> Iterator[_Section]:
+    """Arguments whose values have no known source, or none but free text."""
+    every = [argument for write in found.writes for argument in write.arguments]
+    strange = sorted((each for each in every if each.strange), key=lambda each: (-each.sure, each.tool, each.name))
+    entries = [_argument(each, each.nowhere, each.strange, f", sure {each.sure:.0%}") for each in strange]
+    left = sorted((each for each in every if each.left_out), key=lambda each: (each.vocabulary, -each.nowhere))
+    if left:
+        named = [
+            f"{_called(each)} ({each.nowhere:,} of {each.cases:,}{', few words' * each.vocabulary})" for each in left
+        ]
+        entries.append(_Entry("  ", f"left out: {', '.join(named)}"))
+    note = "No tool result and no user gave them. Whole numbers below 20 are left out."
+    yield _Section("Arguments with no known source", entries, 3, note, "none")
+    texts = sorted((each for each in every if each.from_text), key=lambda each: (-each.text, each.tool, each.name))
+    note = "An order hidden in data looks like this."
+    entries = [_argument(each, each.text, each.from_text, "") for each in texts]
+    yield _Section("Arguments found only in free text inside a tool result", entries, 2, note, "none")
 
 
-def _left_out(arguments: Sequence[Argument], console: Console) -> None:
-    """The arguments whose values from nowhere are not listed, and why; all of them are in the JSON."""
-    named = [
-        f"{clean(each.tool, 60)} {clean(each.name, 60)} ({each.nowhere:,} of {each.cases:,}"
-        f"{', few words' if each.vocabulary else ''})"
-        for each in arguments[:_LEFT_OUT]
+def _argument(argument: Argument, count: int, values: Sequence[Strange], note: str) -> _Entry:
+    first = list({value.value: value for value in reversed(values)}.values())[::-1][:_SHOWN]
+    more = [
+        f"`{clean(each.value, 60)}` in {_place(each.place)}{f' from {clean(each.source, 60)}' if each.source else ''}"
+        for each in first
     ]
-    more = f" and {len(arguments) - _LEFT_OUT:,} more" if len(arguments) > _LEFT_OUT else ""
-    _say(console, f"left out: {', '.join(named)}{more}", head="  ")
-
-
-def _argument(argument: Argument, count: int, values: Sequence[Strange], note: str, console: Console) -> None:
-    name = f"{clean(argument.tool, 60)} {clean(argument.name, 60)}"
-    _say(console, f"{name}: {count:,} of {argument.cases:,}{f', {note}' if note else ''}", head="  ")
-    shown: dict[str, Strange] = {}
-    for value in values:
-        shown.setdefault(value.value, value)
-    first = list(shown.values())[:_SHOWN]
-    for value in first:
-        source = f" from {clean(value.source, 60)}" if value.source else ""
-        _say(console, f"`{clean(value.value, 60)}` in {_place(value.place)}{source}", head="      ")
     named = {value.value for value in first}
     if (left := count - sum(value.value in named for value in values)) > 0:
-        _say(console, f"and {left:,} more", head="      ")
+        more.append(f"and {left:,} more")
+    return _Entry("  ", f"{_called(argument)}: {count:,} of {argument.cases:,}{note}", more)
 
 
-def _places(places: Sequence[CallPlace], total: int) -> str:
-    listed = ", ".join(_place(place) for place in places[:_SHOWN])
-    return f"{listed} and {total - _SHOWN:,} more" if total > _SHOWN else listed
+def _called(argument: Argument) -> str:
+    return f"{clean(argument.tool, 60)} {clean(argument.name, 60)}"
 
 
 def _place(place: CallPlace) -> str:
     return f"{clean(place.trajectory, 80)} @{place.step}"
 
 
-def _say(console: Console, text: str, *, head: str = "", style: str = "") -> None:
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: max(room, 20) - 4]} ..."
+
+
+def _say(console: Console, text: str, head: str = "", style: str = "") -> None:
     """Print one wrapped line, later lines indented under the first; logs' own text is never read as markup."""
-    body = Text(text, style=style)
-    lines = body.wrap(console, max(20, console.width - len(head)))
-    for number, line in enumerate(lines):
+    for number, line in enumerate(Text(text, style=style).wrap(console, max(20, console.width - len(head)))):
         line.rstrip()
         console.print(Text(head if number == 0 else " " * len(head)) + line, soft_wrap=True)

@@ -6,7 +6,6 @@ corrects the guesses in a file and hands it back.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -24,12 +23,6 @@ from bylaw.policy.yaml import read_yaml_file
 EffectHint = tuple[Effect, float, str]
 """The effect it speaks for, how much it weighs, and what it is, in words."""
 EFFECTS: tuple[Effect, ...] = ("read", "write", "none")
-
-
-_DONE = re.compile(
-    r"success|\b(?:updated|deleted|cancell?ed|created|sent|added|removed|booked|scheduled|has been|saved|refunded)\b",
-    re.I,
-)
 
 
 class Guess(Struct, frozen=True):
@@ -61,8 +54,6 @@ class Behaviour:
         self.changed = 0
         """Repeats of another tool's call around this one, on a shared value, that gave another result."""
         self.unchanged = 0
-        self.done = 0
-        """Short results that say something was done."""
         self.empty = 0
         self.definitions: set[tuple[EffectHint, ...]] = set()
         """What the recorded definitions say; normally one."""
@@ -81,7 +72,7 @@ def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Gu
     effect, sure = weigh(evidence)
     why = tuple(dict.fromkeys(text for side, _, text in evidence if side == effect))
     against = tuple(dict.fromkeys(f"but {text}" for side, _, text in evidence if side != effect))
-    why = why + against or ("nothing tells; taken for a write",)
+    why = why + against or ("no evidence; assumed to write",)
     return Guess(tool, effect, sure, why, *counts, declaration if effect == "write" else "")
 
 
@@ -145,16 +136,9 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
     if seen.same and leans != "none":  # arithmetic gives the same result too
         evidence.append(("read", min(1.0, 0.2 * seen.same), f"the same call gave the same result, {seen.same} times"))
     answered = max(1, seen.calls - seen.refused)
-    if seen.done * 2 > answered:
-        evidence.append(("write", 1.0, "its results say that something was done"))
     if seen.empty * 2 > answered:
         evidence.append(("write", 0.3, "its results are empty"))
     return evidence
-
-
-def says_done(text: str) -> bool:
-    """Whether a short result reports a deed rather than data."""
-    return 0 < len(text) < 300 and _DONE.search(text) is not None
 
 
 def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, tuple[EffectHint, ...]]) -> bool:

@@ -12,7 +12,7 @@ from bylaw.facts.leaf import leaf_values
 from bylaw.facts.provenance import Provenance
 from bylaw.policy.tool import Effect
 from bylaw.scan.argument import Argument, Origins
-from bylaw.scan.effect import Behaviour, EffectHint, Guess, by_definition, defined_name, guess, may_write, says_done
+from bylaw.scan.effect import Behaviour, EffectHint, Guess, by_definition, defined_name, guess, may_write
 from bylaw.scan.habit import CallPlace, Habit, Preparation, habits
 from bylaw.scan.link import EarlierCall, link, names
 from bylaw.text.folding import occurs
@@ -144,7 +144,6 @@ class Survey:
                     continue
                 text = event.text
                 if suspect[call.tool]:
-                    behaviour.done += says_done(text)
                     behaviour.empty += text in ("", "null", "None", "{}", "[]")
                     continue
                 key = (call.tool, repr(call.arguments))
