@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.conversation import Conversation
+from bylaw.engine.mutation import UserMessage
 from bylaw.errors import UsageError
 from bylaw.record import Draft, Journal, Log, Store, open_store, postgres
 from bylaw.record.approval import Change
@@ -204,11 +204,8 @@ def test_whoever_reads_is_told_what_is_synced(where: str, monkeypatch: pytest.Mo
 def test_a_request_that_another_worker_took_is_answered_when_it_is_synced(
     where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def said(text: str) -> list[Callable[[Conversation], object]]:
-        return [lambda conversation: conversation.user(text)]
-
     async def send(shield: Shield, text: str, name: str, digest: str = "d") -> None:
-        await shield.session("c").take_async(said(text), named=Named(name, digest))
+        await shield.session("c").take_async([UserMessage(text)], named=Named(name, digest))
 
     async def talk() -> None:
         last = LastWriter()

@@ -31,8 +31,8 @@ from bylaw.service.desk import Desk
 from bylaw.service.request import DecideAnswer, DecideRequest
 from bylaw.service.request import Event as Happened
 from bylaw.shield import Decision, LiveSession, Shield
+from bylaw.shield.decision_service import DecisionService
 from bylaw.shield.history import read_history
-from bylaw.shield.state import SessionState
 from bylaw.trace import Call, Message, Result, Trajectory
 from bylaw_lab.clinic.simulator.generate import simulate
 from tests.command import environment
@@ -90,8 +90,8 @@ def test_a_conversation_that_moves_between_workers_goes_as_in_one_and_is_read_on
 ) -> None:
     pack, rng = load_pack("clinic"), random.Random(5)
     loads: list[str] = []
-    load = SessionState._load  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(SessionState, "_load", lambda kept, **more: (loads.append(kept.id), load(kept, **more))[1])
+    load = DecisionService._load  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(DecisionService, "_load", lambda kept, **more: (loads.append(kept.id), load(kept, **more))[1])
     with ExitStack() as stack:
         hint = last() if last is not None else None
         logs = [stack.enter_context(Log(where, is_shared=True, last=hint, process=worker)) for worker in range(WORKERS)]

@@ -48,7 +48,7 @@ BUGS = (
         'isdisjoint(("enum", "anyOf", "oneOf"))', 'isdisjoint(("anyOf", "oneOf"))',
         "shield/test_fitting.py"),
     Bug("a stateless decision does not hear the host", "shield/shield.py",
-        '"", whose, "", "").decide_alone(', '"", door.context(None), "", "").decide_alone(',
+        "context=door.context(context)).decide_after(", "context=None).decide_after(",
         "shield/test_stateless.py"),
     Bug("weighing a call moves the rules", "engine/conduct.py",
         "        ahead = self.fork()\n        act = ahead._arrive(step, call, [])\n        if act is None:\n",

@@ -24,10 +24,10 @@ from bylaw.integrations.history import (
     plain,
 )
 from bylaw.shield import Decision, Ground, LiveSession
-from bylaw.shield.call_decisions import Host
 from bylaw.shield.decision import Answer
 from bylaw.shield.feedback import feedback
 from bylaw.shield.grounds import on_error
+from bylaw.shield.host import Host
 from bylaw.text.own_log import own_log
 from bylaw.trace.event import Call, Message, Result
 
@@ -159,7 +159,7 @@ class Follower:
     def follow(self, parts: Sequence[Part]) -> None:
         """The history so far. A turn whose calls have no answers yet is decided; an older one happened."""
         with self._lock:
-            self.session.hears_user = True
+            self.session.channel.reports_user = True
             try:
                 self._catch_up()
                 self._follow(parts)
@@ -251,7 +251,7 @@ class Follower:
     def _distrust(self) -> None:
         """What the user just answered may have been answered and used before, in a run that nobody can connect."""
         log.warning("the user's answers in a conversation without a name do not count: %s", NAME_IT)
-        self.session.hears_user = False
+        self.session.channel.reports_user = False
         self.session.unheard()
 
     def begin(self, id: str, tool: str, *, agent: str = "") -> None:

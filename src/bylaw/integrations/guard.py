@@ -22,7 +22,7 @@ from bylaw.integrations.history import Asked, Heard, Part
 from bylaw.integrations.pausing import Prompt, decide
 from bylaw.pack import Pack
 from bylaw.shield import Decision, LiveSession, Shield
-from bylaw.shield.linking import linked
+from bylaw.shield.history import linked
 
 MOST = 1_000
 """Conversations kept at once."""

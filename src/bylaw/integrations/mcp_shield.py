@@ -155,7 +155,7 @@ class ShieldMiddleware(Middleware):
             if call.can_ask and not decision.allowed:
                 if not needs_rounds(request):
                     decision, id = await self._asked(request, call, decision, id)
-                elif session.puts_cards and (question := round.asks(decision)) is not None:
+                elif session.channel.puts_cards and (question := round.asks(decision)) is not None:
                     await self._record(session, id, decision.feedback, error=True)
                     return question
         except Exception as error:
@@ -204,10 +204,12 @@ class ShieldMiddleware(Middleware):
         self._catalogue.refresh()
         # What an inner agent hears was said by the main one.
         session, said = call.session, None if call.agent else said_in(call.meta)
-        session.puts_cards = call.can_ask
-        session.files_unheard = said is None and not (call.can_ask or call.agent) and self.shield.log is not None
+        session.channel.puts_cards = call.can_ask
+        session.channel.files_questions = (
+            said is None and not (call.can_ask or call.agent) and self.shield.log is not None
+        )
         if round.question or round.card:
-            session.puts_cards = take(session, answer, question=round.question, card=round.card)
+            session.channel.puts_cards = take(session, answer, question=round.question, card=round.card)
             return self._decide_now(call, id), id
         turn = turn_in(call.meta)
         is_same = turn is not None and self._turns.get(session.id) == turn
@@ -218,7 +220,7 @@ class ShieldMiddleware(Middleware):
             self._sessions.follower(session).follow(self._handed.own(session, heard))
         elif not (is_same or round.call or (call.agent and self._under_way[session.id])):
             # Of an inner agent's call, the main one waits for the end: nobody has talked meanwhile.
-            session.hears_user = False
+            session.channel.reports_user = False
             session.unheard()
         if is_same:
             session.resume_turn()
@@ -235,7 +237,7 @@ class ShieldMiddleware(Middleware):
         session = call.session
         for _ in range(MOST_QUESTIONS):
             round = Round().asking(decision)
-            if decision.allowed or not session.puts_cards or round is None:
+            if decision.allowed or not session.channel.puts_cards or round is None:
                 break
             answer = await elicited(request, round.form(decision))
             await self._record(session, id, decision.feedback, error=True)

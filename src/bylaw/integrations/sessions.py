@@ -8,7 +8,7 @@ from typing import Any
 from bylaw.engine.context import AnotherPrincipal
 from bylaw.integrations.follower import Follower
 from bylaw.shield import LiveSession, Shield
-from bylaw.shield.linking import linked
+from bylaw.shield.history import linked
 
 MOST = 10_000
 """Conversations kept at once; the one that was quiet longest goes first."""

@@ -37,8 +37,8 @@ from bylaw.service.request import (
     named,
 )
 from bylaw.shield import Decision, LiveSession
-from bylaw.shield.linking import linked
-from bylaw.shield.session import AskedCall
+from bylaw.shield.history import linked
+from bylaw.shield.session import TurnCall
 from bylaw.shield.shield import PinnedPack, Shield
 from bylaw.shield.stopping import unheard_of
 from bylaw.trace.event import Card
@@ -106,7 +106,7 @@ class Desk:
         return EventsAnswer(session.id, len(request.events), session.position)
 
     async def _taken(
-        self, tenant: str, request: DecideRequest | EventsRequest, calls: Sequence[AskedCall]
+        self, tenant: str, request: DecideRequest | EventsRequest, calls: Sequence[TurnCall]
     ) -> tuple[LiveSession, list[Decision]]:
         """Take in what a request says of its conversation, and decide on its calls; where somebody else goes on in
         it than whom it is of, in a conversation of their own."""
@@ -116,9 +116,9 @@ class Desk:
             try:
                 with self._keeping(session):
                     now = session.shield.clock()
-                    happenings = [event.happening(now) for event in request.events]
+                    mutations = [event.mutation(now) for event in request.events]
                     taken = session.take_async(
-                        happenings, calls, named=named(request), agent=request.agent, context=context or {}
+                        mutations, calls, named=named(request), agent=request.agent, context=context or {}
                     )
                     return session, await taken
             except AnotherPrincipal:

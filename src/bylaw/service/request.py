@@ -7,13 +7,12 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
-from bylaw.engine.conversation import Conversation
-from bylaw.engine.door import one_waits, seconds, writable
+from bylaw.engine.door import seconds, writable
+from bylaw.engine.mutation import AgentMessage, Mutation, ToolResult, UserMessage, WholeMessages
 from bylaw.errors import BylawError
 from bylaw.pack import Pack
 from bylaw.record.approval import Approval, fingerprint
 from bylaw.record.stop import Stopped, Target
-from bylaw.shield.call_decisions import Happening
 from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question
 from bylaw.shield.history import Named
 from bylaw.shield.stopping import check_target
@@ -49,29 +48,19 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
     error: bool | None = None
     time: float | None = None
 
-    def happening(self, now: float) -> Happening:
-        """What it does to a conversation."""
+    def mutation(self, now: float) -> Mutation:
+        """What it changes in a conversation."""
         at = now if self.time is None else seconds(self.time)
         said = [name for name in ("user", "agent", "result", "messages") if getattr(self, name) is not UNSET]
         if len(said) != 1:
             raise BadRequest("an event says one of `user`, `agent`, `result`, `messages`")
         if isinstance(self.user, str):
-            text = writable(self.user)
-            return lambda conversation: conversation.user(text, time=at)
+            return UserMessage(writable(self.user), at)
         if isinstance(self.agent, str):
-            text = writable(self.agent)
-            return lambda conversation: conversation.agent(text, time=at)
+            return AgentMessage(writable(self.agent), at)
         if isinstance(self.messages, list):
-            messages = self.messages
-            return lambda conversation: conversation.messages(messages, asks=True, time=at)
-        content, error, id, tool = self.result, self.error, self.call, writable(self.tool)
-
-        def answer(conversation: Conversation) -> None:
-            if not id:
-                one_waits(conversation.waiting(), tool)
-            conversation.result(content, id=id, error=error, captured=content is not None, time=at, tool=tool)
-
-        return answer
+            return WholeMessages(self.messages, at)
+        return ToolResult(self.result, self.call, self.error, self.result is not None, at, writable(self.tool))
 
 
 class AskedCall(Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Session
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import CallRecord, could_be_same_call, may_have_run
 from bylaw.facts.entity import Entity, Fact, Key, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.question import question_about
@@ -114,6 +114,21 @@ def decide(
     parts = (answer, allowed, enforced, tuple(grounds), unguarded, text, person, approval)
     found = Decision(name, call.tool, dict(call.arguments), *parts, card=card, earlier=earlier)
     return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
+
+
+def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
+    """Whether the same call was carried out since the user last wrote something."""
+    since = ledger.said[-1][0] if ledger.said else -1
+    found: Earlier = ""
+    for write in reversed(ledger.writes):
+        if write.step <= since:
+            break
+        if write.step < made.step and may_have_run(write, made.step) and could_be_same_call(write, made):
+            is_known = write.accepted and write.is_answered_at(made.step) and not write.is_doubtful()
+            if not is_known:
+                return "perhaps"
+            found = "done"
+    return found
 
 
 def on_error(pack: Pack, postures: Postures, tool: str) -> Answer:

@@ -7,10 +7,11 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import astuple, replace
 
+from bylaw.engine.context import PRINCIPAL
 from bylaw.engine.door import writable
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
-from bylaw.record.approval import Change
+from bylaw.record.approval import Change, fingerprint
 from bylaw.record.entry import Entry, is_altered
 from bylaw.record.journal import LogError
 from bylaw.record.use import Use, read_use
@@ -263,3 +264,10 @@ def _read_event(body: bytes) -> Event:
     content = event.text if event.text is not None else event.data
     told = (event.error, event.captured, event.tool, event.agent, event.time, event.refused)
     return Result(event.call, content, *told)
+
+
+def linked(name: str, context: Mapping[str, Any] | None) -> str:
+    """The name of the conversation that another principal begins instead of continuing one: nothing that was agreed to,
+    given as a reason or approved in one of them counts in the other."""
+    given = dict(context or {})
+    return f"{name} > {fingerprint(given.get(PRINCIPAL, given))[:16]}"

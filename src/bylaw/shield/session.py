@@ -1,32 +1,161 @@
-"""One live conversation under a shield: what happens is said as it happens, and each call is decided before it runs.
+"""One live conversation under a shield: the host reports what happens, and each call is decided before it runs.
 
 With a log, a decision and all that led to it are on disk before its answer is given. What is said in between is written
-with the next decision, by `flush`, or where the `with` of the session or of its shield ends.
+with the next decision, by `flush`, or when the `with` of the session or of its shield ends.
 """
 
+import threading
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
-from msgspec.structs import replace
-
+from bylaw.consent import is_message
 from bylaw.engine import door
-from bylaw.engine.conversation import Conversation
-from bylaw.shield.call_decisions import Arguments, Beside, Happening, JudgeCall, Wanted
+from bylaw.engine.context import goes_on
+from bylaw.engine.mutation import (
+    AgentMessage,
+    AskedCall,
+    CallsExecuted,
+    CardReply,
+    Mutation,
+    NewContext,
+    ToolResult,
+    TurnBegun,
+    TurnFinished,
+    TurnResumed,
+    UnheardMessages,
+    UserMessage,
+    WholeMessages,
+)
+from bylaw.engine.request import Allowance
+from bylaw.errors import UsageError
+from bylaw.pack import Pack
 from bylaw.shield.decision import Decision
-from bylaw.shield.event_loop import LoopSettling
+from bylaw.shield.decision_service import DecisionService, Wanted
 from bylaw.shield.history import Named
-from bylaw.shield.resuming import may_go_on
-from bylaw.shield.telling import Telling
-from bylaw.trace.event import Card, Confirmation
+from bylaw.shield.host import Channel, Host
+from bylaw.shield.repeating import Interruption, Resumption
+from bylaw.shield.settling import LoopSettling, settle
+from bylaw.trace.event import Card, Confirmation, Event
+from bylaw.trace.trajectory import Trajectory
 
-AskedCall = tuple[str, Arguments] | tuple[str, Arguments, str]
+Arguments = Mapping[str, Any] | str
+TurnCall = tuple[str, Arguments] | tuple[str, Arguments, str]
 
 
-class LiveSession(Telling):
+class LiveSession:
     """One live conversation under a shield."""
+
+    def __init__(
+        self,
+        shield: Host,
+        id: str = "",
+        context: Mapping[str, Any] | None = None,
+        by: str = "",
+        *,
+        lacks: str = "",
+    ) -> None:
+        self.shield = shield
+        self.is_named = bool(id)
+        """Whether the host gave the conversation its name."""
+        self._service = DecisionService(shield, id, context, by, lacks)
+        self._by = by
+        """The agent that goes on with it here, whoever began it."""
+        self._lock = threading.RLock()
+        """One thing at a time: frameworks run tools in threads of their own."""
+        self._handed_over = 0
+
+    def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
+        """The user said something; not `whole` if the message had more than text, such as a voice note or a file.
+
+        A message without text is nobody's yes, and consent that was given before it is undecided.
+        """
+        said, at = door.text(text, "what the user said"), door.moment(time, self.shield.clock)
+        self._apply(UserMessage(said, at, door.yes_or_no(whole, "`whole`")))
+
+    def agent(self, text: str, *, time: float | None = None) -> None:
+        """The agent said something."""
+        said, at = door.text(text, "what the agent said"), door.moment(time, self.shield.clock)
+        self._apply(AgentMessage(said, at))
+
+    def messages(self, messages: Iterable[Any]) -> None:
+        """Messages of the conversation so far, or only the new ones, with calls and results: they are reported, not
+        decided. The last message's calls count as not made if you ask about them next."""
+        self._apply(WholeMessages(door.messages(messages), self.shield.clock()))
+
+    def result(
+        self,
+        content: Any,
+        *,
+        id: str = "",
+        error: bool | None = None,
+        captured: bool = True,
+        time: float | None = None,
+        tool: str = "",
+        refused: bool | None = None,
+    ) -> None:
+        """What the tool answered; or, after a refusal, what the agent was told in its place.
+
+        Without `id` it is the answer to the call that waits. If several wait, it needs an `id`, or the `tool` whose
+        only call it answers. `refused=True` says that it failed before the tool ran: a name or arguments that were
+        turned down. Any other error of a write may have come after the write was executed.
+        """
+        given = ToolResult(
+            door.writable(content) if isinstance(content, str) else content,
+            door.text(id, "the id of a call"),
+            None if error is None else door.yes_or_no(error, "`error`"),
+            door.yes_or_no(captured, "`captured`"),
+            door.moment(time, self.shield.clock),
+            door.text(tool, "a tool's name"),
+            True if refused is not None and door.yes_or_no(refused, "`refused`") else None,
+        )
+        self._apply(given)
+
+    def vouch(self, context: Mapping[str, Any]) -> bool:
+        """What the host vouches for from the next call on, beside what it vouched for before; returns whether that
+        hands the conversation over.
+
+        Another principal (`signed_in_as`) is refused, as they begin a conversation of their own, unless the pack lets
+        them continue (`handover`). After a handover, a context without a principal is refused.
+        """
+        given = door.context(context) or {}
+        with self._lock:
+            before = self._service.open().handed_over
+            self._apply(NewContext(given))
+            ours = self._service.speaks_for
+            self._service.speaks_for = {**ours, **given} if goes_on(ours, given) else given
+            return self._service.open().handed_over != before
+
+    def unheard(self) -> None:
+        """Agent and user may have spoken unreported: rules about their words are undecided from here on."""
+        self._apply(UnheardMessages())
+
+    @contextmanager
+    def turn(self, text: str = "") -> Generator[Self]:
+        """One turn of the agent: the calls inside were requested together, whatever is answered in between."""
+        begun = TurnBegun(door.text(text, "what the agent said"), self.shield.clock())
+        with self._lock:
+            self._refuse_nesting()
+            self._apply(begun)
+            self._service.open_turn = begun
+        try:
+            yield self
+        finally:
+            self._service.open_turn = None
+            self._apply(TurnFinished())
+
+    def _refuse_nesting(self) -> None:
+        """What is decided after an inner turn would no longer be of the outer one, and see what it was shown."""
+        if self._service.open_turn is not None:
+            hint = "end the first, or decide its calls with `decide(...)`"
+            raise UsageError("a turn of the agent is still open: it must end before another begins", hint=hint)
+
+    def resume_turn(self) -> None:
+        """The next decision is still of the agent's last turn, whatever tools have answered since."""
+        self._apply(TurnResumed())
 
     def decide(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None, agent: str = ""
@@ -35,13 +164,87 @@ class LiveSession(Telling):
 
         `agent` names an inner agent that makes it for the main one: it has seen only what was shown to itself.
         """
-        return self._settle(Wanted([self._asking(tool, arguments, id, time=time, agent=agent)], by=self._by))[0]
+        return self._settle(self._asking(tool, arguments, id, time=time, agent=agent))[0]
 
     async def decide_async(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None
     ) -> Decision:
         """The same, for a coroutine: only the log is waited for."""
-        return (await self._loop.settle(Wanted([self._asking(tool, arguments, id, time=time)], by=self._by)))[0]
+        return (await self._loop.settle(self._asking(tool, arguments, id, time=time)))[0]
+
+    def _asking(self, tool: str, arguments: Arguments, id: str, *, time: float | None, agent: str = "") -> Wanted:
+        at, by = door.moment(time, self.shield.clock), door.text(agent, "the name of an agent")
+        name, called = door.tool_name(tool), door.text(id, "the id of a call")
+        return Wanted([AskedCall(name, arguments, called, at, by)], by=self._by)
+
+    def decide_turn(self, text: str, calls: Sequence[TurnCall], *, time: float | None = None) -> list[Decision]:
+        """Whether the agent may make the calls of a turn, `(tool, arguments)` or `(tool, arguments, id)` each.
+
+        They are decided in their order, each for the turn as a whole: if a policy is about its shape, such as one call
+        at a time, the first may be refused for what comes beside it.
+        """
+        asked = self._turn_of(calls, time)
+        with self.turn(text):
+            return self._settle(Wanted(asked, by=self._by, is_turn=True))
+
+    async def decide_turn_async(
+        self, text: str, calls: Sequence[TurnCall], *, time: float | None = None
+    ) -> list[Decision]:
+        """The same, for a coroutine."""
+        asked = self._turn_of(calls, time)
+        with self.turn(text):
+            return await self._loop.settle(Wanted(asked, by=self._by, is_turn=True))
+
+    def _turn_of(self, calls: Sequence[TurnCall], time: float | None) -> list[AskedCall]:
+        calls = door.calls(calls)
+        if self.shield.log is None:
+            # With a log, what was decided of a turn that went wrong is not written, and has not happened.
+            with self._lock:
+                door.none_waits(self._service.open().waiting(), [each[2] for each in calls if len(each) == 3])
+        return [self._asking(tool, given, *(id or [""]), time=time).asked[0] for tool, given, *id in calls]
+
+    async def take_async(
+        self,
+        mutations: Sequence[Mutation],
+        calls: Sequence[TurnCall] = (),
+        *,
+        named: Named | None = None,
+        agent: str = "",
+        context: Mapping[str, Any] | None = None,
+    ) -> list[Decision]:
+        """Apply mutations and then decide on calls of one turn: all of it or, if any of it is wrong, nothing.
+
+        `agent` makes the calls, if another one began the conversation; `context` is what the host vouches for with
+        them. A request with a name is taken once: sent again, nothing happens, and the same is answered. Another
+        request of that name is refused.
+        """
+        asked, is_turn = self._turn_of(calls, None), len(calls) > 1
+        by = door.text(agent, "the name of an agent").strip() or self._by
+        if is_turn:
+            self._refuse_nesting()
+            mutations = [*mutations, TurnBegun()]
+        try:
+            return await self._loop.settle(
+                Wanted(asked, mutations, named, by=by, context=door.context(context), is_turn=is_turn)
+            )
+        finally:
+            if is_turn:
+                self._apply(TurnFinished())
+
+    def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = "") -> Decision:
+        """The same, after these messages, or for a call that the last of them asks for; `id` says which, of two."""
+        return self._settle(self._asking_after(messages, tool, arguments, id))[0]
+
+    async def decide_after_async(
+        self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = ""
+    ) -> Decision:
+        """The same, for a coroutine."""
+        return (await self._loop.settle(self._asking_after(messages, tool, arguments, id)))[0]
+
+    def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> Wanted:
+        given, called = door.messages(messages), door.text(id, "the id of a call")
+        self._service.is_told_whole = not self.is_named
+        return Wanted([AskedCall(tool, arguments, called, self.shield.clock(), messages=given)], by=self._by)
 
     def confirm(
         self,
@@ -62,7 +265,7 @@ class LiveSession(Telling):
         count, and for a card that is unknown, used, expired or answered otherwise. The same answer given again
         changes nothing. A person's approval is no such answer.
         """
-        self._happen(self._confirming(card, yes, by, self._answered_at(at, time), after))
+        self._apply(self._confirming(card, yes, by, at, time, after))
         self.flush()
 
     async def confirm_async(
@@ -79,142 +282,148 @@ class LiveSession(Telling):
     ) -> None:
         """The same, for a coroutine; a request with a name is taken once. `context` is what the host vouches for of
         whoever answers."""
-        confirming = self._confirming(card, yes, by, self._answered_at(at, time), after)
-        await self.take_async([confirming], named=named, context=context)
+        await self.take_async([self._confirming(card, yes, by, at, time, after)], named=named, context=context)
 
-    def _answered_at(self, at: float | None, time: float | None) -> float | None:
+    def _confirming(
+        self, card: Card | str, yes: bool, by: str, at: float | None, time: float | None, after: int | None
+    ) -> CardReply:
         if time is not None:
             warnings.warn("`time` of `confirm` is called `at`", DeprecationWarning, stacklevel=3)
-        return time if at is None else at
-
-    def _confirming(self, card: Card | str, yes: bool, by: str, at: float | None, after: int | None) -> Happening:
+        at = time if at is None else at
         name = door.text(card.id if isinstance(card, Card) else card, "the id of a card")
         is_yes, reporter = door.yes_or_no(yes, "the answer to a card"), door.text(by, "who answered")
         said = Confirmation(name, is_yes, reporter, None if after is None else door.position(after))
-        given, now = None if at is None else door.seconds(at), self.shield.clock()
-        return lambda conversation: conversation.confirm(said, time=given, now=now)
+        return CardReply(said, None if at is None else door.seconds(at), self.shield.clock())
 
     def asked(self, id: str) -> Decision | None:
-        """The decision on the call of this id, where it stopped the call and somebody was asked about it."""
+        """The decision on the call of this id, if it stopped the call and somebody was asked about it."""
         with self._lock:
-            before = self._state.open().handed_over
+            before = self._service.open().handed_over
             if before != self._handed_over:
-                self._handed_over, self._state.asked = before, {}
-            return self._state.asked.get(id)
+                self._handed_over, self._service.asked = before, {}
+            return self._service.asked.get(id)
 
     def interrupt(self, id: str, decision: Decision) -> None:
-        """A call that was allowed stops before it is done, and may go on later, here or in another worker."""
-        self._settle(Wanted([], again=lambda: replace(decision, repeats="interrupted", call=id)))
+        """An allowed call stops before it is done, and may go on later, here or in another worker."""
+        self._settle(Wanted(again=Interruption(id, decision)))
 
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
-        """Go on with a call that was interrupted: the decision on it, once; None where no such call waits.
+        """Continue an interrupted call: the decision on it, once; None if the call is to be decided anew.
 
-        Nor does one that was answered, or where the user has spoken since, a person has stopped such calls, or a policy
-        objects to it by what happened since, or what was shown is too old by now: it is to be decided anew.
+        That is so if no such call waits, it was answered, the user has spoken since, a person has stopped such calls,
+        what was shown is too old by now, or a policy objects to it by what happened since.
         """
-        found = lambda: may_go_on(self._state, id, tool, arguments, self._by)  # noqa: E731
-        return next(iter(self._settle(Wanted([], again=found))), None)
-
-    def decide_turn(self, text: str, calls: Sequence[AskedCall], *, time: float | None = None) -> list[Decision]:
-        """Whether the agent may make the calls of a turn, `(tool, arguments)` or `(tool, arguments, id)` each.
-
-        They are decided in their order, each for the turn as a whole: where a policy is about its shape, such as one
-        call at a time, the first may be refused for what comes beside it.
-        """
-        asked, beside = self._turn_of(calls, time)
-        with self.turn(text):
-            return self._settle(Wanted(asked, beside, by=self._by))
-
-    async def decide_turn_async(
-        self, text: str, calls: Sequence[AskedCall], *, time: float | None = None
-    ) -> list[Decision]:
-        """The same, for a coroutine."""
-        asked, beside = self._turn_of(calls, time)
-        with self.turn(text):
-            return await self._loop.settle(Wanted(asked, beside, by=self._by))
-
-    def _turn_of(self, calls: Sequence[AskedCall], time: float | None) -> tuple[list[JudgeCall], list[Beside]]:
-        calls = door.calls(calls)
-        if self.shield.log is None:
-            # With a log, what was decided of a turn that went wrong is not written, and has not happened.
-            with self._lock:
-                door.none_waits(self._state.open().waiting(), [each[2] for each in calls if len(each) == 3])
-        asked = [self._asking(tool, arguments, *id, time=time) for tool, arguments, *id in calls]
-        later: list[Beside] = [
-            [(tool, arguments) for tool, arguments, *_ in calls[place:]] for place in range(1, len(calls) + 1)
-        ]
-        return asked, later
-
-    async def take_async(
-        self,
-        happenings: Sequence[Happening],
-        calls: Sequence[AskedCall] = (),
-        *,
-        named: Named | None = None,
-        agent: str = "",
-        context: Mapping[str, Any] | None = None,
-    ) -> list[Decision]:
-        """Let things happen and then decide on calls of one turn, all of it or, where any of it is wrong, nothing.
-        `agent` is whose calls they are, where another one has begun the conversation; `context` is what the host
-        vouches for with them.
-
-        A request with a name is taken once: sent again, nothing happens, and the same is answered. Another request of
-        that name is refused.
-        """
-        asked, beside = self._turn_of(calls, None)
-        by = door.text(agent, "the name of an agent").strip() or self._by
-        if len(calls) > 1:
-            self._refuse_nesting()
-            hold: Happening = lambda conversation: conversation.begin_turn()  # noqa: E731
-            happenings = [*happenings, hold]
-        try:
-            wanted = Wanted(asked, beside, happenings, named, by=by, whose=door.context(context))
-            return await self._loop.settle(wanted)
-        finally:
-            if len(calls) > 1:
-                self._happen(Conversation.finish_turn)
-
-    def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = "") -> Decision:
-        """The same, after these messages, or for a call that the last of them asks for; `id` says which, of two."""
-        return self._settle(Wanted([self._asking_after(messages, tool, arguments, id)], by=self._by))[0]
-
-    async def decide_after_async(
-        self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = ""
-    ) -> Decision:
-        """The same, for a coroutine."""
-        return (await self._loop.settle(Wanted([self._asking_after(messages, tool, arguments, id)], by=self._by)))[0]
-
-    def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> JudgeCall:
-        given, at, called = (
-            door.messages(messages),
-            self.shield.clock(),
-            door.text(id, "the id of a call"),
-        )
-        self._state.is_told_whole = not self._state.is_named
-        return lambda conversation: conversation.asked(given, tool, arguments, id=called, time=at)
+        return next(iter(self._settle(Wanted(again=Resumption(id, tool, arguments), by=self._by))), None)
 
     def flush(self) -> None:
         """Write what happened since the last decision; on disk when this returns."""
-        if self._state.live is not None and self._state.live.has_undecided:
-            self._happen(Conversation.assume_executed)
-        if self._state.unwritten:
-            self._settle(Wanted([], by=self._by))
+        if self._service.live is not None and self._service.live.has_undecided:
+            self._apply(CallsExecuted())
+        if self._service.unwritten:
+            self._settle(Wanted(by=self._by))
+
+    def catch_up(self) -> None:
+        """Take in what others have written to the conversation meanwhile."""
+        with self._lock:
+            if not self._service.unwritten:
+                self._service.catch_up()
+
+    def _apply(self, mutation: Mutation) -> None:
+        with self._lock:
+            self._service.apply(mutation)
+            if self._service.has_news:
+                # What happened is written when the shield closes, even if nobody holds on to the session.
+                self.shield.unwritten[id(self._service)] = self
+
+    def _settle(self, wanted: Wanted) -> list[Decision]:
+        with self._lock:
+            if self.shield.log is None:
+                return self._service.attempt(wanted).decisions
+            return settle(self._service, self.shield.log, wanted)
 
     @cached_property
     def _loop(self) -> LoopSettling:
         """How coroutines settle; few sessions have any."""
-        return LoopSettling(self.shield, self._state, self._lock)
+        has_models = self.shield.answers is not None or self.shield.requests is not None
+        return LoopSettling(self._service, self.shield.log, self._lock, has_models=has_models)
 
-    def _asking(
-        self, tool: str, arguments: Arguments, id: str = "", *, time: float | None, agent: str = ""
-    ) -> JudgeCall:
-        at, by = door.moment(time, self.shield.clock), door.text(agent, "the name of an agent")
-        name, called = door.tool_name(tool), door.text(id, "the id of a call")
-        return lambda conversation: conversation.call(name, arguments, id=called, time=at, agent=by)
+    @property
+    def id(self) -> str:
+        """The name of the conversation."""
+        return self._service.id
 
-    def _settle(self, wanted: Wanted) -> list[Decision]:
+    @property
+    def lacks(self) -> str:
+        """Why what happened before is not known here; empty if it is."""
+        return self._service.lacks
+
+    @lacks.setter
+    def lacks(self, why: str) -> None:
+        self._service.lacks = why
+
+    @property
+    def channel(self) -> Channel:
+        """How the host reaches the user; an adapter may change it."""
+        return self._service.channel
+
+    @property
+    def pack(self) -> Pack:
+        """The pack that the conversation is under."""
+        return self._service.pack
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of it was found in the log, or written there."""
+        return self._service.journal.length > 0
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        """What the host vouches for by now."""
+        return dict(self._service.vouched)
+
+    @property
+    def may_be_handed_over(self) -> bool:
+        """Whether the pack lets another principal continue it."""
+        return self._service.postures.handover
+
+    @property
+    def length(self) -> int:
+        """The number of events so far."""
         with self._lock:
-            return self._state.settled(wanted)
+            return self._service.open().length
+
+    @property
+    def running(self) -> list[str]:
+        """The ids of allowed calls that have no result and were not interrupted."""
+        with self._lock:
+            return [call.id for call in self._service.open().running().values()]
+
+    @property
+    def position(self) -> int:
+        """The number of messages of user and agent so far; `confirm` takes it as `after`."""
+        return sum(map(is_message, self.since(0)))
+
+    def since(self, step: int) -> Sequence[Event]:
+        """The events from a step on."""
+        with self._lock:
+            return self._service.open().since(step)
+
+    def trajectory(self, agent: str = "") -> Trajectory:
+        """The conversation so far as an audit reads it: refused calls are marked as such, and calls that rest on a
+        person's approval or on look-ups of the shield's own say so."""
+        with self._lock:
+            return self._service.trajectory(agent)
+
+    @property
+    def allowance(self) -> Allowance | None:
+        """What the user's words so far allow; None if the pack holds no call to them, or nobody said anything."""
+        with self._lock:
+            requests = self._service.open().session.requests
+            return None if requests is None else requests.latest()
+
+    def __reduce__(self) -> Any:
+        hint = "open it again with `shield.session(id)`: with a log it is taken up where it was left"
+        raise UsageError("a session cannot be pickled or copied: it is one live conversation", hint=hint)
 
     def __enter__(self) -> Self:
         return self
@@ -223,5 +432,5 @@ class LiveSession(Telling):
         self.flush()
 
     def __repr__(self) -> str:
-        live = self._state.live
+        live = self._service.live
         return f"<live {live!r}>" if live is not None else f"<live conversation `{self.id}`>"

@@ -17,7 +17,6 @@ from bylaw.policy.posture import Postures
 from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.stop import STOPS
-from bylaw.shield.call_decisions import CallDecisions
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import Opening, read_opening
 from bylaw.shield.resolving import RunTool
@@ -124,11 +123,7 @@ class Shield:
         The last of them may be the one that asks for this call, alone or beside others. Where it asks for the very same
         call twice, `id` says which one is meant; without it, it is the second, which comes after the first.
         """
-        whose = door.context(context)
-        if self.log is not None:
-            return LiveSession(self, context=whose).decide_after(messages, tool, arguments, id=id)
-        given, called = door.messages(messages), door.text(id, "the id of a call")
-        return CallDecisions(self, "", whose, "", "").decide_alone(given, tool, arguments, called)
+        return LiveSession(self, context=door.context(context)).decide_after(messages, tool, arguments, id=id)
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
         """The pack of now, or the one that a conversation began under, with its postures."""

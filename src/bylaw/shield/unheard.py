@@ -33,7 +33,7 @@ def _stood_in(ground: Ground, terms: ApprovalTerms, hears: bool, files: bool) ->
     return replace(ground, questions=asked, stands_in=True)
 
 
-def told_until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
+def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
     """The grounds, where the user declined a card of this digest: with when their no ends, which holds as long as the
     card would have."""
     if not any(AFTER_NO in each.for_agent for each in grounds):

@@ -1,0 +1,653 @@
+"""Decides on the calls of one live conversation, one after the other, over its journal.
+
+A decision combines what guards and rules say, what the shield looked up, what persons have approved, stopped and
+limited, and what the user is to be shown. With a log, it holds once it is written with all that led to it.
+"""
+
+import time as clocks
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
+
+from bylaw.consent import digest as card_digest
+from bylaw.engine.context import AnotherPrincipal, goes_on, is_of_one
+from bylaw.engine.conversation import Conversation
+from bylaw.engine.door import as_object
+from bylaw.engine.judgement import Judgement
+from bylaw.engine.mutation import SPOKEN, AskedCall, Mutation, NewContext, TurnBegun, apply, judge
+from bylaw.engine.predicate_values import Answered
+from bylaw.engine.request import Granted, Requests
+from bylaw.errors import BylawError, UsageError
+from bylaw.record.approval import Change, draft
+from bylaw.record.entry import Draft, Entry
+from bylaw.record.journal import Answers
+from bylaw.record.stop import Stops
+from bylaw.record.use import Use
+from bylaw.shield.approving import Approvals, Ruling
+from bylaw.shield.decision import Decision, Earlier, Ground, Text, gravest, outcome
+from bylaw.shield.feedback import line
+from bylaw.shield.grounds import decide, earlier_run, find_grounds, of_doubt, of_rule, weigh
+from bylaw.shield.history import History, Named, Opening, marked, note_interruption, read_history
+from bylaw.shield.host import Channel, Host
+from bylaw.shield.journal import Drafting, Journal, given_back
+from bylaw.shield.limiting import NO_PLACES, LatestUses, latest_uses, places_for
+from bylaw.shield.recalled_card import Recalled, confirmation_of, recalled
+from bylaw.shield.repeating import (
+    DONE_BEFORE,
+    Interruption,
+    Repeated,
+    Resumption,
+    has_result,
+    resumable,
+    still_allowed,
+    taken_of,
+)
+from bylaw.shield.resolving import resolve
+from bylaw.shield.stopping import stop_grounds, stops_of
+from bylaw.shield.unheard import stood_in, until_when
+from bylaw.trace.event import Approved, Call, Card, LookedUp
+from bylaw.trace.trajectory import Trajectory
+
+
+class Wanted(Struct, frozen=True):
+    """What is to happen and to be decided, all of it or nothing."""
+
+    asked: Sequence[AskedCall] = ()
+    first: Sequence[Mutation] = ()
+    """What happens before the calls."""
+    named: Named | None = None
+    """The request that it is, if its sender gave it a name."""
+    again: Interruption | Resumption | None = None
+    """An earlier decision that is wanted instead, on a call that is interrupted or goes on."""
+    by: str = ""
+    """The agent that asks, which may be another than the one the conversation began with."""
+    context: Mapping[str, Any] | None = None
+    """What the host vouches for; None if that is what it vouched for last."""
+    is_turn: bool = False
+    """The calls are of one turn, and each is decided for the turn as a whole."""
+    places: Sequence[int] | None = None
+    """Which of the calls are decided; None for all."""
+
+
+class Attempt(Struct, frozen=True):
+    """Decisions that hold once their drafts are written."""
+
+    conversation: Conversation
+    decisions: list[Decision]
+    drafts: list[Draft] = []
+    mutations: int = 0
+    """How many of the unwritten mutations are among the drafts."""
+    events: int = 0
+    """How many events of the conversation are then in the log."""
+
+
+class DecisionService:
+    """The state of one live conversation, and its decisions; for one thread at a time."""
+
+    live: Conversation | None = None
+    """The conversation; None if it has to be begun or read first."""
+    is_told_whole = False
+    """The caller keeps the history itself, and gives all of it each time, in a conversation of its own."""
+    open_turn: TurnBegun | None = None
+    """How the agent's turn that is not finished yet began."""
+    _decided = 0
+    """How many decisions there were so far."""
+    _answers = _granted = 0
+    """How many answers of a model the decisions so far have reported."""
+    _recalled: Recalled | None = None
+    """The card that was last put before by a caller that keeps the history itself, or how to name the next."""
+
+    def __init__(self, shield: Host, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
+        self._shield = shield
+        self.journal = Journal(shield.log, shield.tenant, id)
+        self.id = self.journal.id
+        self.context = context
+        """What the host vouched for as it began."""
+        self.speaks_for: Mapping[str, Any] = context or {}
+        """What the host vouches for here; elsewhere another principal may have gone on with the conversation."""
+        self._unvouched = context
+        """What the host gave as it opened the conversation, until something is written."""
+        self.by = by
+        """The name that the agent's runs are counted under."""
+        self.lacks = lacks
+        self.channel = Channel()
+        self.pack, self.postures = shield.pinned()
+        self.unwritten: list[Mutation] = []
+        """What happened since the last entry in the log."""
+        self._marks: dict[int, Decision] = {}
+        """By step, decisions made here that rest on more than what the agent had seen."""
+        self._reset()
+
+    def _reset(self) -> None:
+        self.asked: dict[str, Decision] = {}
+        """By id of the call, decisions that somebody was asked about."""
+        self.interrupted: dict[str, Decision] = {}
+        """By id, allowed calls that were interrupted and not resumed yet."""
+        self._yeses: dict[str, Approved] = {}
+        """By approval, what persons said yes to."""
+        self._approvals = Approvals()
+        self._uses: dict[int, list[Use]] = {}
+        """By step of the call, the places that it took under limits."""
+        self._requests: set[str] = set()
+        """The names of requests that were taken."""
+
+    def _begin(self, known: Sequence[Answered] = (), granted: Sequence[Granted] = ()) -> Conversation:
+        conversation = Conversation(
+            self.pack,
+            id=self.id,
+            context=self.context,
+            doubts=True,
+            answers=self._shield.answers,
+            known=known,
+            requests=self._shield.requests,
+            granted=granted,
+            delegation=self._shield.postures.delegation,
+            handover=self.postures.handover,
+        )
+        conversation.interrupted = self.interrupted
+        return conversation
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something happened that is still to be written."""
+        return self._shield.log is not None and self.live is not None and self.live.length > self.journal.written
+
+    @property
+    def must_read(self) -> bool:
+        """Whether the log has to be read before anything is decided."""
+        if self.live is None:
+            return self.journal.may_be_known
+        return self.journal.others_may_have_written or self.journal.stops_are_stale
+
+    @property
+    def vouched(self) -> Mapping[str, Any]:
+        """What the host vouches for by now."""
+        return self.live.context if self.live is not None else self.context or {}
+
+    def take_for_new(self) -> bool:
+        """Begin the conversation without reading the log, if nothing suggests that it has it; whether it was begun."""
+        if self.live is not None or self.unwritten or self.open_turn is not None or not self.journal.take_for_new():
+            return False
+        self.open()
+        return True
+
+    def open(self, *, settled: bool = True) -> Conversation:
+        """The conversation as it is now: begun, or continued from the log."""
+        return self.live if self.live is not None else self._load(settled=settled)
+
+    def catch_up(self, *, settled: bool = True) -> None:
+        """Open the conversation, and read only what others have written meanwhile.
+
+        If it need not be `settled`, that is on disk once anything is written after it, or `journal.settle` returns.
+        """
+        if self.journal.stops_are_stale:
+            self.journal.read_stops()
+        if self.live is None or not self.journal.others_may_have_written:
+            self.open(settled=settled)
+            return
+        entries = self.journal.read(after=self.journal.length, settled=settled)
+        if entries and not self._continue(self.live, entries):
+            self.forget()
+            self.open(settled=settled)
+
+    def apply(self, mutation: Mutation) -> None:
+        """Change the conversation; it is written with the next decision."""
+        if self._shield.log is None:
+            for each in self._spoken(mutation):
+                apply(self.open(), each)
+            return
+        if self._shield.is_closed:
+            hint = "say it before `close()`, or before the `with` of the shield ends"
+            raise UsageError("the shield is closed: what happens now would not be written down", hint=hint)
+        if not self.unwritten:
+            self.catch_up()
+        self.open()
+        mutations = self._spoken(mutation)
+        try:
+            self._apply_all(mutations)
+        except UsageError:
+            if not self.was_overtaken():
+                raise
+            self.open()
+            self._apply_all(mutations)
+        self.unwritten += mutations
+
+    def _apply_all(self, mutations: Sequence[Mutation]) -> None:
+        for mutation in mutations:
+            apply(self.open(), mutation)
+
+    def _spoken(self, mutation: Mutation) -> list[Mutation]:
+        """The mutation, said by or to whoever is vouched for here: another principal may have gone on elsewhere."""
+        if self.postures.handover and isinstance(mutation, SPOKEN):
+            return [NewContext(self.speaks_for), mutation]
+        return [mutation]
+
+    def was_overtaken(self) -> bool:
+        """Whether the log has more than was read: what did not fit may fit then. If so, all is read again."""
+        if not self.journal.read(after=self.journal.length, settled=False):
+            return False
+        self.forget()
+        return True
+
+    def settle_reading(self) -> None:
+        """Wait until all that was read is on disk."""
+        try:
+            self.journal.settle()
+        except BaseException:
+            self.forget()
+            raise
+
+    def forget(self) -> None:
+        """Read the conversation from the log before anything else: what is not in it has not happened."""
+        if self._shield.log is not None:
+            self.live = None
+            self.journal.forget()
+
+    def _load(self, *, settled: bool) -> Conversation:
+        """Begin the conversation, or continue it from the log."""
+        history, journal, before = None, self.journal, self.journal.first
+        self._marks.clear()
+        if journal.may_be_known:
+            entries = journal.read(settled=settled)
+            history = read_history(entries)
+            journal.first = entries[0] if entries else None
+        self._reset()
+        if history is None:
+            journal.first = None
+            journal.length = journal.written = 0
+            conversation = self._begin()
+        else:
+            conversation = self._restore(history, before)
+        requests = conversation.session.requests
+        self._answers = len(conversation.session.answered)
+        self._granted = 0 if requests is None else len(requests.granted)
+        self._replay(conversation)
+        self.live = conversation
+        return conversation
+
+    def _restore(self, history: History, before: Entry | None) -> Conversation:
+        """The conversation as the log has it; `before` was its first entry when it was read last."""
+        journal, opening, given = self.journal, history.opening, self._unvouched
+        self.pack, self.postures = self._shield.pinned(opening)
+        is_another = before is not None and journal.first is not None and before.digest != journal.first.digest
+        if not self.postures.handover:
+            if given is not None and not goes_on(opening.context, given):
+                raise AnotherPrincipal(self.id)
+            if is_another and not is_of_one(opening.context, self.context or {}):
+                raise AnotherPrincipal(self.id)
+        self.context, self.by = opening.context, opening.agent
+        self._approvals = Approvals(history.approvals, handed_over=history.handed_over, before=history.before)
+        self._yeses, self._uses, self._requests = history.yeses, history.uses, {*history.requests}
+        self.interrupted, self.asked = history.interrupted, history.asked
+        journal.length, journal.written = history.length, len(history.events)
+        self._decided = len(history.decisions)
+        conversation = self._begin(
+            [each for decision in history.decisions for each in decision.answered],
+            [each for decision in history.decisions for each in decision.granted],
+        )
+        conversation.resume(history.events)
+        if given and not self.postures.handover:
+            conversation.vouch(given)
+        return conversation
+
+    def _continue(self, live: Conversation, entries: Sequence[Entry]) -> bool:
+        """Take in entries that others wrote; False if all has to be read again."""
+        journal = self.journal
+        if journal.length == 0 or self.unwritten or self.open_turn is not None:
+            # What happened here and is not written comes after them.
+            return False
+        opening = Opening(self.pack.name, self.pack.version, self.pack.digest)
+        news = read_history(entries, History(opening, [], [], [], journal.length, yeses=self._yeses))
+        if news is None or news.handed_over or any(each.answered or each.granted for each in news.decisions):
+            return False
+        for decision in news.decisions:
+            note_interruption(self.interrupted, decision)
+        self.asked |= news.asked
+        live.resume(news.events)
+        self._approvals.take(news.approvals)
+        self._uses |= {journal.written + step: uses for step, uses in news.uses.items()}
+        self._requests |= news.requests.keys()
+        journal.length = news.length
+        journal.written += len(news.events)
+        self._decided += len(news.decisions)
+        return True
+
+    def _replay(self, conversation: Conversation) -> None:
+        """Mutations that are not written yet come after all that was written elsewhere."""
+        if self.open_turn is not None and not any(each is self.open_turn for each in self.unwritten):
+            conversation.hold_turn()
+        mutations, self.unwritten = self.unwritten, []
+        wrong: BylawError | None = None
+        for mutation in mutations:
+            try:
+                apply(conversation, mutation)
+                self.unwritten.append(mutation)
+            except BylawError as error:
+                wrong = wrong or error
+        if wrong is not None:
+            raise wrong
+
+    def trajectory(self, agent: str) -> Trajectory:
+        """The conversation so far, as its export has it."""
+        events = list(self.open().events)
+        for step, decision in self._marks.items():
+            events[step] = marked(events[step], decision, self._yeses)
+        return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
+
+    def attempt(self, wanted: Wanted) -> Attempt:
+        """Let things happen and decide; it holds once its drafts are written."""
+        try:
+            attempt = self._attempt(wanted)
+        except BaseException:
+            # Part of it may have been done; what the log has was done whole.
+            self.forget()
+            raise
+        if wanted.named is not None and attempt.drafts:
+            attempt.drafts[0] = replace(attempt.drafts[0], id=wanted.named.id(self.id))
+        return attempt
+
+    def _attempt(self, wanted: Wanted) -> Attempt:
+        conversation, stops, taking = self.open(), self.journal.stops, list[Use]()
+        if wanted.context is not None:
+            conversation.vouch(wanted.context)
+        elif wanted.asked and self.postures.handover:
+            conversation.vouch(self.speaks_for)
+        for mutation in wanted.first:
+            apply(conversation, mutation)
+        drafting = Drafting(self.journal, conversation, self._uses) if self._shield.log is not None else None
+        if drafting is not None and self.journal.length == 0:
+            drafting.open(self.pack, self.context, self.by)
+        if wanted.again is not None:
+            found = self._decided_before(wanted.again, wanted.by)
+            if found is None:
+                return Attempt(conversation, [])
+            note_interruption(self.interrupted, found)
+            decisions = [found]
+            if drafting is not None:
+                drafting.decide(found)
+        else:
+            places = range(len(wanted.asked)) if wanted.places is None else wanted.places
+            decisions = [
+                self._decide(_Case(conversation, wanted, place, self._decided + number, stops, taking), drafting)
+                for number, place in enumerate(places, 1)
+            ]
+        if drafting is None:
+            self._decided += len(decisions)
+            return Attempt(conversation, decisions)
+        drafting.add_events()
+        return Attempt(conversation, decisions, drafting.drafts(stops), len(self.unwritten), drafting.written)
+
+    def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
+        """Whether the attempt holds; if others were faster, it has not happened."""
+        is_accepted = False
+        try:
+            is_accepted = self.journal.accepts(attempt.drafts, answers)
+        finally:
+            if not is_accepted:
+                self.forget()
+        if not is_accepted:
+            return False
+        self._unvouched = None
+        if self.live is attempt.conversation:
+            self.journal.length += sum(each.conversation == self.id for each in attempt.drafts)
+            self.journal.written = attempt.events
+            self._decided += len(attempt.decisions)
+            del self.unwritten[: attempt.mutations]
+        if named is not None:
+            self._requests.add(named.name)
+        if not self.unwritten:
+            # Everything that happened is written: the shield need not remember the session.
+            self._shield.unwritten.pop(id(self), None)
+        return True
+
+    def _decided_before(self, wanted: Interruption | Resumption, by: str) -> Decision | None:
+        """The earlier decision on a call that is interrupted or goes on; None if the call is to be decided anew."""
+        if isinstance(wanted, Interruption):
+            return replace(wanted.decision, repeats="interrupted", call=wanted.id)
+        before = self.interrupted.get(wanted.id)
+        step = resumable(self.open(), before, wanted)
+        if before is None or step is None or not self._still_stands(before, step, by):
+            return None
+        return replace(before, repeats="resumed")
+
+    def _still_stands(self, decision: Decision, step: int, by: str) -> bool:
+        """Whether the call that was allowed at a step, and has no result, may run by all that is known now."""
+        call, now = self.open().events[step], self._shield.clock()
+        agents = {self.by, by, call.agent} if isinstance(call, Call) else {self.by, by}
+        if any(stops_of(self.journal.stops, self.pack, decision.tool, agents, now)):
+            return False
+        if decision.tool in self._shield.doubts and all(each.kind != "doubt" for each in decision.grounds):
+            return False
+        return still_allowed(self.open(), self.postures, step, now, self.lacks)
+
+    def taken_before(self, wanted: Wanted) -> list[Repeated] | None:
+        """The answers to this request, as far as they still stand; None if no request of its name was taken."""
+        self.open()
+        if wanted.named is None or wanted.named.name not in self._requests:
+            return None
+        # The answers are in the log alone, and others may have reported a result since, or stopped the call.
+        self.journal.read_stops()
+        self.forget()
+        self.open()
+        history = read_history(self.journal.read(settled=False))
+        found = taken_of(history, wanted.named) if history is not None else None
+        return None if found is None else [self._sent_again(*each, wanted.by) for each in found[: len(wanted.asked)]]
+
+    def _sent_again(self, decision: Decision, step: int, by: str) -> Repeated:
+        """The decision, if it still stands; a call that has its result is not made a second time."""
+        if not decision.allowed:
+            return decision
+        if not has_result(self.open().events, step):
+            return decision if self._still_stands(decision, step, by) else step
+        tool = self.pack.schema.tools.get(decision.tool)
+        if tool is not None and tool.effect != "write":
+            return replace(decision, is_over=True)
+        return replace(decision, is_over=True, allowed=False, to_agent=f"{DONE_BEFORE} ({decision.tool}).")
+
+    def _decide(self, case: "_Case", drafting: Drafting | None) -> Decision:
+        """Decide one call, and draft what is to be written of it."""
+        self._recalled, started = None, clocks.perf_counter()
+        judgement = judge(case.conversation, case.wanted.asked[case.place])
+        decision, changes, uses = self._decide_judged(case, judgement, started)
+        found = self._recalled
+        if drafting is None:
+            return decision
+        if found is not None and (said := confirmation_of(found)) is not None:
+            # The user has said yes to this card, which another request of the same history put.
+            case.conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
+            call = judgement.made.call
+            judgement = case.conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
+            decision, more, uses = self._decide_judged(case, judgement, started)
+            changes = [*changes, *more]
+            if decision.allowed:
+                drafting.add(found.used(self.journal.tenant, call, decision.id))
+        if uses:
+            self._uses[judgement.made.step] = list(uses)
+            case.taking.extend(uses)
+        drafting.decide(decision, found.name_of(decision) if found is not None else "", uses)
+        for change in changes:
+            entry = draft(self.journal.tenant, self._approvals.homes.get(change.approval, self.id), change)
+            # Others may say the same of it at this moment, and that is not this once more.
+            drafting.add(replace(entry, id=f"{entry.id}:{self.id}") if self.is_told_whole else entry)
+        return decision
+
+    def _decide_judged(
+        self, case: "_Case", judgement: Judgement, started: float
+    ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
+        """The decision on a judged call, what is to be written of approvals, and the places that it takes."""
+        conversation, call, session = case.conversation, judgement.made.call, case.conversation.session
+        name = f"{self.id}/{case.number}" if self.id else str(case.number)
+        weighed = weigh(session, judgement)
+        evidence: Sequence[Ground] = find_grounds(session, self.postures, judgement, self.lacks, weighed)
+        grounds, resolved = self._look_up(conversation, judgement, evidence)
+        grounds = [*self._objections(case, judgement), *grounds]
+        places = NO_PLACES
+        if self.pack.book.limits:
+            now, latest = clocks.time(), self._latest_uses(conversation, case.taking)
+            asked = (call, name, case.wanted.by or self.by, conversation.context, latest, now)
+            places = places_for(self.pack, self.postures, *asked)
+            grounds = [*places.grounds, *grounds]
+        if grounds and grounds[0].answer != "allow":
+            # Those that object come first.
+            grounds = self._for_channel(grounds, conversation, call)
+        ruling = self._rule(conversation, judgement, grounds, name)
+        earlier: Earlier = "" if outcome(ruling.grounds)[1] else earlier_run(session.ledger, judgement.made)
+        card = self._card(conversation, judgement, ruling, name, is_repeated=earlier == "perhaps")
+        failures = conversation.cards.failures(card.digest, judgement.made.step) if card is not None else 0
+        shown = tuple(replace(each, shown=True) for each in resolved) if self.postures.resolve == "show" else ()
+        head = (self.pack, judgement, ruling.grounds, name, ruling.approval)
+        decision = decide(*head, weighed, card, shown, earlier, failures)
+        if resolved:
+            # What runs all the same, under a softer posture, the agent has made without them.
+            resolved = resolved if decision.allowed else shown or resolved
+            decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
+        if not decision.allowed:
+            conversation.refuse(card, shown)
+        if decision.resolved or decision.approval:
+            self._marks[judgement.made.step] = decision
+        decision = self._with_model_answers(conversation, judgement, decision)
+        if decision.is_put:
+            self.asked[call.id] = decision
+        # Nobody has seen it yet.
+        force_setattr(decision, "seconds", clocks.perf_counter() - started)
+        # The question of an approval includes what the decision says to a person.
+        changes = [
+            replace(each, for_person=decision.for_person) if each.status == "waiting" else each
+            for each in ruling.changes
+        ]
+        return decision, changes, places.uses if decision.allowed else ()
+
+    def _look_up(
+        self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground]
+    ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
+        """The grounds after the look-ups that the shield makes itself, and what these showed."""
+        how, tools = self.postures.resolve, self._shield.tools
+        if how == "agent" or tools is None or self.lacks or (how == "show" and self.is_told_whole):
+            # A caller that gives the history each time would forget what was shown with a refusal.
+            return grounds, ()
+        found, resolved = resolve(self.postures, conversation, judgement, grounds, tools)
+        if how == "show" and gravest([ground.answer for ground in found]) != "deny":
+            # The agent is shown it, and decides anew.
+            return grounds, resolved
+        return found, resolved
+
+    def _objections(self, case: "_Case", judgement: Judgement) -> list[Ground]:
+        """What speaks against a call beside the policies: the host's doubt, stops, and the calls of its turn."""
+        call, session = judgement.made.call, case.conversation.session
+        found: list[Ground] = []
+        if because := self._shield.doubts.get(call.tool):
+            found.append(of_doubt(self.postures, call.tool, because))
+        if case.stops.standing:
+            found += stop_grounds(case.stops, self.pack, judgement, {self.by, case.wanted.by}, self._shield.clock())
+        if case.wanted.is_turn:
+            later = case.wanted.asked[case.place + 1 :]
+            others = [Call(each.tool, as_object(each.arguments)[0], turn=call.turn) for each in later]
+            shape = session.beside(judgement, others)
+            found += [of_rule(self.pack, self.postures, each, call.tool, "deny") for each in shape]
+        return found
+
+    def _for_channel(self, grounds: Sequence[Ground], conversation: Conversation, call: Call) -> Sequence[Ground]:
+        """The grounds, with questions for a user whose answers are not reported put to somebody else."""
+        channel = self.channel
+        if channel.puts_cards:
+            digest = card_digest(call.tool, call.arguments)
+            return grounds if channel.reports_user else until_when(grounds, conversation.since(0), digest)
+        if conversation.session.ledger.is_last_unheard():
+            terms = self.postures.approval
+            return stood_in(grounds, terms, hears=channel.reports_user, files=channel.files_questions)
+        return grounds
+
+    def _latest_uses(self, conversation: Conversation, taking: Sequence[Use]) -> LatestUses | None:
+        """What tells the places that calls have taken under the pack's limits; None if nobody counts them."""
+        if self.journal.log is None:
+            return None
+        # What comes back with the refusals that this decision will be written after.
+        written = conversation.since(self.journal.written)
+        returned = [use.decision for event in written for use in given_back(conversation, event, self._uses)]
+        return latest_uses(self.journal.log, self.journal.tenant, taking, returned)
+
+    def _rule(self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str) -> Ruling:
+        """The grounds after what persons have said of the call."""
+        if self.journal.log is None:
+            return Ruling(grounds)
+        now, terms, asked = self._shield.clock(), self.postures.approval, ""
+        self._approvals.pass_on(conversation.handed_over)
+        if self.is_told_whole:
+            find = partial(self.journal.log.asked, self.journal.tenant)
+            asked = self._approvals.recall(judgement, grounds, conversation.context, find, terms, now, self.pack.pin)
+        ruling = self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
+        left = self._approvals.left_behind()
+        return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
+
+    def _card(
+        self, conversation: Conversation, judgement: Judgement, ruling: Ruling, name: str, *, is_repeated: bool
+    ) -> Card | None:
+        """The card to show the user, if the call waits for nothing but their yes, or for that and an approval.
+
+        Look-ups and other questions come first. A call that nobody can allow gets no card.
+        """
+        firm = [each for each in ruling.grounds if each.answer != "allow" and each.posture == "enforce"]
+        if not any(each.puts_card for each in firm) or any(map(_comes_first, firm)):
+            return None
+        if not ruling.approval and not all(each.puts_card for each in firm):
+            return None
+        text = conversation.cards.text(judgement.made, is_repeated=is_repeated)
+        if not text:
+            return None
+        call, step = judgement.made.call, judgement.made.step
+        now = call.time if call.time is not None else self._shield.clock()
+        digest = card_digest(call.tool, call.arguments)
+        if conversation.cards.is_declined_otherwise(judgement.made, digest, now):
+            return None
+        # One prompt for one write: the card that waits is not put a second time.
+        card = conversation.cards.waiting(digest, step)
+        if card is not None and card.text == text and card.expires is not None and now < card.expires:
+            return card
+        card = Card(name, digest, text, now + conversation.cards.lifetime)
+        log = self.journal.log
+        if log is None or not self.is_told_whole or self._recalled is not None:
+            return card
+        before, pin = conversation.since(0)[:step], self.pack.pin
+        self._recalled = recalled(log, self.journal.tenant, card, conversation.context, pin, before, now)
+        return self._recalled.card or card
+
+    def _with_model_answers(self, conversation: Conversation, judgement: Judgement, decision: Decision) -> Decision:
+        """The decision with what a model answered since the one before."""
+        session = conversation.session
+        if len(session.answered) > self._answers:
+            answered = (*session.answered,)[self._answers :]
+            self._answers += len(answered)
+            decision = replace(decision, answered=answered, model_queries=sum(each.queries for each in answered))
+        requests: Requests | None = session.requests
+        if requests is None:
+            return decision
+        granted = tuple(requests.granted[self._granted :])
+        self._granted += len(granted)
+        person = decision.to_person
+        if decision.answer == "ask":
+            lines, first = requests.told(judgement.made.start), person
+            person = Text(lambda: "\n".join([str(first), *(line(each) for each in lines)]))
+        queries, digest = decision.model_queries + len(granted), requests.digest(judgement.made.start)
+        return replace(decision, request=digest, granted=granted, model_queries=queries, to_person=person)
+
+
+class _Case(Struct):
+    """One call that is to be decided."""
+
+    conversation: Conversation
+    wanted: Wanted
+    place: int
+    """Its place among the calls that are wanted."""
+    number: int
+    """The number of its decision."""
+    stops: Stops
+    taking: list[Use]
+    """The places under limits that the calls before it take."""
+
+
+def _comes_first(ground: Ground) -> bool:
+    """Whether a ground has to be settled before the call is put to the user."""
+    return not ground.puts_card and (ground.answer != "ask" or any(each.whom == "user" for each in ground.questions))

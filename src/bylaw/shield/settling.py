@@ -1,0 +1,185 @@
+"""How a decision is settled: read what others wrote, decide, write, and begin again if somebody was faster.
+
+The steps are the same for a caller that waits and for a coroutine. In an event loop, what may take its time runs in
+threads: the loop waits for the log, a model or the host's tools, and never blocks.
+"""
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any, Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.errors import UsageError
+from bylaw.record.entry import Draft
+from bylaw.record.log import Log
+from bylaw.shield.decision import Decision
+from bylaw.shield.decision_service import DecisionService, Wanted
+from bylaw.shield.journal import TRIES
+from bylaw.shield.repeating import Repeated
+
+ASKING = 200
+"""Conversations that wait for a model or the host's tools at once, at most."""
+
+Found = TypeVar("Found")
+
+
+class Step(Struct, frozen=True):
+    """A part of settling that may take its time."""
+
+    kind: Literal["catch_up", "read", "ask", "attempt", "write"]
+    run: Callable[[], Any]
+    drafts: Sequence[Draft] = ()
+
+
+def settle(service: DecisionService, log: Log, wanted: Wanted) -> list[Decision]:
+    """Let things happen and decide; on disk when this returns."""
+    steps = _steps(service, log, wanted)
+    try:
+        step = next(steps)
+        while True:
+            try:
+                found = step.run()
+            except BaseException as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(found)
+    except StopIteration as done:
+        return done.value
+
+
+def _steps(service: DecisionService, log: Log, wanted: Wanted) -> Generator[Step, Any, list[Decision]]:
+    for _ in range(TRIES):
+        yield Step("catch_up", service.catch_up)
+        left, before = wanted, None
+        if wanted.named is not None:
+            before = yield Step("ask", partial(service.taken_before, wanted))
+        if before is not None:
+            left = _left_of(wanted, before)
+            if not left.places:
+                return _filled(before, ())
+        try:
+            attempt = yield Step("attempt", partial(service.attempt, left))
+        except UsageError:
+            if not (yield Step("read", service.was_overtaken)):
+                raise
+            continue
+        if wanted.again is not None and not attempt.decisions:
+            return []
+        try:
+            answers = yield Step("write", partial(log.append, attempt.drafts), attempt.drafts)
+        except BaseException:
+            service.forget()
+            raise
+        if service.is_written(attempt, answers, left.named):
+            return attempt.decisions if before is None else _filled(before, attempt.decisions)
+    raise service.journal.overtaken
+
+
+def _left_of(wanted: Wanted, answers: Sequence[Repeated]) -> Wanted:
+    """What is left of a request that was taken: what happened before it happened once, and whether a call that is
+    decided anew was made meanwhile is unknown."""
+    asked, places = list(wanted.asked), list[int]()
+    for place, each in enumerate(answers):
+        if not isinstance(each, Decision):
+            asked[place] = replace(asked[place], given_up=each)
+            places.append(place)
+    return replace(wanted, asked=asked, places=places, first=(), named=None)
+
+
+def _filled(answers: Sequence[Repeated], decisions: Sequence[Decision]) -> list[Decision]:
+    """The answer to a request of which some calls were decided anew."""
+    new = iter(decisions)
+    return [each if isinstance(each, Decision) else next(new) for each in answers]
+
+
+@cache
+def _asking() -> ThreadPoolExecutor:
+    """The threads that wait for others; those of the event loop are few, and the log needs them."""
+    return ThreadPoolExecutor(ASKING, thread_name_prefix="bylaw-asking")
+
+
+class LoopSettling:
+    """Settles what coroutines want of one session, one after the other."""
+
+    def __init__(self, service: DecisionService, log: Log | None, lock: threading.RLock, *, has_models: bool) -> None:
+        self._service = service
+        self._log = log
+        self._lock = lock
+        self._has_models = has_models
+        self._queue: asyncio.Lock | None = None
+
+    async def settle(self, wanted: Wanted) -> list[Decision]:
+        """Let things happen and decide; what is answered is on disk."""
+        service, log = self._service, self._log
+        if log is None:
+            return (await self._asked(partial(service.attempt, wanted))).decisions
+        self._queue = self._queue or asyncio.Lock()
+        async with self._queue:
+            try:
+                return await self._settle(log, _steps(service, log, wanted))
+            finally:
+                if service.journal.is_unsettled:
+                    await asyncio.to_thread(self._alone, service.settle_reading)
+
+    async def _settle(self, log: Log, steps: Generator[Step, Any, list[Decision]]) -> list[Decision]:
+        resume: Callable[[], Step] = partial(next, steps)
+        while True:
+            try:
+                step = self._alone(resume)
+            except StopIteration as done:
+                return done.value
+            try:
+                resume = partial(steps.send, await self._run(log, step))
+            except BaseException as error:
+                resume = partial(steps.throw, error)
+
+    async def _run(self, log: Log, step: Step) -> Any:
+        service, run = self._service, partial(self._alone, step.run)
+        match step.kind:
+            case "write":
+                return await log.append_async(step.drafts)
+            case "ask":
+                return await self._asked(step.run)
+            case "attempt":
+                reads_on = service.is_told_whole or bool(service.pack.book.limits)
+                if reads_on and not log.reads_at_once and not self._may_ask_others:
+                    return await asyncio.to_thread(run)
+                return await self._asked(step.run)
+            case "read":
+                return run() if log.reads_at_once else await asyncio.to_thread(run)
+            case "catch_up":
+                # What is decided now is written soon; a host's tools and models may take long.
+                catch_up = partial(self._alone, partial(service.catch_up, settled=self._may_ask_others))
+                if not service.must_read:
+                    return catch_up()
+                if not self._may_ask_others and self._alone(service.take_for_new):
+                    return None
+                return catch_up() if log.reads_at_once else await asyncio.to_thread(catch_up)
+
+    def _alone(self, do: Callable[[], Found]) -> Found:
+        """One thing at a time, whatever else is asked of the session."""
+        with self._lock:
+            return do()
+
+    @property
+    def _may_ask_others(self) -> bool:
+        """Whether a decision may ask the host's tools, or a model: they take their time, and are asked once."""
+        return self._has_models or self._service.postures.resolve != "agent"
+
+    async def _asked(self, do: Callable[[], Found]) -> Found:
+        """Do what may ask others, and wait for them in a thread."""
+        if not self._may_ask_others:
+            return self._alone(do)
+        # Each may wait long for a model, and nobody who needs none is to wait for it.
+        context = contextvars.copy_context()
+
+        def alone() -> Found:
+            return context.run(self._alone, do)
+
+        return await asyncio.get_running_loop().run_in_executor(_asking(), alone)
