@@ -184,22 +184,17 @@ _AROUND = st.lists(
 
 
 @given(_VALUES, st.lists(_AROUND, min_size=1, max_size=4), st.data())
-def test_the_quick_way_hides_the_same(values: list[object], around: list[list[str]], data: st.DataObject) -> None:
-    found = [
-        ((f"Thing.{name}", value, name, False), None)
-        for value, name in zip(values, ["phone", "a", "x", "b"], strict=False)
-    ]
-    quick, plain = Scrub(found), Scrub(found, plain=True)
+def test_a_line_is_passed_over_only_if_it_holds_no_value(
+    values: list[object], around: list[list[str]], data: st.DataObject
+) -> None:
+    named = zip(values, ["phone", "a", "x", "b"], strict=False)
+    scrub = Scrub([((f"Thing.{name}", value, name, False), None) for value, name in named])
     for parts in around:
         mixed = data.draw(st.permutations([*parts, *(str(value) for value in values)]))
         text = "".join(mixed)
-        assert quick.text(text) == plain.text(text)
         record = {"phone": text, "x": values, text[:5]: {"a": mixed}}
-        assert quick.data(record) == plain.data(record)
-        line = json.dumps(record).encode()
-        if plain.data(record) != record:
-            assert quick.may_stand_in(line)
-            assert list(quick.where([b'"other"', line])) in ([1], [0, 1])
+        if scrub.data(record) != record:
+            assert scrub.may_stand_in(json.dumps(record).encode())
 
 
 @pytest.mark.parametrize("redact", [(), ("--redact", "--redact-key", "correct horse")])

@@ -118,7 +118,8 @@ class Cover:
     def call(self, row: CallRow) -> bytes:
         """A judged call, written."""
         written = encode(row)
-        if not self._may_hide(written, self._redaction.private.marks):
+        is_plain = row.is_plain and not any(each.seen or each.missing or each.asks for each in row.policies)
+        if is_plain and self._pseudonyms is None and not self._scrub.may_stand_in(written):
             return written
         line = record_of(row)
         hidden = line | {
@@ -155,28 +156,17 @@ class Cover:
             return name
         return self._pseudonyms.of(name)
 
-    def _may_hide(self, written: bytes, marks: Sequence[bytes] = ()) -> bool:
-        if self._pseudonyms is not None:
-            return True
-        for mark in marks:
-            if mark in written:
-                return True
-        return self._scrub.may_stand_in(written)
-
     def conversation(self, row: ConversationRow) -> ConversationRow:
         """A conversation."""
         if self._pseudonyms is None and self._scrub.is_empty:
             return row
         file = (self._pseudonyms.file if self._pseudonyms is not None else self._scrub.text)(row.file)
-        return replace(row, agent=self._agent(row.agent), file=file, events=self._events(row.events))
-
-    def _events(self, events: list[JsonRecord]) -> list[JsonRecord]:
-        if self._pseudonyms is not None:
-            return [self._event(step, event) for step, event in enumerate(events)]
-        told = list(events)
-        for step in self._scrub.where([encode(event) for event in events]):
-            told[step] = self._event(step, events[step])
-        return told
+        return replace(
+            row,
+            agent=self._agent(row.agent),
+            file=file,
+            events=[self._event(step, event) for step, event in enumerate(row.events)],
+        )
 
     def _event(self, step: int, event: JsonRecord) -> JsonRecord:
         if event["type"] == "call":

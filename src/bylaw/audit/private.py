@@ -31,8 +31,6 @@ class Private:
             for saying in field.sayings
         ]
         self._said = [(label, compile_pattern(saying.says)) for label, saying in said if saying.says]
-        self.is_said = bool(self._said)
-        """Whether users say them by patterns of the pack."""
         self._given = [(label, saying.argument) for label, saying in said if saying.argument]
         self._open_names = {
             tool: {
@@ -41,34 +39,19 @@ class Private:
             for tool, kinds in pack.schema.shows.items()
         }
         """Another kind of thing may have a field of the same name that is nobody's secret."""
-        self._has_odd_names = not all(map(str.isascii, self._names))
-        self.marks = tuple(
-            dict.fromkeys(
-                [f'"field":"{name}"'.encode() for name in self._names]
-                + [
-                    f'"entity":"{kind}"'.encode()
-                    for kind, marked in self.fields.items()
-                    if marked.keys() & set(pack.schema.entities[kind].key)
-                ]
-            )
-        )
-        """What stands in a record of an audit that speaks of such a field, or of a thing with such a key."""
-
-        shows = {
-            tool: [o for entity in self.fields for o in kinds.get(entity, ())]
-            for tool, kinds in pack.schema.shows.items()
-        }
-        self.shown_by = {tool for tool, seen in shows.items() if any(map(self._shows_otherwise, seen))}
-        """Tools whose results may show them otherwise than under their names."""
-        is_one_each = len(self._names) == sum(map(len, self.fields.values()))
-        self._told_by_name = {
+        self._shown_otherwise = {
             tool
-            for tool in shows
-            if is_one_each and tool not in self.shown_by and not self._open_names[tool] & self._names.keys()
+            for tool, kinds in pack.schema.shows.items()
+            if any(self._shows_otherwise(each) for entity in self.fields for each in kinds.get(entity, ()))
         }
-        """Tools whose results are only to be searched for names: what the observations show is found by that too."""
-        self.by_text = {tool for tool, observations in shows.items() if any(o.text is not None for o in observations)}
-        """Tools whose results may tell them in a text."""
+        """Tools whose results may show them otherwise than under their names."""
+        self.by_text = {
+            tool
+            for tool, kinds in pack.schema.shows.items()
+            for o in kinds.values()
+            if any(x.text is not None for x in o)
+        }
+        """Tools whose results may show them in a text."""
 
     def _shows_otherwise(self, observation: Observation) -> bool:
         marked, entity = self.fields[observation.entity.name], observation.entity
@@ -78,23 +61,15 @@ class Private:
             or any(field.default is not UNDECLARED for field in marked.values())
         )
 
-    def may_name(self, text: str) -> bool:
-        """Whether a result has the name of one in it."""
-        if self._has_odd_names or "\\u" in text:
-            return True
-        for name in self._names:  # noqa: SIM110 - asked of every result, and any() is slower
-            if name in text:
-                return True
-        return False
+    def may_be_in(self, tool: str, text: str) -> bool:
+        """Whether a result may show one. Reading every result by all observations would double the cost."""
+        return tool in self._shown_otherwise or "\\u" in text or any(name in text for name in self._names)
 
     def __bool__(self) -> bool:
         return bool(self.fields)
 
     def in_result(self, tool: str, arguments: Mapping[str, Any], value: Any, text: str | None) -> "Iterator[Found]":
         """What one result shows of them: by the pack's observations, refused or not, and by their names."""
-        if tool in self._told_by_name:
-            yield from self._by_name(value, _NO_NAMES)
-            return
         shows = self._schema.shows.get(tool, {})
         for entity, marked in self.fields.items():
             for observation in shows.get(entity, ()):
@@ -114,14 +89,6 @@ class Private:
             if argument in arguments:
                 yield label, arguments[argument], argument, False
 
-    def may_be_given(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether arguments could say one: most are a few texts under other names."""
-        for name, item in arguments.items():
-            kind = item.__class__
-            if name in self._names or kind is dict or kind is list:
-                return True
-        return bool(self._given)
-
     def in_words(self, text: str) -> "Iterator[Found]":
         """What the user says of them, by the pack's patterns."""
         for label, pattern in self._said:
@@ -137,22 +104,18 @@ class Private:
             if name in marked:
                 yield f"{entity}.{name}", part, name, False
 
-    def _by_name(self, value: Any, open_names: AbstractSet[str]) -> "list[Found]":
-        found: list[Found] = []
+    def _by_name(self, value: Any, open_names: AbstractSet[str]) -> "Iterator[Found]":
         waiting = [value]
-        names = self._names
         while waiting:
             here = waiting.pop()
-            # Data out of JSON: asking for the abstract kinds would take longer than all the rest.
             if isinstance(here, dict):
                 for name, item in cast("dict[Any, Any]", here).items():
-                    if name in names and name not in open_names:
-                        found.append((names[name], item, name, False))
-                    elif item.__class__ is dict or item.__class__ is list:
+                    if name in self._names and name not in open_names:
+                        yield self._names[name], item, name, False
+                    else:
                         waiting.append(item)
             elif isinstance(here, list):
                 waiting.extend(cast("Sequence[Any]", here))
-        return found
 
 
 _NO_NAMES: frozenset[str] = frozenset()
@@ -203,20 +166,15 @@ def collect(
     """Every private value that a conversation shows or its judgement read, with the step of a result that shows it."""
     found: list[tuple[Found, int | None]] = []
     for step, event in enumerate(events):
-        if type(event) is Call:
-            if private.may_be_given(event.arguments):
-                found += [(each, None) for each in private.in_arguments(event.arguments)]
-        elif type(event) is Message:
-            if private.is_said and event.by == "user":
-                found += [(each, None) for each in private.in_words(event.text)]
+        if isinstance(event, Call):
+            found += [(each, None) for each in private.in_arguments(event.arguments)]
+        elif isinstance(event, Message):
+            found += [(each, None) for each in private.in_words(event.text) if event.by == "user"]
         elif event.captured:
             text = event.text
-            is_named = private.may_name(text)
-            if not is_named and not private.shown_by:
-                continue
             call = events[event.call] if event.call is not None else None
             tool, arguments = (call.tool, call.arguments) if isinstance(call, Call) else (event.tool, {})
-            if not is_named and tool not in private.shown_by:
+            if not private.may_be_in(tool, text):
                 continue
             value = event.value()
             as_text = text if isinstance(value, str) else None

@@ -1,11 +1,9 @@
 """Takes the private values of one conversation out of whatever is written of it, however they are spelled there."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from html import escape
-from itertools import accumulate
 from typing import Any, cast
 from unicodedata import decomposition, normalize
 from urllib.parse import quote
@@ -21,10 +19,6 @@ SAYS_LITTLE = 2
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
-_ESCAPES = ("\\", "%", "&")
-"""One of these stands in every spelling of a letter that is not the letter itself."""
-_SPELLED_OTHERWISE = re.compile(r"[\s\"'\\/]")
-"""Letters that need none of these to be spelled in other ways."""
 _SPACE = (
     r"(?:\s|\\+[nrtf]|%20|%0[9a-d]|\+|&nbsp;"
     r"|\\+u(?:00(?:0[9a-d]|1[c-f]|20|85|a0)|1680|20(?:0[0-9a]|2[89f]|5f)|3000))+"
@@ -34,7 +28,7 @@ _SPACE = (
 class Scrub:
     """The private values of one conversation, each replaced by the name of its field."""
 
-    def __init__(self, found: Iterable[tuple[Found, int | None]], *, plain: bool = False) -> None:
+    def __init__(self, found: Iterable[tuple[Found, int | None]]) -> None:
         labels: dict[str, str] = {}
         self._fields: dict[tuple[str, str], str] = {}
         self._weak: dict[str, str] = {}
@@ -60,11 +54,6 @@ class Scrub:
         """Letters that no spelling of a value changes: without any of them, a text holds none of the values."""
         self._encoded_runs = [run.encode() for run in self._runs]
         self._strong: re.Pattern[str] | None = None
-        self._plain = plain
-        """Take no quick way. What the quick way is tested by."""
-        self._is_literal = all(map(_is_literal, labels))
-        """Whether, in a text without escapes, the values can only stand as they are."""
-        self._names: dict[str, bool] = {}
         self.is_empty = not (self._texts or self._fields or self._weak)
         """Whether there is nothing to hide."""
 
@@ -79,23 +68,6 @@ class Scrub:
             if run in lower:
                 return True
         return False
-
-    def where(self, lines: Sequence[bytes]) -> Iterable[int]:
-        """Which of several records something could be hidden in: they are searched together."""
-        whole = b"\n".join(lines)
-        if self._fields or self._weak or not whole.isascii():
-            return range(len(lines))
-        lower = whole.lower()
-        starts: list[int] = []
-        found: set[int] = set()
-        for run in self._encoded_runs:
-            at = lower.find(run)
-            while at >= 0:
-                starts = starts or list(accumulate((len(line) + 1 for line in lines), initial=0))
-                step = bisect_right(starts, at) - 1
-                found.add(step)
-                at = lower.find(run, starts[step + 1])
-        return found
 
     def text(self, text: str, step: int | None = None) -> str:
         """`text` without them; at the step of a result, also without the short ones it showed under other names."""
@@ -125,21 +97,11 @@ class Scrub:
             return [self.data(item, name) for item in cast("Sequence[Any]", value)]
         text = _spelled(value)
         cleaned = self.text(text)
-        if cleaned == text and name and self._may_hide(name):
+        if cleaned == text and name:
             pair = f'"{name}":"{text}"'
             tagged = self.text(pair)
             cleaned = text if tagged == pair else tagged[len(name) + 4 : -1]
         return value if cleaned == text else cleaned
-
-    def _may_hide(self, name: str) -> bool:
-        """Whether something that stands under a name may be hidden though it is not by itself."""
-        if self._plain:
-            return True
-        found = self._names.get(name)
-        if found is None:
-            is_field = any(field in name for field, _ in self._fields)
-            found = self._names[name] = is_field or (bool(self._texts) and self._may_hold(name))
-        return found
 
     def _may_hold(self, text: str) -> bool:
         # Beyond ASCII there are letters that count as others in another case.
@@ -152,31 +114,9 @@ class Scrub:
         return False
 
     def _without_strong(self, text: str) -> str:
-        if self._is_literal and not self._plain and text.isascii() and not any(sign in text for sign in _ESCAPES):
-            return self._without_literal(text)
         if self._strong is None:
             self._strong = _any_of(self._texts)
         return self._strong.sub(self._name, text)
-
-    def _without_literal(self, text: str) -> str:
-        """The same where no other spelling is possible: making a pattern would take longer than all the rest."""
-        lower = text.lower()
-        found: list[tuple[int, bool, int, str]] = []
-        for value, tag in self._labels.items():
-            size, at = len(value), lower.find(value)
-            is_short = size < ANYWHERE
-            while at >= 0:
-                if not (is_short and (_is_word(lower[at - 1 : at]) or _is_word(lower[at + size : at + size + 1]))):
-                    found.append((at, is_short, -size, tag))
-                at = lower.find(value, at + 1)
-        found.sort()
-        parts: list[str] = []
-        done = 0
-        for at, _, size, tag in found:
-            if at >= done:
-                parts += (text[done:at], tag)
-                done = at - size
-        return "".join([*parts, text[done:]])
 
     def _name(self, match: re.Match[str]) -> str:
         return self._labels.get(normalize("NFC", match[0]).lower(), "[private]")
@@ -185,15 +125,6 @@ class Scrub:
 @lru_cache(maxsize=4096)
 def _run(text: str) -> str:
     return max(_RUN.findall(text), key=len, default="").lower()
-
-
-@lru_cache(maxsize=4096)
-def _is_literal(text: str) -> bool:
-    return text.isascii() and not _SPELLED_OTHERWISE.search(text)
-
-
-def _is_word(letter: str) -> bool:
-    return letter.isalnum() or letter == "_"
 
 
 def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
