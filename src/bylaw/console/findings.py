@@ -112,9 +112,9 @@ class FindingPages(AuditPages):
         root = self._view.own_root
         if root is None:
             hint = "copy its folder, and give the copy with --pack"
-            raise UsageError("the pack's own folder is not at hand, or is part of an installed package", hint=hint)
+            raise UsageError("the pack's folder is not available, or is part of an installed package", hint=hint)
         if self._view.is_redacted:
-            raise UsageError("a redacted audit holds no values that a case could be made of")
+            raise UsageError("a redacted audit holds no values to make a case of")
         return self._told(asked, row, self._keep(root, standings, row, asked))
 
     @changed("/finding/{id:path}/attest")
@@ -122,12 +122,12 @@ class FindingPages(AuditPages):
         """Keep a person's word on what is open."""
         _, row = self._found(asked)
         if row.verdict != "inconclusive":
-            raise UsageError("only what is open can be attested")
+            raise UsageError("only an undecided call can be attested")
         answer, reason = asked.form.get("answer", ""), asked.text("reason", 500)
         if answer not in ("fine", "wrong"):
-            raise UsageError("say whether it was fine or wrong")
+            raise UsageError("say whether the rule was followed")
         if not reason:
-            raise UsageError("say what you rest it on")
+            raise UsageError("give a reason")
         today = datetime.now(UTC).date().isoformat()
         given = Attestation(row.id, answer, asked.signed(), today, reason, row.because[:300])
         path = self._view.attestations
@@ -142,7 +142,7 @@ class FindingPages(AuditPages):
         told = whole_conversation(standings.index, row.conversation)
         events: list[JsonRecord] = told["events"] if told is not None else []
         if row.step >= len(events):
-            raise UsageError("the conversation of this finding is not at hand")
+            raise UsageError("the conversation of this finding is not available")
         note = asked.form.get("note") or f"{row.conversation} step {row.step}: {row.because}"
         if kind == "rule":
             return keep_rule_case(root, line["rule"], events, row.step, want, note)
@@ -153,7 +153,7 @@ class FindingPages(AuditPages):
 
     def _named(self, row: FindingRow) -> str:
         if row.verdict == "inconclusive":
-            raise UsageError("what is open is no finding to waive", hint="attest it instead")
+            raise UsageError("an undecided call is no finding to waive", hint="attest it instead")
         return row.id
 
     def _found(self, asked: Asked) -> tuple[Standings, FindingRow]:

@@ -122,10 +122,10 @@ class InboxPages(ServicePages):
         conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")
         put = put_cards(self._service, asked.visitor.tenant, time.time())
         if not any((each.conversation, each.card) == (conversation, card) for each in put):
-            raise UsageError("no such card waits for its customer", hint="load the page again")
+            raise UsageError("no such card is waiting", hint="load the page again")
         given = Attestation(card, asked.signed(), asked.text("reason"))
         self._service.log.attest(conversation, given, tenant=asked.visitor.tenant)
-        return self._after(asked, "Your word is in the log. The card still waits for the customer's own answer.")
+        return self._after(asked, "Saved to the log. The card still waits for the customer's own answer.")
 
     @streamed("/inbox/events")
     async def events(self, request: Request, visitor: Visitor) -> Response:

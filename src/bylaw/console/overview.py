@@ -181,18 +181,18 @@ def _point(name: str, summary: JsonRecord, is_this: bool, view: View) -> TrendPo
 def unseen(summary: JsonRecord, index: Index) -> list[tuple[str, str]]:
     """What the audit could not see, in words."""
     worlds = {
-        "snapshot": "The facts were taken from a database that moves with the writes.",
-        "hindsight": "There was no database: what was true is taken from what the same conversation showed.",
-        "none": "There was no database, and later results were not used.",
+        "snapshot": "The database, replayed after each write.",
+        "hindsight": "No database: later results in the same conversation.",
+        "none": "No database, and later results were not used.",
     }
-    found: list[tuple[str, str]] = [("What was really true", worlds.get(str(summary.get("world")), "Not recorded."))]
+    found: list[tuple[str, str]] = [("Ground truth", worlds.get(str(summary.get("world")), "Not recorded."))]
     if opened := index.states(Wanted())["open"]:
-        found.append(("Undecided", f"{times(opened, 'call')} that code could not decide, not counted as violations."))
+        found.append(("Undecided", f"{times(opened, 'call')} to review, not counted as violations."))
     lists: list[tuple[str, str]] = [
-        ("Tools that no guard binds", "unguarded_tools"),
-        ("Tools the pack does not know", "unknown_tools"),
+        ("Tools without a guard", "unguarded_tools"),
+        ("Tools unknown to the pack", "unknown_tools"),
         ("Policies whose sentences changed", "stale_policies"),
-        ("Policies nobody has accepted", "unreviewed_policies"),
+        ("Unsigned policies", "unreviewed_policies"),
     ]
     for title, key in lists:
         names: list[Any] = list(summary.get(key) or ())
@@ -200,9 +200,9 @@ def unseen(summary: JsonRecord, index: Index) -> list[tuple[str, str]]:
             more = f" and {len(names) - 8} more" if len(names) > 8 else ""
             found.append((title, ", ".join(cut(str(name), 60) for name in names[:8]) + more))
     if summary.get("citations") not in ("text", None):
-        found.append(("The policy's own words", "The document was not given: policies are cited by heading and line."))
+        found.append(("Policy text", "The document was not given: policies are cited by heading and line."))
     if not summary.get("outcome_from"):
-        found.append(("Whether it went well", "No outcome was recorded with these conversations."))
+        found.append(("Outcomes", "The conversations have no recorded outcome."))
     if skipped := len(summary.get("skipped") or ()):
-        found.append(("Records that could not be read", f"{times(skipped, 'record')}, never counted as compliant."))
+        found.append(("Unreadable records", f"{times(skipped, 'record')}, never counted as compliant."))
     return found

@@ -39,6 +39,8 @@ STATES = {
 }
 SETTLED = {"waived": "waived", "false-alarm": "false alarm", "attested": "attested"}
 """The word for a finding that somebody has answered for."""
+STANDINGS = {"open": "unsigned"}
+"""The words for standings of a check that are not called as in the code."""
 STATIC = {
     "console.css": "text/css",
     "console.js": "text/javascript",
@@ -61,7 +63,13 @@ def environment() -> Environment:
     filters: dict[str, Any] = {"said": said, "marked": marked, "seen": seen, "plain": plain, "times": times}
     filters |= {"percent": percent, "span": span, "in_path": in_path, "json": as_json}
     made.filters.update(filters)
-    words: dict[str, Any] = {"VERDICTS": VERDICTS, "PLURALS": PLURALS, "STATES": STATES, "SETTLED": SETTLED}
+    words: dict[str, Any] = {
+        "VERDICTS": VERDICTS,
+        "PLURALS": PLURALS,
+        "STATES": STATES,
+        "SETTLED": SETTLED,
+        "STANDINGS": STANDINGS,
+    }
     words["static"] = static_address
     made.globals.update(words)
     return made

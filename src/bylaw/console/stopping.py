@@ -61,7 +61,7 @@ class StopPages(ServicePages):
         check_target(self._service.pack, cast("Target", what), name)
         seconds = read_duration(asked.form.get("span", ""), unit=True)
         if seconds is None:
-            raise UsageError("say how long it stands", hint="such as 30m, 2h or 7d")
+            raise UsageError("say how long it lasts", hint="such as 30m, 2h or 7d")
         made = self._service.log.stop(
             cast("Target", what),
             name,
@@ -80,7 +80,7 @@ class StopPages(ServicePages):
         asked.needs_answering()
         reason = asked.form.get("reason", "")
         if not reason.strip():
-            raise UsageError("say why it may go on")
+            raise UsageError("give a reason to lift it")
         id, tenant = asked.form.get("id", ""), asked.visitor.tenant
         lifted = self._service.log.lift(id, by=asked.signed(), reason=reason[:500], tenant=tenant)
         return self.listed(asked, f"{lifted.stop.id}: {lifted.stop.stopped} goes on.")

@@ -89,7 +89,7 @@ class View:
     def _begun(self, name: str) -> Prepared[Standings]:
         """Begin to read an earlier audit: a large one takes seconds, which no page waits for."""
         if name not in self.bases:
-            known = ", ".join(sorted(self.bases)) or "none lies beside this one"
+            known = ", ".join(sorted(self.bases)) or "none"
             raise UsageError(f"there is no earlier audit `{name}` here", hint=f"known: {known}")
 
         def make() -> Standings:
@@ -100,7 +100,7 @@ class View:
 
     def pack_now(self) -> PackState:
         if self._pack is None:
-            raise UsageError("the pack of this audit is not at hand", hint="give it with --pack")
+            raise UsageError("the pack of this audit is not available", hint="give it with --pack")
         return self._pack.now()
 
     @property

@@ -74,6 +74,17 @@ def test_search_finds_what_the_open_finding_shows(visit: Open, home: str, out: P
     page.locator(".reasons .reason").first.wait_for()
 
 
+def test_a_key_acts_on_the_row_that_is_selected(visit: Open, home: str) -> None:
+    page = visit(home).go("/findings").page
+    for key in "jjj":
+        page.keyboard.press(key)
+    row = page.locator("a.reason.selected")
+    assert row.evaluate("row => getComputedStyle(row).outlineStyle !== 'none' || row.matches(':focus')")
+    reason = row.get_attribute("data-reason")
+    page.keyboard.press("w")
+    page.locator(f"#detail[data-reason='{reason}'] details[data-key=w][open]").wait_for()
+
+
 def test_the_drawing_is_the_reports_own(visit: Open, home: str, out: Path) -> None:
     row = open_index(out).findings(Wanted(verdict="near_miss"), limit=1)[0]
     page = visit(home).go(f"/finding/{row.id}").page
@@ -203,7 +214,11 @@ def test_a_change_is_tried_while_it_is_typed_and_then_saved(visit: Open, home: s
     page.locator("#patch summary").wait_for()
     page.locator("#editing input[name=by]").fill("Mara")
     page.locator("#editing button.do").click()
-    page.locator("#told .told").wait_for()
+    page.locator("#told .told.wrong", has_text="nothing was written").wait_for()
+    page.locator("#cases input[name=despite]").check()
+    page.locator("#editing button.do").click()
+    page.locator("#told .told:not(.wrong)").wait_for()
+    page.locator(".told.stale", has_text="bylaw audit").wait_for()
     assert "hours(25)" in (pack / "guards" / "appointments.py").read_text()
 
 
@@ -211,7 +226,7 @@ def test_a_shift_lead_approves_on_a_phone(visit: Open, serve: Serve, tmp_path: P
     with Log(str(tmp_path / "decisions.db")) as log:
         app = Service(Desk(shop(), log), {}, **pages_of(log, shop(), {}, "", b"s" * 32))
         here = visit(serve(app), "phone").go("/inbox")
-        assert "Nothing waits" in here.page.locator("#cards").inner_text()
+        assert "No requests" in here.page.locator("#cards").inner_text()
         # In a thread of its own: this one has the browser's event loop.
         with ThreadPoolExecutor(1) as elsewhere:
             elsewhere.submit(waiting, app, "chat-1").result()
@@ -221,7 +236,7 @@ def test_a_shift_lead_approves_on_a_phone(visit: Open, serve: Serve, tmp_path: P
         # A button that has only just come under the pointer is not pressed.
         here.page.wait_for_timeout(500)
         here.page.locator(".card button[value=approve]").click()
-        here.page.locator("text=Nothing waits").wait_for()
+        here.page.locator("text=No requests").wait_for()
         (answered,) = log.approvals("default")
         assert answered.status == "approved"
         here.page.close()

@@ -65,7 +65,7 @@ def reason_of_rule(policy: str, severity: str, rule: str) -> Reason:
 def reason_of_open(policy: str, severity: str, rule: str) -> Reason:
     """A rule of which nobody can say whether it was kept."""
     what = "the rule" if rule == policy else f"rule {rule}"
-    return Reason(policy, "inconclusive", severity, f"whether {what} was kept cannot be told")
+    return Reason(policy, "inconclusive", severity, f"whether {what} was followed is undecided")
 
 
 def _words(policy: JsonRecord, verdict: str, criterion: Criterion) -> str:
