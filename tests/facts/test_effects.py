@@ -8,9 +8,9 @@ import pytest
 
 from bylaw.errors import PackError
 from bylaw.facts.database import open_snapshot
-from bylaw.facts.entity import ABSENT
+from bylaw.facts.entity import ABSENT, UNSEEN, Field
 from bylaw.facts.path import NOTHING
-from bylaw.facts.world_change import effect_on
+from bylaw.facts.world_change import effect_on, moved
 from bylaw.trace.event import Call, Result
 from tests.policy.shop import FILES, load
 
@@ -47,7 +47,7 @@ def test_values_are_computed_and_conditions_decide(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_computed_is_no_longer_known(tmp_path: Path) -> None:
-    known = {name: value for name, value in ORDER.items() if name not in ("total", "state")}
+    known = {**ORDER, "total": UNSEEN, "state": UNSEEN}
     assert after(tmp_path, "five") == known
     assert after(tmp_path, "5", total=None) == known
 
@@ -108,3 +108,9 @@ def test_what_effects_move_changes_must_list(tmp_path: Path, said: str, key: str
     with pytest.raises(PackError) as caught:
         load(tmp_path, {"tools.yaml": tools})
     assert "`effects` move `Order`, which `changes` does not list" in str(caught.value.faults[0])
+
+
+def test_an_effect_on_a_field_that_is_lost_does_not_start_from_its_default() -> None:
+    noted = Field("noted", "integer", default=0)
+    assert moved(noted, NOTHING, "plus", 5) == 5
+    assert moved(noted, UNSEEN, "plus", 5) is NOTHING

@@ -343,7 +343,7 @@ observations:
     (tmp_path / "world.json").write_text(json.dumps(data))
     world = open_snapshot(tmp_path / "world.json", made)
     write(world, "swap", {"order_id": "O1", "card_id": "C1"}, '{"order_id": "O1", "status": "swapped", "paid": "4"}')
-    assert world.record("Order", ("O1",)) == {"order_id": "O1", "status": "swapped"}
+    assert world.record("Order", ("O1",)) == {"order_id": "O1", "status": "swapped", "note": UNSEEN}
     assert world.record("Card", ("C1",)) == {"card_id": "C1", "balance": Decimal(5)}
 
 

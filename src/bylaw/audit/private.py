@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
-from bylaw.facts.entity import UNDECLARED, Field, Key, NoValue
+from bylaw.facts.entity import UNDECLARED, UNSEEN, Field, Key, NoValue
 from bylaw.facts.observation import Observation, sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.world import World, WorldRecord
@@ -99,7 +99,8 @@ class Private:
         """What a record of the world says of them."""
         marked = self.fields.get(entity, {})
         for name in marked:
-            yield f"{entity}.{name}", record.get(name, NOTHING), name, False
+            if (value := record.get(name, NOTHING)) is not UNSEEN:
+                yield f"{entity}.{name}", value, name, False
         for part, name in zip(key, self._schema.entities[entity].key, strict=False):
             if name in marked:
                 yield f"{entity}.{name}", part, name, False

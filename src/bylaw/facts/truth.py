@@ -1,6 +1,6 @@
 """What is true of a call's facts: hindsight, or a world; and what no database knows, as the conversation tells it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -190,15 +190,8 @@ class WorldFacts(HindsightFacts):
             return record if field.name != "exists" else False
         if field.name == "exists":
             return True
-        value = record.get(field.name, NOTHING)
-        if value is not NOTHING:
-            return coerce(field, value)
-        if field.default is not UNDECLARED:
-            # Worlds of a pack need not know, and a snapshot may stand behind one that watches what is read.
-            is_moved: Callable[[str, Key, str], bool] | None = getattr(self._world, "is_moved", None)
-            if is_moved is None or not is_moved(*asked, field.name):
-                return coerce(field, field.default)
-        return super().read(entity, key, field)
+        value = record.get(field.name, field.default)
+        return super().read(entity, key, field) if value is UNSEEN or value is UNDECLARED else coerce(field, value)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
         """All things that match."""

@@ -1,6 +1,6 @@
 """What is really true: a snapshot that moves with the accepted writes, whatever it is read from."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from bylaw.facts.changes import UndeclaredCall
@@ -25,7 +25,10 @@ class World(Protocol):
         ...
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """One thing's raw field values as of now; a field it lacks is not known. Else ABSENT or UNSEEN."""
+        """One thing's raw field values as of now; else ABSENT or UNSEEN.
+
+        A field that is UNSEEN has moved to an unknown value; one that is not there has its default, if it has one.
+        """
         ...
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
@@ -61,8 +64,6 @@ class Snapshot:
         """By kind, the fields that a write may have moved of any thing; None for all of them."""
         self._blurred: set[tuple[str, Key]] = set()
         """Written under a key that nothing has: some thing of almost that key may have moved."""
-        self._dropped: dict[tuple[str, Key], frozenset[str]] = {}
-        """Fields of what is laid over that a write moved to where nobody knows."""
         self._strangers: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
         """Kinds of which a write may have made one more, or moved one that only its lost result names."""
@@ -81,13 +82,7 @@ class Snapshot:
         if self._is_lost(entity, key):
             return UNSEEN
         found, lost = self._reader(entity, key), self._forgotten.get(entity)
-        return found if not lost or isinstance(found, NoValue) else _without(found, lost)
-
-    def is_moved(self, entity: str, key: Key, field: str) -> bool:
-        """Whether a write may have given the field a value that nobody knows, so that its default says nothing."""
-        if (entity, key) in self._overlay:
-            return field in self._dropped.get((entity, key), _NONE)
-        return field in (self._forgotten.get(entity) or _NONE)
+        return found if not lost or isinstance(found, NoValue) else _forgetting(found, lost)
 
     def _is_lost(self, entity: str, key: Key) -> bool:
         """Whether something may have moved the thing and nothing tells where to."""
@@ -114,10 +109,10 @@ class Snapshot:
 
     def _matches(self, entity: str, key: Key, match: Mapping[str, Any]) -> bool | None:
         """Whether a thing that was written matches; None where what it was compared by is not known any more."""
-        record, lost = self.record(entity, key), self._dropped.get((entity, key), _NONE)
+        record = self.record(entity, key)
         if isinstance(record, NoValue):
             return None if record is UNSEEN else False
-        known = {name: value for name, value in match.items() if name not in lost}
+        known = {name: value for name, value in match.items() if record.get(name) is not UNSEEN}
         if not agrees(self._schema.entities[entity], record, known):
             return False
         return True if len(known) == len(match) else None
@@ -240,23 +235,14 @@ class Snapshot:
     def _find(self, entity: str, key: Key, field: str) -> Any:
         """The value of a field of another thing, e.g. the start of the slot an appointment moves to."""
         record = self.record(entity, key)
-        return NOTHING if isinstance(record, NoValue) else record.get(field, NOTHING)
+        value = UNSEEN if isinstance(record, NoValue) else record.get(field, UNSEEN)
+        return NOTHING if value is UNSEEN else value
 
     def _lay(self, entity: str, key: Key, fields: WorldRecord) -> None:
         before = self.record(entity, key)
-        laid = {**({} if isinstance(before, NoValue) else before), **fields}
-        unknown = frozenset(name for name, value in fields.items() if value is NOTHING)
-        self._drop(entity, key, unknown, kept=fields.keys() - unknown)
-        self._overlay[(entity, key)] = {name: value for name, value in laid.items() if value is not NOTHING}
-
-    def _drop(self, entity: str, key: Key, fields: frozenset[str], kept: Set[str] = _NONE) -> None:
-        before = self._dropped.get((entity, key), _NONE)
-        if (entity, key) not in self._overlay:
-            before |= self._forgotten.get(entity) or _NONE
-        if dropped := (before | fields) - kept:
-            self._dropped[entity, key] = dropped
-        else:
-            self._dropped.pop((entity, key), None)
+        known = {} if isinstance(before, NoValue) else before
+        laid = {name: UNSEEN if value is NOTHING else value for name, value in fields.items()}
+        self._overlay[(entity, key)] = {**known, **laid}
 
     def _forget(self, entity: str, key: Key | None, fields: frozenset[str] | None) -> None:
         if key is None:
@@ -273,12 +259,11 @@ class Snapshot:
         if isinstance(before, NoValue) or fields is None:
             self._overlay[(entity, key)] = UNSEEN
         else:
-            self._drop(entity, key, fields)
-            self._overlay[(entity, key)] = _without(before, fields)
+            self._overlay[(entity, key)] = _forgetting(before, fields)
 
 
-def _without(record: WorldRecord, fields: frozenset[str]) -> WorldRecord:
-    return {name: value for name, value in record.items() if name not in fields}
+def _forgetting(record: WorldRecord, fields: frozenset[str]) -> WorldRecord:
+    return {**record, **dict.fromkeys(fields, UNSEEN)}
 
 
 def agrees(entity: Entity, record: WorldRecord, match: Mapping[str, Any]) -> bool:

@@ -67,7 +67,7 @@ def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a record, read by their types; those that cannot be are left out."""
     known: dict[str, Any] = {}
     for name, value in record.items():
-        if name in entity.fields:
+        if name in entity.fields and value is not UNSEEN:
             with suppress(ValueError, TypeError, ArithmeticError):
                 read = coerce(entity.fields[name], value)
                 if read is not UNSEEN:
@@ -81,7 +81,7 @@ def moved(field: Field, before: Any, how: str, value: Any) -> Any:
         return value
     if before is NOTHING and field.default is not UNDECLARED:
         before = field.default
-    if before is NOTHING or value is NOTHING:
+    if before is NOTHING or before is UNSEEN or value is NOTHING:
         return NOTHING
     try:
         match how:
