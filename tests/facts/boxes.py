@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.facts.schema_reader import SchemaReader
-from bylaw.facts.seen import SeenFacts
-from bylaw.facts.truth import HindsightFacts
+from bylaw.facts.seen import HindsightFacts, SeenFacts
 from bylaw.pack.statements import read_tools
 from bylaw.policy.yaml import read_yaml
 from bylaw.trace.event import Call, Event, Message, Result

@@ -3,7 +3,7 @@
 from typing import Any
 
 from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN, OneOf
-from bylaw.facts.truth import HindsightFacts
+from bylaw.facts.seen import HindsightFacts
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.facts.boxes import BOX, LOOK, SEEN, A, B, judged, ledger_of, sees
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from bylaw.facts.entity import EXISTS, UNSEEN, Between
-from bylaw.facts.seen import SeenFacts
-from bylaw.facts.truth import HindsightFacts
+from bylaw.facts.seen import HindsightFacts, SeenFacts
 from bylaw.trace.event import Call, Event, Message, Result
 from tests.facts.boxes import BOX, LOOK, SEEN, A, B, judged, ledger_of, sees
 

@@ -13,7 +13,7 @@ from bylaw.errors import PackError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.entity import UNSEEN
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.truth import WorldFacts
+from bylaw.facts.seen import WorldFacts
 from bylaw.facts.world import Snapshot
 from bylaw.pack import Pack, load_pack
 from bylaw.trace.event import Call, Event, Result

@@ -5,8 +5,7 @@ from typing import Any
 from hypothesis import given
 
 from bylaw.facts.entity import EXISTS, Field
-from bylaw.facts.seen import SeenFacts
-from bylaw.facts.truth import HindsightFacts
+from bylaw.facts.seen import HindsightFacts, SeenFacts
 from bylaw.trace.event import Call, Event
 from tests.facts import twin
 from tests.facts.boxes import CHANGED, histories, ledger_of, schema

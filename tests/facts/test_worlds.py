@@ -13,7 +13,7 @@ from bylaw.facts.entity import ABSENT, EXISTS, UNSEEN
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.facts.schema_reader import SchemaReader
-from bylaw.facts.truth import WorldFacts
+from bylaw.facts.seen import WorldFacts
 from bylaw.facts.world import Snapshot
 from bylaw.pack.statements import read_tools
 from bylaw.policy.yaml import read_yaml

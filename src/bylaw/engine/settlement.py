@@ -17,8 +17,8 @@ from bylaw.engine.wording import is_hosts, policy_words
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Fact, FactSource
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.seen import HindsightFacts, WorldFacts
 from bylaw.facts.tracing import ArgumentOrigin
-from bylaw.facts.truth import HindsightFacts, WorldFacts
 from bylaw.facts.world import World
 from bylaw.guard import Assumptions, Completion, Guard, Inquiry
 from bylaw.pack import Pack

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from bylaw.facts.entity import ABSENT, UNSEEN, Field
+from bylaw.facts.entity import ABSENT, UNSEEN, Field, FieldType
 from bylaw.text.day import MONTHS
 
 _GAPS = re.compile(r"[\s_-]+")
@@ -40,9 +40,15 @@ class Claims:
             return None
         count, found = self._stating.get(forms, (0, []))
         for step, text in self._said[count:]:
-            # Compiling a pattern takes longer than looking for a text that every match contains.
-            may_state = not text.isascii() or any(form.part in text.lower() for form in forms)
-            if may_state and (match := _compile(forms).search(text)):
+            if text.isascii():
+                # Compiling a pattern takes longer than looking for a text that every match contains.
+                lower = text.lower()
+                for form in forms:
+                    if form.part in lower:
+                        break
+                else:
+                    continue
+            if match := _compile(forms).search(text):
                 found.append((step, match[0]))
         self._stating[forms] = (len(self._said), found)
         place = bisect_left(found, (before,))
@@ -57,8 +63,8 @@ def _stating(field: Field, value: Any) -> tuple[Form, ...]:
     elif isinstance(value, list | dict) or value is None or value is ABSENT:
         return ()
     else:
-        values = (value,)
-    return tuple(form for each in values for form in _forms(field, each))
+        return _forms(field.type, field.claims, value)
+    return tuple(form for each in values for form in _forms(field.type, field.claims, each))
 
 
 @lru_cache(maxsize=4096)
@@ -66,13 +72,18 @@ def _compile(forms: tuple[Form, ...]) -> re.Pattern[str]:
     return re.compile("|".join(form.pattern for form in forms), re.IGNORECASE)
 
 
-def _forms(field: Field, value: Any) -> Iterator[Form]:
+@lru_cache(maxsize=4096, typed=True)
+def _forms(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> tuple[Form, ...]:
+    return tuple(_listed(kind, claims, value))
+
+
+def _listed(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> Iterator[Form]:
     """What states the value, each bounded by non-word characters where it is a word."""
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
-    for claimed, phrases in field.claims:
+    for claimed, phrases in claims:
         if claimed == name:
             yield from (_form(re.escape(phrase), phrase) for phrase in phrases)
-    match field.type:
+    match kind:
         case "string" | "enum":
             if len(name) > 1:
                 parts = [part for part in _GAPS.split(name) if part]

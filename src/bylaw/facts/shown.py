@@ -12,11 +12,12 @@ from msgspec import Struct
 from bylaw.facts.acceptance import accepted
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.changes import Changes
-from bylaw.facts.entity import EXISTS, Entity, Field, Key, OneOf
+from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key, OneOf
 from bylaw.facts.observation import Sighting, searched_text, sightings, unreadable
 from bylaw.facts.path import NOTHING, Finder
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import coerce, key_of, one_of
+from bylaw.facts.world_change import WorldChange, effect_on
 from bylaw.trace.event import Event
 
 SKEW = 1.0
@@ -145,30 +146,15 @@ class ShownThings:
             if any(delivered < at.start and who == at.who for _, delivered, who, _, _ in thing.sightings)
         ]
 
+    def seen_by(self, at: CallRecord, entity: Entity, key: Key) -> "VisibleThing | None":
+        """One thing as the agent of the judged call `at` sees it; None if no result has shown it."""
+        thing = self.thing(entity.name, key)
+        return VisibleThing(self, thing, entity, key, at) if thing is not None else None
+
     def latest(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
         """The value visible to the judged call `at` and not stale for it."""
-        thing = self.thing(entity.name, key)
-        return self.latest_of(thing, entity, key, field, at) if thing is not None else None
-
-    def latest_of(
-        self, thing: SeenThing, entity: Entity, key: Key, field: str, at: CallRecord, *, before: int | None = None
-    ) -> Shown | None:
-        """The same, for a thing that has been found already; or as if no write from step `before` on had been made."""
-        before = at.step if before is None else before
-        who, newest = at.who, -1
-        for entry in reversed(shown_before(thing.shown(field), at.start)):
-            if entry.delivered < newest:
-                return None
-            if entry.agent != who:
-                continue
-            changed = self.changes.last(entity.name, key, field, entry.as_of, before, known_at=at.step)
-            if changed is None:
-                if thing.lost and thing.lost_since(entry, at.start):
-                    # The agent has seen something newer, and nobody can read what: unread.
-                    return None
-                return None if entity.fresh_for is not None and self._expired(entity.fresh_for, entry, at) else entry
-            newest = max(newest, changed)
-        return None
+        seen = self.seen_by(at, entity, key)
+        return seen.latest(field) if seen is not None else None
 
     def ever_visible(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
         """The newest value that was visible to the judged call, stale or not."""
@@ -180,7 +166,7 @@ class ShownThings:
         thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
         return thing is not None and shown is not None and thing.lost_since(shown, at.start) == 1
 
-    def _expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
+    def has_expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
         """Whether what was shown may be too old for a call. Where nothing so far bears a time, nothing expires."""
         now, since = at.call.time, entry.time
         for step in range(self._looked_for_times, len(self._events)):
@@ -363,31 +349,48 @@ def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[
     return None if any(each.value is not newest.value for each in against) else newest.value
 
 
-class Visible:
-    """What the agent that makes a call had been shown of one thing, and is not stale for it."""
+class VisibleThing:
+    """One thing, as the agent that makes a call had been shown it before the call's turn."""
 
-    def __init__(self, ledger: ShownThings, thing: SeenThing, entity: Entity, key: Key, at: CallRecord) -> None:
-        self._ledger = ledger
-        self._thing = thing
-        self._entity = entity
-        self._key = key
-        self._at = at
+    __slots__ = ("_at", "_entity", "_key", "_thing", "_things")
+
+    def __init__(self, things: ShownThings, thing: SeenThing, entity: Entity, key: Key, at: CallRecord) -> None:
+        self._things, self._thing, self._entity, self._key, self._at = things, thing, entity, key, at
+
+    def latest(self, field: str, before: int | None = None) -> Shown | None:
+        """The newest value that is not stale for the call; or as if no write from step `before` on had been made."""
+        at, thing, fresh_for = self._at, self._thing, self._entity.fresh_for
+        who, newest, before = at.who, -1, at.step if before is None else before
+        last, name, key = self._things.changes.last, self._entity.name, self._key
+        for entry in reversed(shown_before(thing.shown(field), at.start)):
+            if entry.delivered < newest:
+                return None
+            if entry.agent != who:
+                continue
+            changed = last(name, key, field, entry.as_of, before, known_at=at.step)
+            if changed is None:
+                if thing.lost and thing.lost_since(entry, at.start):
+                    # The agent has seen something newer, and nobody can read what: unread.
+                    return None
+                return None if fresh_for is not None and self._things.has_expired(fresh_for, entry, at) else entry
+            newest = max(newest, changed)
+        return None
 
     def is_there(self) -> Any:
         """Whether it exists: None where it was shown both ways, NOTHING where nothing tells."""
-        newest = self._ledger.latest_of(self._thing, self._entity, self._key, "exists", self._at)
-        if newest is None:
+        if self.latest("exists") is None:
             return NOTHING
         at = self._at
-        changed = self._ledger.changes.between(self._entity.name, self._key, "exists", -1, at.step, known_at=at.step)
-        return is_there(self._shown("exists"), changed, lambda each: self._is_so(each, "exists"))
+        changed = self._things.changes.between(self._entity.name, self._key, "exists", -1, at.step, known_at=at.step)
+        return is_there(self._shown("exists"), changed, lambda each: self._changed("exists", each) is None)
 
-    def told(self, field: Field, entry: Shown, *, before: int | None = None) -> Any:
+    def told(self, field: Field, entry: Shown, before: int | None = None) -> Any:
         """What the newest entry, and whatever was shown at once with it, tell of a field."""
-        at_once = beside(entry, shown_before(self._thing.shown(field.name), self._at.start))
+        shown = self._thing.shown(field.name)
+        at_once = beside(entry, shown_before(shown, self._at.start)) if len(shown) > 1 else shown
         if len(at_once) > 1:
-            who = self._at.who
-            at_once = [each for each in at_once if each.agent == who and self._is_so(each, field.name, before)]
+            who, name = self._at.who, field.name
+            at_once = [each for each in at_once if each.agent == who and self._changed(name, each, before) is None]
             return told_by(field, at_once)
         return coerce(field, entry.value)
 
@@ -395,7 +398,7 @@ class Visible:
         """Whether the field is not known because it was shown in two ways."""
         if self._thing.is_ever_absent and self.is_there() is None:
             return True
-        entry = self._ledger.latest_of(self._thing, self._entity, self._key, field.name, self._at)
+        entry = self.latest(field.name)
         if entry is None or field is EXISTS:
             return False
         try:
@@ -405,29 +408,122 @@ class Visible:
 
     def may_be_settled(self, field: Field) -> bool:
         """Whether look-ups contradict one another, so that one made by itself would tell; not where one result does."""
-        entry = self._ledger.latest_of(self._thing, self._entity, self._key, field.name, self._at)
+        entry = self.latest(field.name)
         if entry is None or not self.is_contradicted(field):
             return False
         return len({each.as_of for each in beside(entry, self._shown(field.name))}) > 1
+
+    def pending(self, field: Field, *, is_settled: bool = False) -> Any:
+        """The value if all that the turn's writes may leave is the same; `OneOf` several; UNSEEN if any is possible.
+
+        Called if the field is not known for the call, but may have been known when its turn began. If all is `settled`,
+        a write that was refused in the end has changed nothing.
+        """
+        if self._entity.origin == "conversation":
+            return self._made(field)
+        writes = self._things.changes.since(self._entity.name, self._key, field.name, self._at.start - 1, self._at)
+        if is_settled:
+            writes = [write for write in writes if write.counts()]
+        try:
+            start = self.latest(field.name, self._at.start) if writes else None
+            possible = _alternatives(self.told(field, start, self._at.start)) if start is not None else []
+            possible = self._outcomes(writes, field, possible or self._shown_beside(field, is_settled=is_settled))
+        except ValueError:
+            return UNSEEN
+        return _one_or_several(possible)
+
+    def _shown_beside(self, field: Field, *, is_settled: bool) -> list[Any]:
+        """What the field may be after the newest look-ups, if writes were under way beside them; empty if any value
+        is possible: each look-up may have come before or after each of those writes."""
+        at, name, key, changes = self._at, self._entity.name, self._key, self._things.changes
+        if self._entity.fresh_for is not None:
+            return []
+        possible: list[Any] = []
+        for entry in newest_with(self._thing.shown(field.name), at.start, at.who):
+            if self._thing.lost_since(entry, at.start):
+                return []
+            if changes.between(name, key, field.name, entry.as_of, at.start, known_at=at.step) is not None:
+                continue
+            under_way = changes.beside(name, key, field.name, entry.as_of, known_at=at.step)
+            if is_settled:
+                under_way = [write for write in under_way if write.counts()]
+            left = self._outcomes(under_way, field, _alternatives(coerce(field, entry.value)))
+            if not left:
+                return []
+            possible += left
+        return possible
+
+    def _outcomes(self, writes: Sequence[CallRecord], field: Field, before: Sequence[Any]) -> list[Any]:
+        """Every value the field may have after some of these writes; empty if one of them leaves just any."""
+        possible = list(before)
+        for write in writes:
+            for value in tuple(possible):
+                made = effect_on(
+                    self._effects(write), write.call.arguments, self._entity, self._key, field, value,
+                    find=self._things.finder(write),
+                )  # fmt: skip
+                if made is NOTHING:
+                    return []
+                possible += [new for new in _alternatives(coerce(field, made)) if new not in possible]
+        return possible
+
+    def _made(self, field: Field) -> Any:
+        """The value of a field of a thing that the conversation made, after what its own writes did to it since."""
+        things, entity, key, at = self._things, self._entity, self._key, self._at
+        shown = things.ever_visible(entity, key, field.name, at)
+        there = shown or things.ever_visible(entity, key, "exists", at)
+        if there is None or (shown is None and there.value is False) or entity.fresh_for is not None:
+            return UNSEEN
+        under_way = things.changes.beside(entity.name, key, field.name, there.as_of, known_at=at.step)
+        writes = [*under_way, *things.changes.since(entity.name, key, field.name, there.as_of, at)]
+        try:
+            possible: list[Any] = [coerce(field, shown.value) if shown is not None else NOTHING]
+            for write in writes:
+                after = [self._after(write, field, value) for value in possible]
+                possible = after if self._is_over(write) and write not in under_way else [*possible, *after]
+                if NOTHING in possible or UNSEEN in possible:
+                    return UNSEEN
+        except ValueError:
+            return UNSEEN
+        return _one_or_several(possible) if writes else UNSEEN
+
+    def _after(self, write: CallRecord, field: Field, before: Any) -> Any:
+        """What a write makes of a value, by its effects: of the kinds that they name, they tell all."""
+        effects = self._effects(write)
+        named = [effect for effect in effects if effect.entity == self._entity.name]
+        if named and not any(effect.delete or field.name in effect.fields() for effect in named):
+            return before
+        result = write.result if self._is_over(write) else None
+        value = result.value() if result is not None and result.captured else NOTHING
+        find = self._things.finder(write)
+        made = effect_on(effects, write.call.arguments, self._entity, self._key, field, before, value, find)
+        return NOTHING if made is NOTHING else coerce(field, made)
+
+    def _is_over(self, write: CallRecord) -> bool:
+        """Whether the call's agent had been told that the write was accepted."""
+        was_told = write.delivered is not None and write.delivered < self._at.start and write.who == self._at.who
+        return was_told and write.accepted is True
+
+    def _effects(self, write: CallRecord) -> Sequence[WorldChange]:
+        return () if write.call.fault else self._things.schema.effects.get(write.call.tool, ())
 
     def _shown(self, field: str) -> list[Shown]:
         at = self._at
         return [each for each in shown_before(self._thing.shown(field), at.start) if each.agent == at.who]
 
-    def _is_so(self, entry: Shown, field: str, before: int | None = None) -> bool:
-        at, key = self._at, self._key
+    def _changed(self, field: str, entry: Shown, before: int | None = None) -> int | None:
+        """Step of the last write that may have changed what an entry shows; of those before a step, or the call."""
+        at = self._at
         before = at.step if before is None else before
-        changes = self._ledger.changes
-        return changes.last(self._entity.name, key, field, entry.as_of, before, known_at=at.step) is None
+        return self._things.changes.last(self._entity.name, self._key, field, entry.as_of, before, known_at=at.step)
 
 
-def may_be_settled(ledger: ShownThings, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-    """Whether one more look-up would tell a fact that look-ups made at once told in two ways."""
-    thing = ledger.thing(entity.name, key)
-    return thing is not None and Visible(ledger, thing, entity, key, at).may_be_settled(entity.named(field))
+def _alternatives(told: Any) -> list[Any]:
+    return list(told.values) if isinstance(told, OneOf) else [told]
 
 
-def contradicted(ledger: ShownThings, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-    """Whether a fact is not known to the judged call because it was shown in two ways."""
-    thing = ledger.thing(entity.name, key)
-    return thing is not None and Visible(ledger, thing, entity, key, at).is_contradicted(entity.named(field))
+def _one_or_several(possible: Sequence[Any]) -> Any:
+    found = [value for place, value in enumerate(possible) if value not in possible[:place]]
+    if not found or UNSEEN in found:
+        return UNSEEN
+    return found[0] if len(found) == 1 else OneOf(tuple(found))

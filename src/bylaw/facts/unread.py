@@ -8,7 +8,6 @@ from bylaw.facts.entity import Entity, Key
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import Unread, unreadable
 from bylaw.facts.schema import Schema
-from bylaw.facts.shown import contradicted
 from bylaw.facts.value import key_of, loose
 from bylaw.trace.event import Call
 
@@ -19,7 +18,8 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
     A refusal is an answer that was read; a look-up that nothing answered showed nothing, unless a result came under the
     id of no call: it may be the answer.
     """
-    if contradicted(ledger, entity, key, field, at):
+    seen = ledger.seen_by(at, entity, key)
+    if seen is not None and seen.is_contradicted(entity.named(field)):
         return "contradicted"
     if ledger.strays and _may_have_an_answer(ledger, entity, key, field, at):
         return "not_captured"

@@ -19,7 +19,6 @@ from bylaw.facts.entity import Entity, Fact, Key, is_known
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.question import question_about
 from bylaw.facts.schema import Schema
-from bylaw.facts.shown import may_be_settled
 from bylaw.facts.value import key_of
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
@@ -381,8 +380,9 @@ class _LookUps:
         """Whether a look-up that was made before may show more of a field now."""
         ledger, at = self._ledger, self._at
         is_current = any(ledger.changes.is_current(entity.name, key, field, each.step, at) for each in made)
+        seen = ledger.seen_by(at, entity, key)
         return (
             not is_current
-            or may_be_settled(ledger, entity, key, field, at)
+            or (seen is not None and seen.may_be_settled(entity.named(field)))
             or ledger.may_be_read_again(entity, key, field, at)
         )
