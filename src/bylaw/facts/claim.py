@@ -18,8 +18,8 @@ class Form(NamedTuple):
     """One way to state a value."""
 
     pattern: str
-    part: str
-    """A text in lower case that every match in an ASCII text contains."""
+    parts: tuple[str, str]
+    """Texts in lower case that every match in an ASCII text contains."""
 
 
 class Claims:
@@ -41,10 +41,10 @@ class Claims:
         count, found = self._stating.get(forms, (0, []))
         for step, text in self._said[count:]:
             if text.isascii():
-                # Compiling a pattern takes longer than looking for a text that every match contains.
+                # Compiling a pattern takes longer than looking for texts that every match contains.
                 lower = text.lower()
-                for form in forms:
-                    if form.part in lower:
+                for _, (first, last) in forms:
+                    if first in lower and last in lower:
                         break
                 else:
                     continue
@@ -88,7 +88,7 @@ def _listed(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], va
             if len(name) > 1:
                 parts = [part for part in _GAPS.split(name) if part]
                 loose = r"[\s_-]+".join(map(re.escape, parts))
-                yield _form(rf"(?<!\w){loose}(?!\w)", max(parts, key=len, default=""))
+                yield _form(rf"(?<!\w){loose}(?!\w)", parts[0] if parts else "", parts[-1] if parts else "")
         case "money" | "number":
             yield _amount(value)
         case "date":
@@ -97,9 +97,10 @@ def _listed(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], va
             return
 
 
-def _form(pattern: str, part: str) -> Form:
+def _form(pattern: str, first: str, last: str = "") -> Form:
     # Letters beyond ASCII match in ways that lower case does not show.
-    return Form(pattern, part.lower() if part.isascii() else "")
+    first, last = (part.lower() if part.isascii() else "" for part in (first, last))
+    return Form(pattern, (first, last))
 
 
 def _amount(value: Any) -> Form:
@@ -117,7 +118,7 @@ def _dates(value: Any) -> Iterator[Form]:
     name = rf"{month[:3]}(?:{month[3:]})?\.?" if len(month) > 3 else month
     number = rf"0?{day.day}(?:st|nd|rd|th)?"
     yield _form(rf"(?<!\d){day.isoformat()}(?!\d)", day.isoformat())
-    yield _form(rf"(?<!\w){name}\s+{number}(?!\w)", month[:3])
-    yield _form(rf"(?<!\w){number}\s+(?:of\s+)?{name}(?!\w)", month[:3])
+    yield _form(rf"(?<!\w){name}\s+{number}(?!\w)", month[:3], str(day.day))
+    yield _form(rf"(?<!\w){number}\s+(?:of\s+)?{name}(?!\w)", month[:3], str(day.day))
     year = rf"(?:/(?:{day.year}|{day.year % 100:02d}))?"
-    yield _form(rf"(?<!\d)0?{day.month}/0?{day.day}{year}(?!\d)", f"{day.month}/")
+    yield _form(rf"(?<!\d)0?{day.month}/0?{day.day}{year}(?!\d)", f"{day.month}/", str(day.day))
