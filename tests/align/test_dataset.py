@@ -123,7 +123,7 @@ def test_logs_become_sets_and_what_is_left_out_is_counted(tmp_path: Path) -> Non
     assert rows
     assert "| failed |" in card
     assert "| flagged: confirm-before-change not kept |" in card
-    assert "| open: a write of which nobody knows whether it was right |" in card
+    assert "| open: a write that may or may not have been right |" in card
     for row in rows:
         roles = [message["role"] for message in row["messages"]]
         assert roles[:2] == ["system", "user"]

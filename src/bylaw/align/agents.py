@@ -3,22 +3,13 @@
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from bylaw.align.desk import open_desk
 from bylaw.align.episode import Agent, ChatMessage, Generate, Model
 from bylaw.errors import UsageError
 from bylaw.llm import ModelMessage, Request
 from bylaw.llm.endpoint import Endpoint, Settings
-
-
-@runtime_checkable
-class Weighing(Protocol):
-    """An agent that can say how likely it is to begin with each of some words."""
-
-    def chances(self, conversations: Sequence[list[ChatMessage]], choices: Sequence[str]) -> list[list[float]]:
-        """Log-probabilities, for each conversation one for each choice."""
-        ...
 
 
 def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
@@ -51,15 +42,6 @@ def told(message: ChatMessage) -> tuple[Any, str]:
     if message["role"] == "tool":
         return "user", f"<tool_response>\n{message['content']}\n</tool_response>"
     return message["role"], message["content"]
-
-
-def leanings(agent: Agent, asked: Sequence[list[ChatMessage]]) -> list[float]:
-    """How much an agent leans to yes: by log-probability, or, where it has none to show, by what it writes."""
-    if isinstance(agent, Weighing):
-        return [yes - no for yes, no in agent.chances(asked, ("Yes", "No"))]
-    if isinstance(agent, Model):
-        return [1.0 if text.strip().lower().startswith("yes") else -1.0 for text in agent.generate(asked)]
-    raise UsageError("a script cannot answer questions", hint="name an endpoint or a checkpoint")
 
 
 def _training(module: str) -> Any:

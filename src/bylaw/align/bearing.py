@@ -17,6 +17,7 @@ from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
 from bylaw.rule.act import turns
+from bylaw.text.stem import stems
 from bylaw.trace.event import Call, Event, Message, Result
 
 Purpose = Literal["look_up", "ask", "announce", "refuse", "write", "other"]
@@ -297,16 +298,8 @@ def _question(pack: Pack, events: Sequence[Event], span: Span, serving: Serving)
     open_before = _look(pack, events[: span.start], _untold(pack, serving.call)).asking()
     if "?" not in text or not open_before:
         return "other"
-    said = set(_words(text))
-    return "ask" if any(len(said & set(_words(q))) >= 2 for q in _questions(pack, open_before)) else "other"
-
-
-_PLAIN = "the a an is are will do does you your to for of it in on want"
-
-
-def _words(text: str) -> list[str]:
-    words = "".join(letter if letter.isalpha() else " " for letter in text.lower()).split()
-    return [word for word in words if word not in _PLAIN.split()]
+    said = set(stems(text))
+    return "ask" if any(len(said & set(stems(each))) >= 2 for each in _questions(pack, open_before)) else "other"
 
 
 def _questions(pack: Pack, policies: set[str]) -> tuple[str, ...]:

@@ -169,8 +169,8 @@ def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: T
     """
     lessons: list[Lesson] = []
     for turn in turns_of(trajectory):
-        thought: str | None = ""
-        if thoughts is not None and not (thought := thoughts.get(place_of(trajectory, turn.span))):
+        thought = thoughts.get(place_of(trajectory, turn.span)) or "" if thoughts is not None else ""
+        if thoughts is not None and not thought:
             break
         lessons.append(_lesson(pack, trajectory, turn, len(lessons), seed, thought))
     return LessonSeries(trajectory.id, tuple(lessons))

@@ -24,7 +24,7 @@ from bylaw.align.slot import Value, values_in
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import LOADER
-from bylaw.text.stem import stem
+from bylaw.text.stem import stems
 
 ALIKE = 0.5
 """Likeness from which a run of clauses is about a policy."""
@@ -37,8 +37,6 @@ LEAST, CUT = 0.3, 0.6
 LONGEST_RUN = 8
 FEWEST_WORDS = 3
 """Words that a cited sentence needs to stand for its policy."""
-SHORTEST_WORD = 4
-"""Letters; shorter words tell policies apart too rarely."""
 UNKNOWN = 0.55
 """Weight of a word that no policy uses, as a share of the heaviest."""
 REMEMBERED = 20_000
@@ -97,7 +95,7 @@ class Matcher:
 
     def __init__(self, pack: Pack) -> None:
         texts = {name: _texts(pack, policy) for name, policy in pack.policies.items()}
-        spread = Counter(word for said in texts.values() for word in {each for text in said for each in _words(text)})
+        spread = Counter(word for said in texts.values() for word in {each for text in said for each in stems(text)})
         self._weights = {word: math.log(1 + len(texts) / times) for word, times in spread.items()}
         self._unknown = UNKNOWN * max(self._weights.values(), default=1.0)
         self._policies = [self._wordings(pack, pack.policies[name], said) for name, said in texts.items()]
@@ -119,7 +117,7 @@ class Matcher:
         return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
     def _wordings(self, pack: Pack, policy: Policy, said: Sequence[str]) -> _Wordings:
-        ways = [frozenset(_words(text)) for text in said]
+        ways = [frozenset(stems(text)) for text in said]
         kept = [way for place, way in enumerate(ways) if way and (not place or len(way) >= FEWEST_WORDS)]
         choices = _choices(pack, policy)
         pairs: dict[tuple[str, str], set[str]] = {}
@@ -163,7 +161,7 @@ class Matcher:
                 before, parts = best[start]
                 gain = -CUT
                 if ranked := self._ranked(run):
-                    gain += (ranked[0][0] - LEAST) * self._weight(set(_words(run)))
+                    gain += (ranked[0][0] - LEAST) * self._weight(set(stems(run)))
                     parts = [*parts, (run, ranked[0][1])]
                 ways.append((before + gain, parts))
             best.append(max(ways, key=lambda way: way[0]))
@@ -171,7 +169,7 @@ class Matcher:
 
     def _ranked(self, text: str) -> list[tuple[float, _Wordings]]:
         """The policies that a text is similar enough to, the most similar first."""
-        mine = frozenset(_words(text))
+        mine = frozenset(stems(text))
         if len(mine) < 2:
             return []
         total = self._weight(mine)
@@ -214,10 +212,6 @@ def _replaces(text: str, value: Value, entry: _Wordings) -> bool:
     said = Counter(each.key for each in values_in(text))
     own = Counter(each.key for each in values_in(entry.policy.definition))
     return any(kind == value.kind or "count" in (kind, value.kind) for kind, _ in own - said)
-
-
-def _words(text: str) -> list[str]:
-    return [stem(word) for word in re.findall(r"[a-z]+", text.lower()) if len(word) >= SHORTEST_WORD]
 
 
 def _chosen(text: str, choices: frozenset[str]) -> frozenset[str]:

@@ -1,12 +1,12 @@
-"""Which recorded conversations are fit to learn from: what an audit says of them, and what they lack.
+"""Which recorded conversations are fit to learn from: the result of an audit, and the faults of their calls.
 
-One audit or another: made here over the logs, with a world where there is one, or read from the folder of an audit that
-was made before. What it flags and what it leaves open are told apart, since only the first is a fault.
+The audit is made here over the logs, with a world if there is one, or read from the folder of an earlier audit. Flagged
+and undecided conversations are told apart, since only the first are at fault.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +15,8 @@ from bylaw.align.episode import misfit
 from bylaw.audit.audited import Audited
 from bylaw.audit.examine import Examiner
 from bylaw.audit.shelf import Shelf
-from bylaw.errors import BylawError, UsageError
+from bylaw.audit.store import CALLS, RULES, Store
+from bylaw.errors import BylawError
 from bylaw.facts.leaf import leaf_values
 from bylaw.facts.provenance import Provenance
 from bylaw.pack import Criterion, Pack
@@ -25,52 +26,45 @@ from bylaw.trace.log_file import LogFile
 from bylaw.trace.trajectory import Trajectory
 
 _FLAGGED = {"violation": "a violation", "near_miss": "a near-miss"}
-_OPEN = {"uninformed": "a write of which nobody knows whether it was right", "inconclusive": "a write left undecided"}
+_OPEN = {"uninformed": "a write that may or may not have been right", "inconclusive": "an undecided write"}
 UNJUDGED = "could not be audited"
 
 
 class JudgedCalls(Struct, frozen=True):
-    """The lines of an audit on one conversation: its calls, and the rules that it broke."""
+    """An audit's lines on one conversation: its calls, and the rules it broke."""
 
     criterion: Criterion
     calls: Sequence[Mapping[str, Any]] = ()
     rules: Sequence[str] = ()
     is_judged: bool = True
-    """False where it could not be audited."""
+    """False if it could not be audited."""
 
     @property
     def flagged(self) -> list[str]:
-        """What is wrong with it."""
+        """Its findings."""
         broken = [*self.rules, *(rule["rule"] for call in self.calls for rule in call["rules"])]
         return [*(f"{name} not kept" for name in broken), *self._verdicts(_FLAGGED)]
 
     @property
     def open(self) -> list[str]:
-        """What could not be settled."""
-        unsure = [rule["rule"] for call in self.calls for rule in call["open_rules"]]
-        told = [*self._verdicts(_OPEN), *(f"{name}: kept or not, nobody can tell" for name in unsure)]
-        return told if self.is_judged else [UNJUDGED]
+        """What the audit could not settle."""
+        if not self.is_judged:
+            return [UNJUDGED]
+        unsure = (rule["rule"] for call in self.calls for rule in call["open_rules"])
+        return [*self._verdicts(_OPEN), *(f"{name} undecided" for name in unsure)]
 
     def _verdicts(self, words: Mapping[str, str]) -> list[str]:
         return [words[call[self.criterion]] for call in self.calls if call[self.criterion] in words]
 
 
-class Auditor(Protocol):
-    """Whoever says what an audit makes of a conversation."""
-
-    def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
-        """What it says of one of a file's, which has an id of its own among all that are asked about."""
-        ...
-
-
 class FreshAudit:
-    """Audits each conversation as it is asked about."""
+    """Audits each conversation when it is asked about."""
 
     def __init__(self, pack: str, *, world: Path | None = None, document: Path | None = None) -> None:
         self._examiner = Examiner(Shelf(pack, world=world, document=document))
 
     def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
-        """What is said of it, audited now."""
+        """The audit of one conversation."""
         try:
             found = self._examiner.examine(trajectory, file)
             criterion = self._examiner.shelf.pack_for(trajectory).criterion
@@ -81,56 +75,48 @@ class FreshAudit:
 
 
 class KeptAudit:
-    """Says what the folder of an earlier audit says."""
+    """Reads the folder of an earlier audit."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.summary: dict[str, Any] = _read_summary(folder)
-        self._calls, self._findings = _lines(folder / "calls.jsonl"), _lines(folder / "findings.jsonl")
-        self._unjudged = {str(each["place"]) for each in self.summary["skipped"]}
+        self.store = Store(folder)
+        self._calls, self._rules = self._by_conversation(CALLS), self._by_conversation(RULES)
+        self._unjudged = {str(each["place"]) for each in self.store.summary["skipped"]}
+
+    def _by_conversation(self, name: str) -> dict[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = {}
+        for _, line in self.store.places(name):
+            found.setdefault(line["trajectory"], []).append(line)
+        return found
 
     @property
     def audited(self) -> Audited | None:
-        """The logs and the pack that it was made from; None for a redacted audit, which does not lead to its logs."""
-        path = self.folder / "audited.json"
+        """The logs and the pack of the audit; None for a redacted audit, which does not lead to its logs."""
+        path = self.store.path / "audited.json"
         return msgspec.json.decode(path.read_bytes(), type=Audited) if path.is_file() else None
 
     @property
     def conversations(self) -> int:
-        return sum(agent["trajectories"] for agent in self.summary["agents"])
+        return sum(agent["trajectories"] for agent in self.store.summary["agents"])
 
     @property
     def digests(self) -> set[str]:
-        """The packs that it judged by."""
-        pack = self.summary["pack"]
+        """The packs of the audit."""
+        pack = self.store.summary["pack"]
         return {pack["digest"], *(each["digest"] for each in pack["variants"])}
 
     def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
-        """What it said of it; one without a write and without a finding stands well."""
-        if f"{file}#{trajectory.position}" in self._unjudged:
-            return JudgedCalls(self.summary["criterion"], is_judged=False)
-        rules = [line["rule"] for line in self._findings.get(trajectory.id, ())]
-        return JudgedCalls(self.summary["criterion"], self._calls.get(trajectory.id, ()), rules)
+        """The audit of one conversation; without a write and without a finding, it is fine."""
+        is_judged = f"{file}#{trajectory.position}" not in self._unjudged
+        rules = [line["rule"] for line in self._rules.get(trajectory.id, ())]
+        return JudgedCalls(self.store.criterion, self._calls.get(trajectory.id, ()), rules, is_judged)
 
 
-def _lines(file: Path) -> dict[str, list[dict[str, Any]]]:
-    """The lines of an audit by conversation."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for line in file.read_bytes().splitlines():
-        record = msgspec.json.decode(line, type=dict[str, Any])
-        found.setdefault(record["trajectory"], []).append(record)
-    return found
-
-
-def _read_summary(folder: Path) -> dict[str, Any]:
-    if not (folder / "summary.json").is_file() or not (folder / "calls.jsonl").is_file():
-        raise UsageError("this is no audit's folder", place=str(folder), hint="the one that `bylaw audit --out` wrote")
-    return msgspec.json.decode((folder / "summary.json").read_bytes())
+Auditor = FreshAudit | KeptAudit
 
 
 Unfit = Literal["no turn", "unreadable call", "unknown tool", "unfit arguments", "made-up id", "failed"]
 """`made-up id`: an identifier that neither the user, the host nor any result had shown. `failed`: its source says that
-it did not reach its goal. What an audit says of it is asked apart (`standing`)."""
+it did not reach its goal."""
 
 
 def unfit(pack: Pack, trajectory: Trajectory) -> Unfit | None:

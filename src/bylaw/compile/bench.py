@@ -42,12 +42,8 @@ class Bench:
         request: Mapping[str, Any],
         now: str,
         trajectories: Sequence[Trajectory] = (),
-        *,
-        is_timed: bool = True,
     ) -> None:
         self.trajectories = trajectories
-        """The logs; where they are not timed by `now`, their calls bear their own time."""
-        self.is_timed = is_timed
         self.cards = cards
         self.things = things
         self.request = request

@@ -22,7 +22,6 @@ from bylaw.compile.inputs import WORLDS, Trial, tried
 from bylaw.compile.naming import digest_of, function_name
 from bylaw.compile.numeral import replaced_numbers, unused_numbers
 from bylaw.compile.related import told_related
-from bylaw.compile.rival import outlier
 from bylaw.compile.sort import Sorted
 from bylaw.compile.sort import told as told_policy
 from bylaw.compile.span import Draft
@@ -268,10 +267,6 @@ def _settle(
         key=lambda tried: (len(tried[1]), _facts_read(bench, brief.policy, tried[0])),
     )
     code, complaints, repairs = _mend(desk, bench, brief, code, complaints, cases)
-    if not complaints:
-        code, cases, further, asked = _read_again(desk, bench, brief, code, cases)
-        repairs += further
-        questions += asked
     if len(sound) < len(written):
         questions.append(Question("one generation only", "the other did not load, so that nothing was compared"))
     if missing := unused_numbers(brief.draft.quotes, code):
@@ -342,42 +337,6 @@ def _settled(
         questions.append(Question("two generations disagreed", text, told_input))
         kept.append({"note": f"two generations disagreed: {ruling.why}", **trial.case, "want": ruling.want})
     return kept, questions
-
-
-def _read_again(
-    desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: list[Case]
-) -> tuple[str, list[Case], int, list[Question]]:
-    """Have a guard that flags an outlying share of logged calls read by somebody who sees only sentences and calls.
-
-    The code and the cases after that, the repairs, and what to ask the owner.
-    """
-    guard, _ = bench.guard(brief.policy, code)
-    found = outlier(bench, brief.policy, code, guard) if guard is not None else None
-    if found is None:
-        return code, cases, 0, []
-    sentences = " ".join(" ".join(quote.split()) for quote in brief.draft.quotes)
-    if not found.situations:
-        text = f"{found.words}; agents had not seen the facts it goes by. Does it read this right: {sentences}"
-        return code, cases, 0, [Question("flags many logged calls", text)]
-    rulings = rule_on(desk, found.situations, ("permit", "deny"), brief.shown)
-    questions: list[Question] = []
-    permitted: list[Case] = []
-    for number, (situation, reason) in enumerate(zip(found.situations, found.reasons, strict=True)):
-        ruling = rulings.get(number)
-        if ruling is not None and ruling.want == "deny":
-            continue
-        other = f"another permits it: {ruling.why}" if ruling is not None and ruling.want == "permit" else "not settled"
-        text = f"{found.words}. One reading denies this call: {reason}; {other}. Which is meant by: {sentences}"
-        told_input = {name: part for name, part in situation.items() if name != "policy"}
-        questions.append(Question("two readings", text, told_input))
-        if ruling is not None and ruling.want == "permit":
-            permitted.append({"note": f"a logged call: {ruling.why}", **situation, "want": "permit"})
-    if not permitted:
-        return code, cases, 0, questions
-    both = [*cases, *permitted]
-    changed, complaints, repairs = _mend(desk, bench, brief, code, _complaints(bench, brief, code, both), both)
-    # Where no guard has both, the reading that stood stays, and the owner has the question.
-    return (code, cases, repairs, questions) if complaints else (changed, both, repairs, questions)
 
 
 def _mend(

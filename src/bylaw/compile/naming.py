@@ -3,7 +3,7 @@
 import hashlib
 import keyword
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 
@@ -27,6 +27,7 @@ Rules = dict[str, Any]
 """`predicates` and `rules` as `rules.yaml` has them."""
 
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
+_NAME = re.compile(r'"([^"]+)"|([^\s(),"]+)')
 
 
 def named_apart(rules: Mapping[str, Any], policy: str, taken: Mapping[str, Any]) -> Rules:
@@ -47,6 +48,12 @@ def named_apart(rules: Mapping[str, Any], policy: str, taken: Mapping[str, Any])
 def meaning(body: Any) -> dict[str, Any]:
     """What a predicate says, whatever the words that describe it."""
     return {part: value for part, value in cast(dict[str, Any], body or {}).items() if part != "description"}
+
+
+def used_in(formulas: Iterable[Any], predicates: Mapping[str, Any]) -> dict[str, Any]:
+    """The predicates that some formulas mention."""
+    names = {name for formula in formulas for pair in _NAME.findall(str(formula)) for name in pair}
+    return {name: body for name, body in predicates.items() if name in names}
 
 
 def with_names(formula: str, renamed: Mapping[str, str]) -> str:

@@ -219,8 +219,7 @@ def _bench(benches: list[Bench], source: Source, work: Work, things: Things) -> 
     for bench in benches:
         if bench.things == things and bench.request == work.request:
             return bench
-    trial = (source.cards, things, work.request, source.tried_at, source.trajectories)
-    benches.append(Bench(*trial, is_timed=bool(source.now)))
+    benches.append(Bench(source.cards, things, work.request, source.tried_at, source.trajectories))
     return benches[-1]
 
 

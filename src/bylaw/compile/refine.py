@@ -19,7 +19,7 @@ from bylaw.compile.check import Check, Question
 from bylaw.compile.context import told_catalogue
 from bylaw.compile.desk import Desk, Outcome, Unanswered, render, stage
 from bylaw.compile.extract import Draft
-from bylaw.compile.naming import Rules, meaning, named_apart, with_names
+from bylaw.compile.naming import Rules, meaning, named_apart, used_in, with_names
 from bylaw.compile.sort import told as told_policy
 from bylaw.errors import BylawError
 from bylaw.llm.chat import unfenced
@@ -262,12 +262,7 @@ def _drop(rules: Ruleset, policy: str, pruned: Pruned) -> None:
         if each.kind in ("duplicate", "subsumed")
     } - {policy}
     kept = [each for each in own["rules"] if each["id"] not in needless]
-    used = " ".join(str(each["formula"]) for each in kept)
-    words = set(used.replace("(", " ").replace(")", " ").split())
-    made: Rules = {
-        "predicates": {name: body for name, body in own["predicates"].items() if name in words},
-        "rules": kept,
-    }
+    made: Rules = {"predicates": used_in((each["formula"] for each in kept), own["predicates"]), "rules": kept}
     cases, wrong = rules.tried(check, made)
     if needless and not wrong:
         rules.put(replace(check, rules=made, cases=tuple(cases)))

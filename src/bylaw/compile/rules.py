@@ -12,7 +12,7 @@ from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
 from bylaw.compile.context import told_catalogue, told_tools
 from bylaw.compile.desk import Desk, Unanswered, grouped, render, sent_back, stage
 from bylaw.compile.extract import Draft
-from bylaw.compile.naming import digest_of
+from bylaw.compile.naming import digest_of, used_in
 from bylaw.compile.sort import Sorted
 from bylaw.compile.sort import told as told_policy
 from bylaw.llm.chat import unfenced
@@ -37,8 +37,7 @@ class Written(Struct, frozen=True):
     def of(self, policy: str) -> dict[str, Any]:
         """`rules.yaml` with one policy's rule, its predicates under names of its own."""
         formula = self.formulas[policy]
-        used = {name: body for name, body in self.predicates.items() if _mentions(formula, name)}
-        return {"predicates": used, "rules": [{"id": policy, "formula": formula}]}
+        return {"predicates": used_in([formula], self.predicates), "rules": [{"id": policy, "formula": formula}]}
 
 
 def write_rules(
@@ -238,8 +237,3 @@ def _judged_rules(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[
         if policy.id in written.formulas:
             complaints += [f"`{policy.id}`: {fault}" for fault in bench.rule_faults([policy], written.of(policy.id))]
     return written, complaints
-
-
-def _mentions(formula: str, name: str) -> bool:
-    words = formula.replace("(", " ").replace(")", " ").replace(",", " ").split()
-    return name in words or f'"{name}"' in formula

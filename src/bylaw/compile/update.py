@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bylaw.compile.check import Check
 from bylaw.compile.guards import functions_of
-from bylaw.compile.naming import function_name
+from bylaw.compile.naming import function_name, used_in
 from bylaw.compile.pipeline import Work
 from bylaw.compile.span import Draft, first_place
 from bylaw.errors import UsageError
@@ -178,10 +178,8 @@ def _with_shared(name: str, functions: Mapping[str, str], policies: set[str]) ->
 def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
     """A policy's rules, and the predicates that they mention, as `rules.yaml` has them."""
     own = [each for each in cast(list[Any], rules.get("rules") or []) if each.get("policy", each.get("id")) == name]
-    text = " ".join(str(each.get("formula")) for each in own)
-    words = set(text.replace("(", " ").replace(")", " ").split())
     predicates = cast(dict[str, Any], rules.get("predicates") or {})
-    return {"predicates": {each: body for each, body in predicates.items() if each in words}, "rules": own}
+    return {"predicates": used_in((each.get("formula") for each in own), predicates), "rules": own}
 
 
 def _listed(folder: PackFolder) -> Iterator[dict[str, Any]]:

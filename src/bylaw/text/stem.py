@@ -1,5 +1,6 @@
 """Words without their endings, so that forms of one word are alike."""
 
+import re
 from functools import lru_cache
 
 _IRREGULAR = {
@@ -13,6 +14,8 @@ _IRREGULAR = {
     "deletion": "delete",
     "verification": "verify",
 }
+_WORD = re.compile(r"[a-z]{4,}")
+"""Shorter words tell texts apart too rarely."""
 _ENDINGS = ("ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "als", "al", "s")
 
 
@@ -25,3 +28,8 @@ def stem(word: str) -> str:
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou":
         word = word[:-1]
     return word[:-1] if len(word) > 3 and word[-1] in "ey" else word
+
+
+def stems(text: str) -> list[str]:
+    """The words of a text with four letters or more, without their endings."""
+    return [stem(word) for word in _WORD.findall(text.lower())]

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 pytest.importorskip("peft")
 
-from bylaw.align.agents import leanings, open_agent  # noqa: E402
+from bylaw.align.agents import open_agent  # noqa: E402
 from bylaw.align.dataset import SHAPES, conversation_row, turn_rows, write_rows  # noqa: E402
 from bylaw.align.episode import play  # noqa: E402
 from bylaw.align.evaluation import evaluate, score  # noqa: E402
@@ -84,7 +84,6 @@ def test_data_to_stages_to_evaluation(place):
     found = evaluate(tasks, [score(task, outcome) for task, outcome in zip(tasks, outcomes, strict=True)])
     assert found.tasks == 4
     assert found.words > 500
-    assert len(leanings(agent, [[{"role": "user", "content": "May I?"}], [{"role": "user", "content": "Why?"}]])) == 2
 
 
 def test_a_resumed_run_ends_with_the_same_losses(place):

@@ -1,7 +1,7 @@
 """A checkpoint on disk as an agent that plays tasks."""
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,22 +38,6 @@ class Checkpoint:
                 size = tokens.index(self.dialect.end) if self.dialect.end in tokens else len(tokens)
                 answers[place] = self.dialect.text(tokens[:size])
         return answers
-
-    @torch.no_grad()
-    def chances(
-        self, conversations: Sequence[Sequence[Mapping[str, Any]]], choices: Sequence[str]
-    ) -> list[list[float]]:
-        """The log-probability of each choice as the next output's beginning; choices differ in their first token."""
-        tokens = [self.dialect.tokenizer(choice, add_special_tokens=False)["input_ids"][0] for choice in choices]
-        prompts = [self.dialect.prompt(messages) for messages in conversations]
-        found: list[list[float]] = [[]] * len(prompts)
-        for places in batches(prompts):
-            ids, mask = self._padded([prompts[place] for place in places])
-            positions = (mask.cumsum(-1) - 1).clamp(min=0)
-            logits = self.model(ids, attention_mask=mask, position_ids=positions, logits_to_keep=1).logits[:, -1]
-            for place, logs in zip(places, logits.float().log_softmax(-1)[:, tokens].tolist(), strict=True):
-                found[place] = logs
-        return found
 
     def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Prompts of one length, filled up on the left, and the mask of their own tokens."""

@@ -71,7 +71,7 @@ def sources(
     if audited is None:
         hint = "audit them here with --world"
         raise UsageError("a redacted audit does not lead to its logs", place=str(audit), hint=hint)
-    if kept.summary["skipped"] and kept.summary["repeated_ids"]:
+    if kept.store.summary["skipped"] and kept.store.summary["repeated_ids"]:
         raise UsageError(
             "the audit skipped conversations while ids repeat, so its lines cannot be told apart",
             place=str(audit),
