@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from bylaw.align.agents import open_agent
-from bylaw.align.bootstrap import difference
 from bylaw.align.episode import Episode, Model, play
-from bylaw.align.evaluation import clusters, evaluate, score
+from bylaw.align.evaluation import evaluate, score
 from bylaw.align.output import write_call
 from bylaw.errors import UsageError
 from bylaw_lab.clinic.practice import Scripted
@@ -42,7 +41,7 @@ def test_an_endpoint_plays_like_the_script_behind_it() -> None:
 
     with serving(script) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "none")
-        outcomes = play(some, open_agent(server.url, "scripted"), policy="none", side_by_side=2)
+        outcomes = play(some, open_agent(server.url, "scripted"), policy="none")
     # Twins begin alike, so the script behind the endpoint knows at least one of two.
     assert sum(outcome.success for outcome in outcomes) >= len(some) / 2
 
@@ -59,19 +58,17 @@ def test_the_audit_tells_careful_from_blind() -> None:
     for script in ("careful", "comply"):
         outcomes = play(tasks(), Scripted(script), policy="none")  # type: ignore[arg-type]
         scores = [score(task, outcome) for task, outcome in zip(tasks(), outcomes, strict=True)]
-        found[script] = evaluate(tasks(), scores), scores
-    careful, blind = found["careful"][0], found["comply"][0]
+        found[script] = evaluate(tasks(), scores)
+    careful, blind = found["careful"], found["comply"]
     assert (careful.near_miss_rate, careful.violation_rate) == (0, 0)
     assert blind.near_miss_rate + blind.violation_rate == 1
     assert careful.words > blind.words
-    gap = difference(clusters(found["careful"][1]), clusters(found["comply"][1]))
-    assert gap.low > 0
-    assert gap.mean == pytest.approx(careful.passed.mean - blind.passed.mean)
+    assert blind.passed.low <= blind.passed.mean <= blind.passed.high < careful.passed.low
 
 
 def test_batches_do_not_mix_conversations() -> None:
     alone = [play([task], Scripted("comply"), policy="none")[0] for task in tasks(6)]
-    together = play(tasks(6), Scripted("comply"), policy="none", side_by_side=4)
+    together = play(tasks(6), Scripted("comply"), policy="none")
     assert alone == together
 
 

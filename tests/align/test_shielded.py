@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bylaw.align.desk import load_tasks
-from bylaw.align.episode import Agent, Episode, Outcome, play
+from bylaw.align.episode import Agent, Episode, Outcome, finish
 from bylaw.align.evaluation import audit_writes
 from bylaw.align.shielded import ShieldedEpisode
 from bylaw.policy.posture import Resolve
@@ -23,13 +23,8 @@ def some() -> Sequence[Any]:
 
 
 def shielded(agent: Agent, resolve: Resolve) -> tuple[list[Outcome], list[ShieldedEpisode]]:
-    episodes: list[ShieldedEpisode] = []
-
-    def begin(task: Any) -> ShieldedEpisode:
-        episodes.append(ShieldedEpisode(task, policy="none", resolve=resolve))
-        return episodes[-1]
-
-    return play(some(), agent, policy="none", begin=begin), episodes
+    episodes = [ShieldedEpisode(task, policy="none", resolve=resolve) for task in some()]
+    return finish(episodes, agent), episodes
 
 
 @pytest.mark.parametrize("resolve", ["agent", "live", "show"])
@@ -45,7 +40,7 @@ def test_whatever_words_a_scripted_caller_says_yes_in_the_shield_takes_them_for_
     assert len(able) >= 6
     for task in able.values():
         episode = ShieldedEpisode(task, policy="none", resolve="show")
-        play([task], Scripted("careful"), policy="none", begin=lambda _, episode=episode: episode)
+        finish([episode], Scripted("careful"))
         assert (task.agrees, episode.stopped) == (task.agrees, [])
 
 

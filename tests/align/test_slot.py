@@ -34,11 +34,6 @@ def test_a_text_that_need_say_nothing_may_say_anything_but_amounts_dates_and_que
     assert f1((), "That is $5.00.", gold="Bye.") == 0.0
 
 
-def test_known_slots_count_against_a_text_that_says_them_without_need() -> None:
-    other = Slot("ground", "balance", (r"\bbalance\b",))
-    assert f1((THING,), "S1, and your balance.", gold="S1.", known=(THING, other)) == pytest.approx(2 / 3)
-
-
 def test_every_gold_text_says_its_own_slots() -> None:
     for task in scenarios("development"):
         for one in play_careful(task)[0]:

@@ -90,14 +90,12 @@ def test_nothing_is_said_of_what_was_not_seen() -> None:
     assert noted("booking-notice", "book_visit", {"patient_id": "P1", "slot_id": "S1"}, Slot=slot) == []
 
 
-def test_working_changes_no_deed_and_no_policy_and_states_true_comparisons() -> None:
+def test_working_makes_nothing_up_and_states_true_comparisons() -> None:
     matcher, seen = Matcher(PACK), 0
     for task in load_tasks("development")[:24]:
-        plain, worked = gold(task, working=False), gold(task)
-        for one, other in zip(plain.lessons, worked.lessons, strict=True):
-            assert (one.answer, one.required, one.slots) == (other.answer, other.required, other.slots)
-            assert matcher.mentions(other.thought).made_up == matcher.mentions(one.thought).made_up
-            for day, against, order in re.findall(r"on (\S{10}) \(\D*\d* ?\D*(\d{4}-\d\d-\d\d): (\w+)", other.thought):
+        for lesson in gold(task).lessons:
+            assert not matcher.mentions(lesson.thought).made_up
+            for day, against, order in re.findall(r"on (\S{10}) \(\D*\d* ?\D*(\d{4}-\d\d-\d\d): (\w+)", lesson.thought):
                 assert order == ("earlier" if day < against else "later" if day > against else "the")
                 seen += 1
     assert seen > 10

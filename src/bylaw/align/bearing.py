@@ -98,12 +98,10 @@ def bearing(
     span: Span,
     serving: Serving | None,
     purpose: Purpose | None = None,
-    *,
-    working: bool = False,
 ) -> Bearing:
     """What bears on the turn at `span`. `events` go on at least to the results of the turn, where they are known.
 
-    `purpose` is found from the events where it is not given. With `working`, facts carry what they were held against.
+    `purpose` is found from the events if it is not given.
     """
     before, turn = events[: span.start], events[span.start : span.end]
     if serving is None:
@@ -127,7 +125,7 @@ def bearing(
         case "other":
             pass
     last = max((each.end for each in spans(pack, before)), default=0)
-    return _put_together(pack, now, purpose, serving, served, last, working=working)
+    return _put_together(pack, now, purpose, serving, served, last)
 
 
 def _put_together(
@@ -137,11 +135,9 @@ def _put_together(
     serving: Serving,
     served: set[str],
     since: int,
-    *,
-    working: bool,
 ) -> Bearing:
     evidence = [each for each in now.evidence if each.policy.id in served]
-    notes = now.notes() if working else {}
+    notes = now.notes()
     seen = now.seen(note for each in notes.values() for note in each)
     weighing = {fact for each in now.evidence if each.policy.id in now.weighing() for fact in _read_by(each)}
     return Bearing(
@@ -150,7 +146,7 @@ def _put_together(
         tuple(policy for policy in pack.policies.values() if policy.id in served),
         tuple(saw for saw, at in seen if at >= since),
         tuple(saw for saw, _ in seen),
-        tuple(saw for saw, _ in seen if saw.fact in weighing) if working else (),
+        tuple(saw for saw, _ in seen if saw.fact in weighing),
         tuple(note for id, each in notes.items() if id in served for note in each if note.fact is None),
         tuple(dict.fromkeys(fact for each in evidence for fact in now.lacking(each))) if purpose == "look_up" else (),
         _questions(pack, served) if purpose == "ask" else (),

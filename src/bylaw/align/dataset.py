@@ -44,11 +44,9 @@ def tools_text(pack: str) -> str:
     return msgspec.json.encode(tool_schemas(pack)).decode()
 
 
-def conversation_row(
-    pack: str, talk: LessonSeries, shape: Shape, *, document: str = "", override: tuple[str, str] | None = None
-) -> Row:
-    """A whole conversation, of which the assistant's messages are learned; under an `override`, if one is given."""
-    system = system_message(pack, shape.policy, override, document=document)
+def conversation_row(pack: str, talk: LessonSeries, shape: Shape, *, document: str = "") -> Row:
+    """A whole conversation, of which the assistant's messages are learned."""
+    system = system_message(pack, shape.policy, document=document)
     messages = messages_of(system, talk.lessons, thoughts=shape.thoughts)
     return {"messages": messages, "tools": tools_text(pack), "id": talk.id}
 
@@ -182,7 +180,6 @@ WHAT = {
     "stage1": "tool calling with the policy in the system message; answers only",
     "stage2": "the same conversations without the policy; every turn begins with a thought in `<think>`",
     "answers": "the same conversations without policy and without thoughts",
-    "unfiltered": "stage 2 with faults planted in its thoughts, to learn what filtering is worth",
     "rl": "turns held out from the other sets, to be tried and rewarded",
 }
 

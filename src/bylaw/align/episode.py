@@ -5,7 +5,7 @@ not `done`. A step costs well under a millisecond.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast
 
 import msgspec
 from msgspec import Struct
@@ -110,14 +110,14 @@ class Outcome(Struct, frozen=True):
 class Episode:
     """A conversation about one task, from the user's first words to the last."""
 
-    def __init__(self, task: Task, *, policy: PolicyPlace, override: tuple[str, str] | None = None) -> None:
+    def __init__(self, task: Task, *, policy: PolicyPlace) -> None:
         self.task = task
         self.tools = tool_schemas(task.pack)
         self.done = False
         self.scene = task.scene()
         self._declared = pack_named(task.pack).schema.tools
         opening = self.scene.opening()
-        system = system_message(task.pack, policy, override)
+        system = system_message(task.pack, policy)
         self.messages: list[ChatMessage] = [
             {"role": "system", "content": system},
             {"role": "user", "content": opening},
@@ -233,7 +233,7 @@ Generate = Callable[[Sequence[list[ChatMessage]]], list[str]]
 """A model: for each conversation, what it writes next."""
 SIDE_BY_SIDE = 500
 Watch = Callable[[int, int], None]
-"""Hears the turn, or how often the agent was looked at, and how many episodes are still on."""
+"""Called with the turn and the number of unfinished episodes."""
 
 
 class Agent(Protocol):
@@ -241,15 +241,6 @@ class Agent(Protocol):
 
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
         """The next output in each episode."""
-        ...
-
-
-@runtime_checkable
-class Steady(Protocol):
-    """An agent that plays episodes to their ends by itself, none waiting for another."""
-
-    def converse(self, episodes: Sequence[Episode], watch: Watch | None = None) -> None:
-        """Play on until every episode is done."""
         ...
 
 
@@ -264,33 +255,22 @@ class Model:
         return self.generate([episode.messages for episode in episodes])
 
 
-def play(
-    tasks: Sequence[Task],
-    agent: Agent,
-    *,
-    policy: PolicyPlace,
-    overrides: Sequence[tuple[str, str]] | None = None,
-    side_by_side: int = SIDE_BY_SIDE,
-    watch: Watch | None = None,
-    begin: Callable[[Task], Episode] | None = None,
-) -> list[Outcome]:
-    """How each task went, in order. `begin` opens an episode otherwise than plainly, as under a shield."""
+def play(tasks: Sequence[Task], agent: Agent, *, policy: PolicyPlace, watch: Watch | None = None) -> list[Outcome]:
+    """The outcome of each task, in order."""
     outcomes: list[Outcome] = []
-    for start in range(0, len(tasks), side_by_side):
-        batch = [
-            begin(task)
-            if begin is not None
-            else Episode(task, policy=policy, override=overrides[start + place] if overrides else None)
-            for place, task in enumerate(tasks[start : start + side_by_side])
-        ]
-        if isinstance(agent, Steady):
-            agent.converse(batch, watch)
-        turn = 0
-        while live := [episode for episode in batch if not episode.done]:
-            turn += 1
-            if watch is not None:
-                watch(turn, len(live))
-            for episode, output in zip(live, agent.answer(live), strict=True):
-                episode.step(output)
-        outcomes += [episode.outcome() for episode in batch]
+    for start in range(0, len(tasks), SIDE_BY_SIDE):
+        episodes = [Episode(task, policy=policy) for task in tasks[start : start + SIDE_BY_SIDE]]
+        outcomes += finish(episodes, agent, watch=watch)
     return outcomes
+
+
+def finish(episodes: Sequence[Episode], agent: Agent, *, watch: Watch | None = None) -> list[Outcome]:
+    """Play episodes side by side to their ends."""
+    turn = 0
+    while live := [episode for episode in episodes if not episode.done]:
+        turn += 1
+        if watch is not None:
+            watch(turn, len(live))
+        for episode, output in zip(live, agent.answer(live), strict=True):
+            episode.step(output)
+    return [episode.outcome() for episode in episodes]

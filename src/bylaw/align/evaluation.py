@@ -1,12 +1,12 @@
 """Measures an agent on tasks: pass@1, words, the policies that its thoughts state, and an audit of its writes."""
 
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from msgspec import Struct
 
-from bylaw.align.bootstrap import Interval, interval
 from bylaw.align.desk import Task, load_tasks
 from bylaw.align.episode import Agent, Outcome, play
 from bylaw.align.matcher import Matcher
@@ -19,6 +19,31 @@ from bylaw.facts.value import key_of
 from bylaw.facts.world import Snapshot, WorldRecord
 from bylaw.pack import Pack
 from bylaw.trace.event import Call, Message, Result
+
+ROUNDS = 2000
+"""Resamples behind an interval."""
+
+
+class Interval(Struct, frozen=True):
+    """A mean and the range of 95 % of resampled means."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def interval(values: Mapping[str, Sequence[float]], *, seed: int = 0) -> Interval:
+    """The mean of all values with its bootstrap interval; clusters are resampled as a whole."""
+    clusters = [(sum(cluster), len(cluster)) for cluster in values.values() if cluster]
+    if not clusters:
+        return Interval(0.0, 0.0, 0.0)
+    rng = random.Random(seed)
+    drawn = sorted(_mean_of(rng.choices(clusters, k=len(clusters))) for _ in range(ROUNDS))
+    return Interval(_mean_of(clusters), drawn[int(0.025 * ROUNDS)], drawn[int(0.975 * ROUNDS) - 1])
+
+
+def _mean_of(clusters: Sequence[tuple[float, int]]) -> float:
+    return sum(total for total, _ in clusters) / sum(count for _, count in clusters)
 
 
 class Score(Struct, frozen=True):
@@ -104,9 +129,12 @@ def evaluate(tasks: Sequence[Task], scores: Sequence[Score]) -> Evaluation:
     groups: dict[bool, list[float]] = {True: [], False: []}
     for task, one in zip(tasks, scores, strict=True):
         groups[bool(getattr(task, "novel", False))].append(float(one.success))
+    by_cluster: dict[str, list[float]] = {}
+    for one in scores:
+        by_cluster.setdefault(one.cluster, []).append(float(one.success))
     return Evaluation(
         count,
-        interval(clusters(scores)),
+        interval(by_cluster),
         mean([one.database for one in scores]),
         mean([one.told for one in scores]),
         mean([one.turns for one in scores]),
@@ -123,15 +151,6 @@ def evaluate(tasks: Sequence[Task], scores: Sequence[Score]) -> Evaluation:
         mean(groups[True]) if groups[True] else None,
         mean(groups[False]) if groups[True] else None,
     )
-
-
-def clusters(*runs: Sequence[Score]) -> dict[str, list[float]]:
-    """Successes by cluster, for intervals and paired differences; several seeds of one arm go together."""
-    found: dict[str, list[float]] = {}
-    for scores in runs:
-        for one in scores:
-            found.setdefault(one.cluster, []).append(float(one.success))
-    return found
 
 
 def mean(values: Sequence[float]) -> float:

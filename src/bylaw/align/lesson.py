@@ -1,18 +1,18 @@
 """What a model learns from: conversations taken apart into turns, each with its thought and what bears on it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from bylaw.align.bearing import Bearing, Purpose, Serving, Span, next_write
-from bylaw.align.desk import Act, Expert, Task, open_desk
+from bylaw.align.desk import Act, Task, open_desk
 from bylaw.align.episode import Episode, Outcome
 from bylaw.align.output import write_call
 from bylaw.align.prompt import pack_named
 from bylaw.align.slot import Slot, told_slots
-from bylaw.align.thought import Thought, think
+from bylaw.align.thought import think
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.trace.event import Call, Event, Message, Result
@@ -78,9 +78,9 @@ class Played(Struct, frozen=True):
     heard: tuple[tuple[str, str], ...]
 
 
-def play_careful(task: Task, agent: Expert | None = None) -> tuple[list[Played], Outcome]:
+def play_careful(task: Task) -> tuple[list[Played], Outcome]:
     """The turns of the desk's expert, and the outcome."""
-    agent = agent or open_desk(task.pack).expert(task)
+    agent = open_desk(task.pack).expert(task)
     if agent is None:
         raise UsageError(f"the desk has no expert for task `{task.id}`", hint="return one from its `expert`")
     episode = Episode(task, policy="none")
@@ -99,21 +99,10 @@ def play_careful(task: Task, agent: Expert | None = None) -> tuple[list[Played],
     return played, episode.outcome()
 
 
-def gold(
-    task: Task,
-    *,
-    seed: int = 0,
-    working: bool = True,
-    pack: Pack | None = None,
-    agent: Expert | None = None,
-    tell: Callable[[Thought, int], str] = lambda thought, _: thought.text,
-) -> LessonSeries:
-    """The gold conversation of a task, with a verified thought for every turn, and its working if that is wanted.
-
-    Under a changed policy, `pack` is the changed one, `agent` keeps to it, and `tell` puts a turn's thought into words.
-    """
-    pack = pack or pack_named(task.pack)
-    played, outcome = play_careful(task, agent)
+def gold(task: Task, *, seed: int = 0) -> LessonSeries:
+    """The gold conversation of a task, with a verified thought for every turn."""
+    pack = pack_named(task.pack)
+    played, outcome = play_careful(task)
     if not outcome.success:
         raise CannotPassError(task.id)
     lessons: list[Lesson] = []
@@ -124,14 +113,14 @@ def gold(
         span = Span(one.start, one.start + 1)
         purpose = act.purpose
         known = None if purpose == "other" else serving
-        found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose, working=working)
+        found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose)
         lessons.append(
             Lesson(
                 turn,
                 purpose,
                 write_call(*act.call) if act.call else act.text,
                 act.call,
-                tell(found, turn),
+                found.text,
                 tuple(sorted(found.required)),
                 tuple(Slot(*slot) for slot in act.slots),
                 outcome.events[: one.start],
@@ -212,7 +201,7 @@ def _lesson(pack: Pack, trajectory: Trajectory, turn: Turn, place: int, seed: in
     events = trajectory.events
     before = tuple(events[: turn.span.start])
     serving = next_write(pack, events, turn.span.start)
-    found = think(pack, events, turn.span, serving, seed=f"{seed}/{trajectory.id}", working=True)
+    found = think(pack, events, turn.span, serving, seed=f"{seed}/{trajectory.id}")
     return Lesson(
         place,
         found.bearing.purpose,

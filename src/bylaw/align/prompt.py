@@ -27,13 +27,8 @@ def pack_named(name: str) -> Pack:
 
 
 @cache
-def system_message(
-    pack: str, policy: PolicyPlace, override: tuple[str, str] | None = None, *, document: str = ""
-) -> str:
-    """What the model is told first. `override` is a sentence of the policy and what stands in its place.
-
-    `document` is the policy's text, for a pack that does not bring it.
-    """
+def system_message(pack: str, policy: PolicyPlace, *, document: str = "") -> str:
+    """The system prompt. `document` is the policy's text, for a pack without one."""
     held = pack_named(pack)
     when = f" It is {held.now:%A, %Y-%m-%d %H:%M}." if held.now else ""
     parts = [f"You are the assistant of {held.title}.{when} {HOW}", tool_lines(pack), *_asking(held)]
@@ -42,9 +37,6 @@ def system_message(
         if not text:
             raise UsageError(f"pack `{pack}` has no document to put into the prompt", hint="use policy none")
         parts.append(text)
-    if override is not None:
-        old, new = override
-        parts.append(f"A policy has changed. The new one holds, not the old one.\nOld: {old}\nNew: {new}")
     return "\n\n".join(parts)
 
 

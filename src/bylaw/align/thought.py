@@ -46,35 +46,22 @@ def think(
     *,
     seed: int | str,
     purpose: Purpose | None = None,
-    working: bool = False,
 ) -> Thought:
-    """The verified thought of the turn at `span`, for the write it works towards; `working` shows how facts decide."""
-    found = bearing(pack, events, span, serving, purpose, working=working)
-    before, turn = events[: span.start], events[span.start : span.end]
-    return Thought(compose(pack, found, before, turn, seed=f"{seed}/{span.start}"), found)
+    """The verified thought of the turn at `span`, for the write it works towards.
 
-
-def compose(
-    pack: Pack,
-    found: Bearing,
-    before: Sequence[Event],
-    turn: Sequence[Event],
-    *,
-    seed: int | str,
-) -> str:
-    """The words of a thought. What was just seen always stays, since it decides; long ones are shorter in the rest.
-
-    There are none for a write that was not permitted on what was seen, or that nobody agreed to: no verified thought
-    ends in it.
+    What was just seen always stays, since it decides; long thoughts are shorter in the rest. A write that was not
+    permitted on what was seen, or that the user did not agree to, has none.
     """
+    found = bearing(pack, events, span, serving, purpose)
+    before, turn = events[: span.start], events[span.start : span.end]
     text = ""
     if found.purpose == "write" and found.serving is not None and not found.is_settled:
-        return text
+        return Thought(text, found)
     for brevity in range(4):
-        text = _Composer(pack, found, before, turn, random.Random(str(seed)), brevity).text()
+        text = _Composer(pack, found, before, turn, random.Random(f"{seed}/{span.start}"), brevity).text()
         if len(_WORKING.sub("", text).split()) <= SOFT:
             break
-    return text
+    return Thought(text, found)
 
 
 class _Composer:

@@ -300,7 +300,7 @@ def _places(pack: Pack, trajectories: Iterable[Trajectory], seed: int) -> Iterat
         events = tuple(trajectory.events)
         for span in acts(events):
             serving = next_write(pack, events, span.start)
-            thought = think(pack, events, span, serving, seed=f"{seed}/{trajectory.id}", working=True)
+            thought = think(pack, events, span, serving, seed=f"{seed}/{trajectory.id}")
             turn = events[span.start : span.end]
             yield _Place(place_of(trajectory, span), events[: span.start], turn, thought.text, thought.bearing)
 

@@ -32,7 +32,7 @@ class Checkpoint:
         answers = [""] * len(prompts)
         for places in batches(prompts):
             ids, mask = self._padded([prompts[place] for place in places])
-            options = {"max_new_tokens": self.longest, "do_sample": False, "eos_token_id": self.dialect.ends}
+            options = {"max_new_tokens": self.longest, "do_sample": False, "eos_token_id": self.dialect.end}
             found = self.model.generate(ids, attention_mask=mask, pad_token_id=self.dialect.end, **options)
             for place, tokens in zip(places, found[:, ids.shape[1] :].tolist(), strict=True):
                 size = tokens.index(self.dialect.end) if self.dialect.end in tokens else len(tokens)

@@ -6,7 +6,7 @@ any other. A message's tokens depend on nothing but that message, so a conversat
 """
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,28 +32,19 @@ class Dialect:
         self.end: int = tokenizer.convert_tokens_to_ids(CLOSE)
         self._known: dict[str, list[int]] = {}
 
-    @property
-    def ends(self) -> list[int]:
-        return [self.end]
-
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """Everything up to where the agent's next turn begins."""
         ids, _ = self.example(messages)
         return [*ids, *self._tokens(f"{OPEN}assistant\n")]
 
-    def example(
-        self, messages: Sequence[Message], *, last_alone: bool = False, unlearned: Collection[int] = ()
-    ) -> tuple[list[int], list[int]]:
-        """A conversation and its labels: the agent's turns and their ends are learned, nothing else is; or the last
-        of its messages alone, where what stands before it is not to be learned. `unlearned` are places of messages
-        that are read and not learned."""
+    def example(self, messages: Sequence[Message]) -> tuple[list[int], list[int]]:
+        """A conversation and its labels: the agent's turns and their ends are learned, nothing else is."""
         ids: list[int] = []
         labels: list[int] = []
-        for place, (before, learned, after) in enumerate(turns(messages)):
+        for before, learned, after in turns(messages):
             head, body, tail = self._tokens(before), self._tokens(learned), self._tokens(after)
-            is_learned = place not in unlearned and (not last_alone or place == len(messages) - 1)
             ids += [*head, *body, *tail]
-            labels += [*[IGNORED] * len(head), *(body if is_learned else [IGNORED] * len(body)), *[IGNORED] * len(tail)]
+            labels += [*[IGNORED] * len(head), *body, *[IGNORED] * len(tail)]
         return ids, labels
 
     def text(self, ids: Sequence[int]) -> str:

@@ -51,33 +51,13 @@ class Run(Struct, frozen=True, kw_only=True):
     """Where rows, first weights and reward came from, for the record."""
 
 
-class Made(Struct):
-    """A trainer that is ready to start."""
-
-    trainer: Any
-    left_out: int = 0
-    """Rows that are too long."""
-
-
-Make = Callable[[Run, Any, Dialect, Sequence[Row], Score | None], Made]
-"""Makes the trainer of a stage from its settings."""
-
-
-def train(
-    run: Run,
-    rows: Sequence[Row],
-    score: Score | None = None,
-    *,
-    settings: Settings | None = None,
-    make: Make | None = None,
-) -> dict[str, Any]:
+def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str, Any]:
     """Run the stage over `rows`; stage 3 needs `score`. Leaves the model in `run.out` and returns the run's record."""
     began = time.monotonic()
     run.out.mkdir(parents=True, exist_ok=True)
-    settings = settings or settings_of(run.preset, run.stage, run.changes)
+    settings = settings_of(run.preset, run.stage, run.changes)
     tokenizer = AutoTokenizer.from_pretrained(run.model)
-    made = (make or make_trainer)(run, settings, Dialect(tokenizer), rows, score)
-    trainer = made.trainer
+    trainer, left_out = make_trainer(run, settings, Dialect(tokenizer), rows, score)
     found = last_checkpoint(run.out) if run.resume else None
     result = trainer.train(resume_from_checkpoint=str(found) if found else None)
     trained = trainer.accelerator.unwrap_model(trainer.model)
@@ -87,7 +67,7 @@ def train(
         "preset": run.preset,
         "lora": run.lora,
         "rows": len(rows),
-        "left_out": made.left_out,
+        "left_out": left_out,
         "steps": trainer.state.global_step,
         "resumed_from": found.name if found else None,
         "loss": result.training_loss,
@@ -108,8 +88,8 @@ def train(
 
 def make_trainer(
     run: Run, settings: Settings, dialect: Dialect, rows: Sequence[Row], score: Score | None = None
-) -> Made:
-    """TRL's own trainer: SFT for stages 1 and 2, GRPO for stage 3."""
+) -> tuple[Any, int]:
+    """TRL's own trainer: SFT for stages 1 and 2, GRPO for stage 3; and the number of rows that are too long for it."""
     given: dict[str, Any] = {
         "model": AutoModelForCausalLM.from_pretrained(run.model, dtype=torch.float32),
         "processing_class": dialect.tokenizer,
@@ -118,13 +98,13 @@ def make_trainer(
     shared = arguments(run, settings) | {"bf16": torch.cuda.is_available()}
     if isinstance(settings, Supervised):
         data, left_out = examples(rows, dialect, settings.longest)
-        return Made(SFTTrainer(args=sft_config(shared), train_dataset=data, **given), left_out)
+        return SFTTrainer(args=sft_config(shared), train_dataset=data, **given), left_out
     assert score is not None
     prompts = Dataset.from_list(
         [{"prompt": f"{written(row)}{OPEN}assistant\n", "row": place} for place, row in enumerate(rows)]
     )
     reward = rewarded(rows, score)
-    return Made(GRPOTrainer(args=grpo_config(shared, settings), train_dataset=prompts, reward_funcs=reward, **given))
+    return GRPOTrainer(args=grpo_config(shared, settings), train_dataset=prompts, reward_funcs=reward, **given), 0
 
 
 def extras(run: Run) -> dict[str, Any]:
@@ -196,9 +176,7 @@ def examples(rows: Iterable[Row], dialect: Dialect, longest: int) -> tuple[Datas
     kept: list[dict[str, Any]] = []
     left_out = 0
     for row in rows:
-        ids, labels = dialect.example(
-            row["messages"], last_alone=row.get("learn") == "last", unlearned=row.get("unlearned", ())
-        )
+        ids, labels = dialect.example(row["messages"])
         if len(ids) > longest:
             left_out += 1
         else:
