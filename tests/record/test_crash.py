@@ -71,11 +71,14 @@ def asked(where: str, query: str, *, finds: bool = True) -> list[Any]:
 def hasty(monkeypatch: pytest.MonkeyPatch, where: str) -> Generator[Store]:
     """A log whose batches are committed and not synced, as another worker's are for a moment."""
     with monkeypatch.context() as context:
-        context.setitem(postgres.STATEMENTS, "mark", "SELECT 1")
         store = open_store(where)
+        connection: Any = store.connection
+        send = connection._send
+        context.setitem(postgres.STATEMENTS, "no mark", "SELECT 1")
+        context.setattr(connection, "_send", lambda name, *given: send("no mark" if name == "mark" else name, *given))
         store.append([event("warm")])
         store.settle()
-    yield store
+        yield store
     store.close()
 
 

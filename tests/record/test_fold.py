@@ -25,7 +25,7 @@ def written(where: str, monkeypatch: pytest.MonkeyPatch, days: int = 90) -> Stor
     store = open_store(where)
     for day in range(days):
         now = SimpleNamespace(time=lambda day=day: DECEMBER + day * DAY)
-        monkeypatch.setattr("bylaw.record.batch.clock", now)
+        monkeypatch.setattr("bylaw.record.store.clock", now)
         store.append_groups([[Draft("default", f"day-{day}", "event", b'{"n":%d}' % n) for n in range(3)]])
     monkeypatch.undo()
     return store

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.record import Conflict, Draft, Entry, Journal, approval, database, journal, open_store, postgres
+from bylaw.record import Conflict, Draft, Entry, Journal, approval, open_store, postgres
 from bylaw.record.journal import LogError
 from bylaw.record.verify import verify
 
@@ -34,8 +34,7 @@ def held(where: str) -> Iterator[Any]:
 def hanging(where: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The same, and the log loses its patience soon, but not with a server that is merely slow afterwards."""
     with held(where) as other, monkeypatch.context() as patch:
-        for module in (database, journal, postgres):
-            patch.setattr(module, "HANGS", 0.2)
+        patch.setattr(postgres, "HANGS", 0.2)
         yield other
 
 

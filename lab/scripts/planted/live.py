@@ -103,7 +103,7 @@ BUGS = (
     Bug("any key signs a removal", "record/signing.py",
         "return hmac.compare_digest(signature, sign(key, tenant, number, before, body))", "return True",
         "lab/tests/test_tampering.py"),
-    Bug("a removed conversation begins anew under its name", "record/batch.py",
+    Bug("a removed conversation begins anew under its name", "record/store.py",
         'if kind == "opening" and (tenant, removed_name(conversation)) in self._lengths:', "if False:",
         "record/test_chain.py"),
     Bug("anchors before a fold are not checked", "record/verify.py",

@@ -8,34 +8,17 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Struct
 
 from bylaw.errors import BylawError, UsageError
+from bylaw.record.entry import Anchor
 from bylaw.record.store import Store, open_store
 
 OFTEN = 300.0
 """Seconds between two anchors."""
-
-
-class Anchor(Struct, frozen=True):
-    """The end of one tenant's chain at a time."""
-
-    time: float
-    tenant: str
-    number: int
-    """How many entries it had."""
-    link: str
-    """The hash of the last."""
-
-    @property
-    def when(self) -> str:
-        """The time, for people."""
-        return datetime.fromtimestamp(self.time, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 _encode = msgspec.json.Encoder().encode

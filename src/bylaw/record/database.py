@@ -1,10 +1,10 @@
 """What the log asks of a database: its tables, and the little that SQLite's and PostgreSQL's drivers must do alike."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -13,11 +13,6 @@ from bylaw.record.entry import Entry
 Place = tuple[str, str]
 """A tenant, and the name of a conversation or of an entry."""
 Row = tuple[Any, ...]
-T = TypeVar("T")
-Steps = Generator[int, None, T]
-"""Work that waits for a server now and then; what is yielded is what it waits for, `EVENT_READ` and the like."""
-HANGS = 30.0
-"""Seconds after which a server that says nothing is given up."""
 
 SCHEMA = (
     """CREATE TABLE IF NOT EXISTS heads (
@@ -113,19 +108,12 @@ class Connection(ABC):
         """Begin a transaction; a writing one keeps other writers out until it ends."""
 
     @abstractmethod
-    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> Steps[tuple[Cursor, Known]]:
+    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
         """Begin a writing transaction, and read all that the log knows of these."""
 
     @abstractmethod
-    def commit_batch(self, news: News) -> Steps[None]:
+    def commit_batch(self, news: News) -> None:
         """Write the news and end it; on disk when this returns."""
-
-    def fileno(self) -> int:
-        """Where to wait for the server; -1 where there is none."""
-        return -1
-
-    def wait(self, what: int) -> None:  # noqa: B027
-        """Stand still until the server is ready for it."""
 
     @abstractmethod
     def commit(self) -> None:
@@ -142,11 +130,6 @@ class Connection(ABC):
     @abstractmethod
     def close(self) -> None:
         """Give the connection back."""
-
-
-def hung() -> TimeoutError:
-    """What to say of such a server."""
-    return TimeoutError(f"the server has not answered for {HANGS:.0f} seconds")
 
 
 def entry_of(row: Sequence[Any]) -> Entry:

@@ -6,6 +6,7 @@ entries it emptied: what was emptied without one was tampered with.
 """
 
 import secrets
+from datetime import UTC, datetime
 from hashlib import sha256
 from struct import Struct as Layout
 from typing import Literal
@@ -62,6 +63,22 @@ class Entry(Struct, frozen=True):
     def is_removed(self) -> bool:
         """Whether what it said was taken out of the log."""
         return self.body is None
+
+
+class Anchor(Struct, frozen=True):
+    """The end of one tenant's chain at a time."""
+
+    time: float
+    tenant: str
+    number: int
+    """How many entries it had."""
+    link: str
+    """The hash of the last."""
+
+    @property
+    def when(self) -> str:
+        """The time, for people."""
+        return datetime.fromtimestamp(self.time, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 class Conflict(Struct, frozen=True):

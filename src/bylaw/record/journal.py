@@ -6,7 +6,7 @@ append in one turn of their loop is handed over together.
 
 Where a loop does nothing but decide, such as the service's, it may write by itself at the end of each turn: whatever
 comes meanwhile would wait for the log anyway, and two threads that take turns at the interpreter are slower than one.
-Where a server writes, the loop goes on meanwhile.
+Where a server writes, the thread waits for it and the loop goes on meanwhile.
 """
 
 import asyncio
@@ -16,11 +16,9 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from selectors import EVENT_READ, EVENT_WRITE
 from types import TracebackType
 
 from bylaw.errors import BylawError
-from bylaw.record.database import HANGS, hung
 from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.store import Store
 
@@ -33,7 +31,6 @@ Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
 _Job = tuple[Sequence[Draft], _Future]
 _Outcome = Answers | Exception
-_Landed = Callable[[list[Answers] | Exception], None]
 
 
 class LogError(BylawError):
@@ -49,7 +46,7 @@ class Journal:
         """`wrote` is told of each conversation that was written to; `in_loop`, loops write by themselves."""
         self.store = store
         self._wrote = wrote
-        self._in_loop = in_loop
+        self._in_loop = in_loop and store.connection.reads_at_once
         self._alone = threading.Lock()
         """Held by whoever of this process writes."""
         self._is_telling = False
@@ -60,11 +57,10 @@ class Journal:
         """What was handed over, as it was."""
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
         """By loop, what was appended in its present turn."""
-        self._flights: dict[asyncio.AbstractEventLoop, _Flight] = {}
-        """By loop, what is under way at a server."""
+        self._since = 0.0
+        """When the thread began to write; 0.0 if it does not."""
         self._fault: tuple[float, str] | None = None
         """When the last transaction could not be written, and why."""
-        self._waits_for_server = store.connection.fileno() >= 0
         self._closed = False
         self._thread = threading.Thread(target=self._write, name="bylaw-journal", daemon=True)
         self._thread.start()
@@ -92,14 +88,9 @@ class Journal:
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         """The turn of a loop is over."""
-        if loop in self._flights:
-            # What has gathered is sent when it lands.
-            return
         jobs = self._gathered.pop(loop, [])
         if not self._in_loop or self._closed:
             self._put(jobs)
-        elif self._waits_for_server:
-            self._send(loop, jobs)
         else:
             try:
                 with self._alone, self.store.connection.turn():
@@ -107,29 +98,6 @@ class Journal:
             except Exception as error:
                 outcomes = [self._unwritten(error) for _ in jobs]
             self._tell_loop(loop, jobs, outcomes)
-
-    def _send(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job]) -> None:
-        """Have a server write jobs, while the loop goes on."""
-
-        groups = [drafts for drafts, _ in jobs]
-
-        def landed(outcome: list[Answers] | Exception) -> None:
-            del self._flights[loop]
-            try:
-                outcomes = self._noted(jobs, self._outcomes(groups, outcome))
-            finally:
-                self._alone.release()
-            self._tell_loop(loop, jobs, outcomes)
-            if isinstance(outcome, Exception) and not self.store.connection.is_there:
-                # What was decided meanwhile may rest on what others had written, and the server has lost.
-                late = self._gathered.pop(loop, [])
-                self._tell_loop(loop, late, [self._unwritten(outcome) for _ in late])
-            elif loop in self._gathered:
-                self._hand_over(loop)
-
-        self._alone.acquire()
-        self._flights[loop] = flight = _Flight(self.store, groups, loop, landed)
-        flight.start()
 
     def _tell_loop(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job], outcomes: Sequence[_Outcome]) -> None:
         # If the loop was closed meanwhile, nobody is waiting any more.
@@ -157,8 +125,8 @@ class Journal:
 
     @property
     def waits_for(self) -> float:
-        """Seconds that a server has taken so far for what is under way; 0.0 where nothing is."""
-        return max((time.monotonic() - flight.since for flight in self._flights.values()), default=0.0)
+        """Seconds that the transaction under way has taken in the journal's thread; 0.0 if there is none."""
+        return time.monotonic() - since if (since := self._since) else 0.0
 
     @property
     def fault(self) -> str:
@@ -170,8 +138,6 @@ class Journal:
         """Write what waits, then stop."""
         if not self._closed:
             self._in_loop = False
-            for flight in list(self._flights.values()):
-                flight.land()
             for loop in list(self._gathered):
                 self._hand_over(loop)
             self._closed = True
@@ -187,12 +153,19 @@ class Journal:
     def _write(self) -> None:
         while (first := self._jobs.get()) is not None:
             jobs, last = first, False
+            self._since = time.monotonic()
             try:
                 with self._alone, self.store.connection.turn():
                     jobs, last = self._gather(first)
                     outcomes = self._taken(jobs)
             except Exception as error:
                 outcomes = [self._unwritten(error) for _ in jobs]
+            fault = next((each for each in outcomes if isinstance(each, Exception)), None)
+            if fault is not None and not self.store.connection.is_there:
+                # What was decided meanwhile may rest on what others had written, and the server has lost.
+                late, last = self._gather([], last=last)
+                jobs, outcomes = [*jobs, *late], [*outcomes, *(fault for _ in late)]
+            self._since = 0.0
             _tell([future for _, future in jobs], outcomes)
             if last:
                 return
@@ -243,10 +216,10 @@ class Journal:
                 # Drafts that belong together are of one conversation.
                 wrote(drafts[0].tenant, drafts[0].conversation)
 
-    def _gather(self, first: list[_Job]) -> tuple[list[_Job], bool]:
+    def _gather(self, first: list[_Job], *, last: bool = False) -> tuple[list[_Job], bool]:
         """Jobs and those that wait behind them, up to a batch; and whether the log is to be closed after them."""
         jobs, size = list(first), sum(len(drafts) for drafts, _ in first)
-        while size < BATCH:
+        while size < BATCH and not last:
             try:
                 more = self._jobs.get_nowait()
             except queue.Empty:
@@ -255,7 +228,7 @@ class Journal:
                 return jobs, True
             jobs += more
             size += sum(len(drafts) for drafts, _ in more)
-        return jobs, False
+        return jobs, last
 
 
 def _tell(futures: Sequence[_Future], outcomes: Sequence[_Outcome]) -> None:
@@ -280,67 +253,3 @@ def _settle(waiting: Sequence[tuple[_Future, _Outcome]]) -> None:
             future.set_exception(outcome)
         else:
             future.set_result(outcome)
-
-
-class _Flight:
-    """The drafts of one transaction, from when they are sent to when they are on disk, or cannot be."""
-
-    def __init__(
-        self, store: Store, groups: Sequence[Sequence[Draft]], loop: asyncio.AbstractEventLoop, landed: _Landed
-    ) -> None:
-        """`landed` is told what became of them, within the loop."""
-        self._store = store
-        self._steps = store.appending(groups)
-        self._loop = loop
-        self._landed = landed
-        self._at = -1
-        """What the loop watches: the connection, while it waits for the server."""
-        self.since = time.monotonic()
-        self._limit: asyncio.TimerHandle | None = None
-
-    def start(self) -> None:
-        self._limit = self._loop.call_later(HANGS, self._give_up)
-        self._go_on()
-
-    def _go_on(self) -> None:
-        self._stop_watching()
-        try:
-            what = next(self._steps)
-        except StopIteration as done:
-            self._land(done.value)
-        except Exception as error:
-            self._land(error)
-        else:
-            self._at = self._store.connection.fileno()
-            if what & EVENT_READ:
-                self._loop.add_reader(self._at, self._go_on)
-            if what & EVENT_WRITE:
-                self._loop.add_writer(self._at, self._go_on)
-
-    def _give_up(self) -> None:
-        self._stop_watching()
-        try:
-            self._steps.throw(hung())
-        except Exception as error:
-            self._land(error)
-
-    def land(self) -> None:
-        """Stand still until it has landed: its loop has ended."""
-        self._at = -1
-        try:
-            answers = self._store.gone_through(self._steps)
-        except Exception as error:
-            self._land(error)
-        else:
-            self._land(answers)
-
-    def _stop_watching(self) -> None:
-        if self._at >= 0:
-            self._loop.remove_reader(self._at)
-            self._loop.remove_writer(self._at)
-            self._at = -1
-
-    def _land(self, outcome: list[list[Entry | Conflict]] | Exception) -> None:
-        if self._limit is not None:
-            self._limit.cancel()
-        self._landed(outcome)

@@ -8,26 +8,12 @@ is lost by that: docs/decisions/0020-postgresql-commits-are-visible-before-they-
 
 import re
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator
 from importlib import import_module
-from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from typing import Any
 
 from bylaw.errors import UsageError
-from bylaw.record.database import (
-    COLUMNS,
-    HANGS,
-    SCHEMA,
-    Connection,
-    Cursor,
-    Known,
-    News,
-    Place,
-    Row,
-    Steps,
-    entry_of,
-    hung,
-)
+from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, entry_of
 
 SETTINGS = {"synchronous_commit": "on"}
 """What makes a commit durable, beside the server's own `fsync`: all commits but those that `MARK` follows."""
@@ -41,30 +27,31 @@ CALLS = 10
 LOCK = 0x62796C6177
 """The advisory lock that lets one writer at a time extend the chains."""
 
-_WANTED = "unnest($1::text[], $2::text[]) AS wanted (tenant, name)"
+HANGS = 30.0
+"""Seconds after which a server that does not answer is given up."""
+
+_WANTED = "unnest(%t::text[], %t::text[]) AS wanted (tenant, name)"
 STATEMENTS = {
-    "begin": "BEGIN",
     "lock": f"SELECT pg_advisory_xact_lock({LOCK}), set_config('synchronous_commit', 'off', true)",
-    "heads": "SELECT tenant, number, link FROM heads WHERE tenant = ANY($1::text[])",
+    "heads": "SELECT tenant, number, link FROM heads WHERE tenant = ANY(%t::text[])",
     # Each name is looked for by itself: of a list of names, a server that has not counted a table's rows yet would go
     # through all that a tenant has.
     "lengths": f"""SELECT wanted.tenant, wanted.name, found.length FROM {_WANTED}, LATERAL (
         SELECT length FROM conversations WHERE tenant = wanted.tenant AND name = wanted.name LIMIT 1) AS found""",
     "named": f"""SELECT found.* FROM {_WANTED}, LATERAL (
         SELECT {COLUMNS} FROM entries WHERE tenant = wanted.tenant AND id = wanted.name LIMIT 1) AS found""",
-    "rows": f"""INSERT INTO entries ({COLUMNS}) SELECT * FROM unnest($1::text[], $2::bigint[],
-        $3::double precision[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bytea[], $9::bytea[],
-        $10::bytea[], $11::bytea[])""",
+    "rows": f"""INSERT INTO entries ({COLUMNS}) SELECT * FROM unnest(%t::text[], %t::bigint[],
+        %t::double precision[], %t::text[], %t::text[], %t::bigint[], %t::text[], %t::bytea[], %t::bytea[],
+        %t::bytea[], %t::bytea[])""",
     "new heads": """INSERT INTO heads (tenant, number, link)
-        SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[])
+        SELECT * FROM unnest(%t::text[], %t::bigint[], %t::bytea[])
         ON CONFLICT (tenant) DO UPDATE SET number = excluded.number, link = excluded.link""",
     "new lengths": """INSERT INTO conversations (tenant, name, length)
-        SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
+        SELECT * FROM unnest(%t::text[], %t::text[], %t::bigint[])
         ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length""",
-    "commit": "COMMIT",
     "mark": MARK,
 }
-"""What a batch is written with."""
+"""What a batch is written with. Lists are sent as text (`%t`): in binary form the driver picks their type by size."""
 _IDLE, _ACTIVE = 0, 1
 """The driver's transaction status without a transaction, and while a statement runs."""
 
@@ -76,8 +63,6 @@ class PostgresConnection(Connection):
         self.name = re.sub(r"(?i)(password=)[^&]*", r"\1...", address.rpartition("@")[2])
         """Without the password."""
         self._is_closed = False
-        self._wire: Wire | None = None
-        """Where anything was written since the server was called."""
         self._connection = self._connect()
         with self._connection.transaction():
             # Two workers that start together must not both make the tables.
@@ -107,11 +92,7 @@ class PostgresConnection(Connection):
 
     def rows(self, query: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
         self._call()
-        try:
-            return self._connection.execute(query.replace("?", "%s"), values).fetchall()
-        except TimeoutError:
-            self._connection.close()
-            raise
+        return self._connection.execute(query.replace("?", "%s"), values).fetchall()
 
     def settle(self) -> None:
         """Rows are seen as soon as they are committed."""
@@ -122,7 +103,7 @@ class PostgresConnection(Connection):
         if self._is_closed:
             raise UsageError("the log is closed")
         if not self.is_there:
-            self._connection, self._wire = self._connect(), None
+            self._connection = self._connect()
 
     def begin(self, *, writing: bool) -> Cursor:
         self._call()
@@ -132,21 +113,15 @@ class PostgresConnection(Connection):
             cursor.execute("SELECT pg_advisory_xact_lock(?)", (LOCK,))
         return cursor
 
-    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> Steps[tuple[Cursor, Known]]:
+    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
         self._call()
-        if self._wire is None:
-            # The driver prepares statements of its own, and where something is rolled back has the server forget all.
-            self._connection.prepare_threshold = None
-            wire = Wire(self._connection)
-            yield from wire.prepare(STATEMENTS)
-            self._wire = wire
-        tenants = sorted({tenant for tenant, _ in conversations})
-        sent: list[tuple[str, list[list[Any]]]] = [("begin", []), ("lock", []), ("heads", [tenants])]
-        sent.append(("lengths", _columns(conversations)))
-        if ids:
-            sent.append(("named", _columns(ids)))
-        _, _, heads, lengths, *named = yield from self._wire.exchange(sent)
-        entries = [entry_of(row) for found in named for row in found]
+        with self._connection.pipeline():
+            self._connection.execute("BEGIN")
+            self._send("lock")
+            heads = self._send("heads", [sorted({tenant for tenant, _ in conversations})])
+            lengths = self._send("lengths", _columns(conversations))
+            named = self._send("named", _columns(ids)) if ids else None
+        entries = [entry_of(row) for row in named] if named is not None else []
         known = Known(
             {tenant: (number, link) for tenant, number, link in heads},
             {(tenant, name): length for tenant, name, length in lengths},
@@ -154,30 +129,24 @@ class PostgresConnection(Connection):
         )
         return _Cursor(self._connection.cursor()), known
 
-    def commit_batch(self, news: News) -> Steps[None]:
+    def commit_batch(self, news: News) -> None:
         """Written; then, while others may write, synced."""
-        assert self._wire is not None
-        sent: list[tuple[str, list[list[Any]]]] = []
-        if news.rows:
-            sent.append(("rows", _columns(news.rows)))
-            sent.append(("new heads", _columns(news.heads)))
-            sent.append(("new lengths", _columns(news.lengths)))
         try:
-            yield from self._wire.exchange([*sent, ("commit", []), ("mark", [])])
+            with self._connection.pipeline():
+                if news.rows:
+                    self._send("rows", _columns(news.rows))
+                    self._send("new heads", _columns(news.heads))
+                    self._send("new lengths", _columns(news.lengths))
+                self._connection.execute("COMMIT")
+                self._send("mark")
         except BaseException:
             if _is_idle(self._connection):
                 # Committed, and not known to be synced: it must not be taken for what was not written.
                 self._connection.close()
             raise
 
-    def fileno(self) -> int:
-        return self._connection.fileno()
-
-    def wait(self, what: int) -> None:
-        with DefaultSelector() as selector:
-            selector.register(self.fileno(), what)
-            if not selector.select(HANGS):
-                raise hung()
+    def _send(self, name: str, values: Collection[list[Any]] = ()) -> Any:
+        return self._connection.execute(STATEMENTS[name], values, prepare=True, binary=True)
 
     def commit(self) -> None:
         self._connection.execute("COMMIT")
@@ -215,65 +184,6 @@ def _columns(rows: Collection[Row]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-class Wire:
-    """Sends many prepared statements in one round trip.
-
-    The caller runs the steps and says how to wait for the server: by blocking, or by doing something else meanwhile.
-    """
-
-    def __init__(self, connection: Any) -> None:
-        self._libpq: Any = import_module("psycopg.pq")
-        self._adapt: Any = import_module("psycopg.adapt")
-        self._values: Any = self._adapt.Transformer(connection)
-        self._errors: Any = import_module("psycopg.errors")
-        self._connection = connection.pgconn
-
-    def prepare(self, statements: Mapping[str, str]) -> Steps[None]:
-        """Have the server know statements by their names."""
-        self._connection.enter_pipeline_mode()
-        for name, statement in statements.items():
-            self._connection.send_prepare(name.encode(), statement.encode())
-        yield from self._finish()
-
-    def exchange(self, statements: Sequence[tuple[str, Sequence[list[Any]]]]) -> Steps[list[list[Row]]]:
-        """Send statements together, each a name and its lists of values; the rows of each. A failure skips the rest."""
-        text, binary = self._adapt.PyFormat.TEXT, self._libpq.Format.BINARY
-        # As text: in binary form the driver picks the type of a list's elements by their size.
-        sent = [(name.encode(), self._values.dump_sequence(each, [text] * len(each))) for name, each in statements]
-        self._connection.enter_pipeline_mode()
-        for name, values in sent:
-            self._connection.send_query_prepared(name, values, result_format=binary)
-        results = yield from self._finish()
-        return [self._rows(result) for result in results]
-
-    def _rows(self, result: Any) -> list[Row]:
-        self._values.set_pgresult(result, format=self._libpq.Format.BINARY)
-        return self._values.load_rows(0, result.ntuples, tuple)
-
-    def _finish(self) -> Steps[list[Any]]:
-        self._connection.pipeline_sync()
-        results = yield from self._results()
-        self._connection.exit_pipeline_mode()
-        for result in results:
-            if result.status == self._libpq.ExecStatus.FATAL_ERROR:
-                raise self._errors.error_from_result(result)
-        return results
-
-    def _results(self) -> Steps[list[Any]]:
-        connection, synced = self._connection, self._libpq.ExecStatus.PIPELINE_SYNC
-        results: list[Any] = []
-        while True:
-            yield EVENT_READ | EVENT_WRITE if connection.flush() else EVENT_READ
-            connection.consume_input()
-            while not connection.is_busy():
-                result = connection.get_result()
-                if result is None:
-                    continue
-                if result.status == synced:
-                    return results
-                results.append(result)
-
-
 def _is_amid(connection: Any) -> bool:
     """Whether something was sent over the driver's connection, and not all that it leads to has come back."""
     return bool(connection.pgconn.pipeline_status or connection.pgconn.transaction_status == _ACTIVE)
@@ -285,23 +195,24 @@ def _is_idle(connection: Any) -> bool:
 
 
 def _bounded_connection(psycopg: Any) -> Any:
-    """The driver's own kind of connection, which waits for a server no longer than anyone should."""
+    """The driver's connection, closed if the server does not answer in time. The driver has a limit for connecting
+    only, and a server that is stopped cannot keep to a limit of its own."""
 
     class Bounded(psycopg.Connection):
         def wait(self, gen: Generator[Any, Any, Any], *more: Any, **named: Any) -> Any:
-            return psycopg.Connection.wait(self, _bounded(gen), *more, **named)
+            return psycopg.Connection.wait(self, self._bounded(gen), *more, **named)
+
+        def _bounded(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+            """The driver's steps. It is told now and then that nothing has come."""
+            until, ready = time.monotonic() + HANGS, None
+            while True:
+                try:
+                    what = steps.send(ready)
+                except StopIteration as done:
+                    return done.value
+                ready = yield what
+                if not ready and time.monotonic() > until:
+                    self.close()
+                    raise TimeoutError(f"the server has not answered for {HANGS:.0f} seconds")
 
     return Bounded
-
-
-def _bounded(steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """The driver's steps. It is told now and then that nothing has come."""
-    until, what = time.monotonic() + HANGS, next(steps)
-    while True:
-        ready = yield what
-        if not ready and time.monotonic() > until:
-            raise hung()
-        try:
-            what = steps.send(ready)
-        except StopIteration as done:
-            return done.value

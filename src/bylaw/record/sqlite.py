@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bylaw.errors import UsageError
-from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, Steps, entry_of
+from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, entry_of
 
 try:
     import fcntl
@@ -86,8 +86,7 @@ class SqliteConnection(Connection):
         cursor.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
         return cursor
 
-    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> Steps[tuple[Cursor, Known]]:
-        yield from ()
+    def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
         if _file_at(self._path) != self._file:
             # What is written to a file that nobody can open any more is lost.
             raise UsageError("the file was moved, removed or replaced while it was in use", hint="put it back")
@@ -106,8 +105,7 @@ class SqliteConnection(Connection):
                 known.entries[tenant, entry.id or ""] = entry
         return cursor, known
 
-    def commit_batch(self, news: News) -> Steps[None]:
-        yield from ()
+    def commit_batch(self, news: News) -> None:
         if news.rows:
             cursor = self._connection.cursor()
             _insert(cursor, f"entries ({COLUMNS})", news.rows)

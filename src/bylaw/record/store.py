@@ -1,17 +1,16 @@
 """Where the log lies: a file of SQLite, or a PostgreSQL database. One transaction takes a batch of drafts."""
 
+import time as clock
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from bylaw.record.batch import Batch, places
-from bylaw.record.database import Cursor, Steps, T
-from bylaw.record.entry import Conflict, Draft, Entry
+from bylaw.record.approval import project
+from bylaw.record.database import Cursor, Known, News, Place, Row, removed_name
+from bylaw.record.entry import ROOT, SALT, Anchor, Conflict, Draft, Entry, digest_of, link_of, new_salts
 from bylaw.record.reading import Reading
 from bylaw.record.removal import Fold, fold, remove
-
-if TYPE_CHECKING:
-    from bylaw.record.anchor import Anchor
+from bylaw.record.stop import STOPS
+from bylaw.record.use import project_use
 
 
 class Store(Reading):
@@ -23,34 +22,17 @@ class Store(Reading):
 
     def append_groups(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
         """The same for drafts that belong together: of a group all are written, or none is."""
-        with self.lock:
-            return self.gone_through(self.appending(groups))
-
-    def gone_through(self, steps: Steps[T]) -> T:
-        """What steps come to, standing still wherever they wait."""
-        while True:
-            try:
-                what = next(steps)
-            except StopIteration as done:
-                return done.value
-            try:
-                self.connection.wait(what)
-            except Exception as error:
-                steps.throw(error)
-
-    def appending(self, groups: Sequence[Sequence[Draft]]) -> Steps[list[list[Entry | Conflict]]]:
-        """The same in steps, for who has something else to do where they wait; nothing else may be asked meanwhile."""
         if not any(groups):
             return [[] for _ in groups]
-        try:
-            begun = yield from self.connection.begin_batch(*places(groups))
-            batch = Batch(*begun, sum(map(len, groups)))
-            answers = [batch.take_all(drafts) for drafts in groups]
-            yield from self.connection.commit_batch(batch.news())
-        except BaseException:
-            self.connection.rollback()
-            raise
-        return answers
+        with self.lock:
+            try:
+                batch = _Batch(*self.connection.begin_batch(*_places(groups)), sum(map(len, groups)))
+                answers = [batch.take_all(drafts) for drafts in groups]
+                self.connection.commit_batch(batch.news())
+            except BaseException:
+                self.connection.rollback()
+                raise
+            return answers
 
     def remove(self, tenant: str, *, key: bytes, conversation: str | None = None, before: float | None = None) -> int:
         """Empty the entries of a conversation, or of every one that ended before a time; returns their number.
@@ -63,7 +45,7 @@ class Store(Reading):
             self.connection.wipe()
             return removed
 
-    def fold(self, tenant: str, *, key: bytes, before: float, anchors: "Iterable[Anchor]") -> Fold:
+    def fold(self, tenant: str, *, key: bytes, before: float, anchors: Iterable[Anchor]) -> Fold:
         """Delete the entries before a time that removals have emptied, up to the last anchored one.
 
         The chain still verifies, from there on; a signed entry keeps the hash there. Verify the log first.
@@ -82,6 +64,112 @@ class Store(Reading):
         except BaseException:
             self.connection.rollback()
             raise
+
+
+def _places(groups: Sequence[Sequence[Draft]]) -> tuple[set[Place], set[Place]]:
+    """The conversations that drafts belong to, and the names they were given."""
+    drafts = [draft for each in groups for draft in each]
+    conversations = {(draft.tenant, draft.conversation) for draft in drafts}
+    conversations |= {(draft.tenant, STOPS) for draft in drafts if draft.under is not None}
+    conversations |= {(draft.tenant, removed_name(draft.conversation)) for draft in drafts if draft.kind == "opening"}
+    ids = {(draft.tenant, draft.id) for draft in drafts if draft.id}
+    return conversations, ids | {(draft.tenant, draft.first.id) for draft in drafts if draft.first and draft.first.id}
+
+
+_NOTHING = (0, ROOT)
+"""The head of a chain that has no entry."""
+
+
+class _Batch:
+    """Turns drafts into entries; heads and lengths are read once and written once."""
+
+    def __init__(self, cursor: Cursor, known: Known, size: int) -> None:
+        """`known` is what the log says of the drafts' tenants, conversations and names; `size`, how many there are."""
+        self._cursor = cursor
+        self._heads, self._lengths, self._ids = known.heads, known.lengths, known.entries
+        self._rows: list[Row] = []
+        self._time = clock.time()
+        self._shown = repr(self._time)
+        self._salts = new_salts(size)
+        self._salted = 0
+
+    def take_all(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
+        """The entries that drafts become, or, where one of them cannot, that reason for each."""
+        if len(drafts) == 1:
+            return [self.take(drafts[0])]
+        heads, size = self._heads.copy(), len(self._rows)
+        moves = any(draft.kind in ("approval", "use") for draft in drafts)
+        if moves:
+            self._cursor.execute("SAVEPOINT together")
+        answers: list[Entry | Conflict] = []
+        for draft in drafts:
+            answer = self.take(draft)
+            answers.append(answer)
+            if isinstance(answer, Conflict):
+                self._undo(size)
+                self._heads = heads
+                if moves:
+                    self._cursor.execute("ROLLBACK TO SAVEPOINT together")
+                return [answer for _ in drafts]
+        if moves:
+            self._cursor.execute("RELEASE SAVEPOINT together")
+        return answers
+
+    def take(self, draft: Draft) -> Entry | Conflict:
+        """The entry a draft becomes, that it became when it was first sent, or why it cannot."""
+        tenant, conversation, kind = draft.tenant, draft.conversation, draft.kind
+        body, name = draft.body, draft.id or None
+        if name is not None and (known := self._ids.get((tenant, name))) is not None:
+            same = known.body == body and known.conversation == conversation and known.kind == kind
+            return known if same else Conflict(f"`{name}` already names another entry")
+        place = (tenant, conversation)
+        length = self._lengths.get(place, 0)
+        if draft.position is not None and draft.position != length:
+            return Conflict(f"conversation `{conversation}` has gone on to {length}, from {draft.position}")
+        if draft.first is not None and draft.first.id and not self._is_there(draft.first):
+            return Conflict(f"conversation `{conversation}` was removed")
+        if kind == "opening" and (tenant, removed_name(conversation)) in self._lengths:
+            return Conflict(f"conversation `{conversation}` was removed")
+        if draft.under is not None and draft.under != self._lengths.get((tenant, STOPS), 0):
+            return Conflict("it was decided before a stop was made or lifted", "stops")
+        if kind == "approval" and (wrong := project(self._cursor, draft, self._time)):
+            return Conflict(wrong)
+        if kind == "use" and (wrong := project_use(self._cursor, draft, self._time)):
+            return Conflict(wrong, "limit")
+        number, before = self._heads.get(tenant, _NOTHING)
+        number += 1
+        salt = self._salts[self._salted : self._salted + SALT]
+        self._salted += SALT
+        digest = digest_of(draft, length, salt)
+        link = link_of(before, tenant, number, self._shown, kind, digest)
+        row = (tenant, number, self._time, kind, conversation, length, name, body, salt, digest, link)
+        entry = Entry(*row)
+        self._rows.append(row)
+        self._heads[tenant] = (number, link)
+        self._lengths[place] = length + 1
+        if name is not None:
+            self._ids[tenant, name] = entry
+        return entry
+
+    def _is_there(self, first: Entry) -> bool:
+        known = self._ids.get((first.tenant, first.id or ""))
+        return known is not None and known.digest == first.digest
+
+    def _undo(self, size: int) -> None:
+        """Take back the rows after so many; the heads are seen to by who kept them."""
+        for tenant, _, _, _, conversation, position, name, *_ in reversed(self._rows[size:]):
+            self._lengths[tenant, conversation] = position
+            if name is not None:
+                del self._ids[tenant, name]
+        del self._rows[size:]
+
+    def news(self) -> News:
+        written = {(row[0], row[4]) for row in self._rows}
+        return News(
+            self._rows,
+            [(tenant, *self._heads[tenant]) for tenant in {tenant for tenant, _ in written}],
+            [(*place, self._lengths[place]) for place in written],
+        )
 
 
 def open_store(where: str) -> Store:

@@ -7,10 +7,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.record.anchor import Anchor
 from bylaw.record.approval import Approval, read_change
 from bylaw.record.database import REMOVED
-from bylaw.record.entry import ROOT, Entry, is_altered, link_of
+from bylaw.record.entry import ROOT, Anchor, Entry, is_altered, link_of
 from bylaw.record.reading import Reading
 from bylaw.record.removal import emptied, hash_anchors, hash_marks, read_removal, runs, signature_fault
 from bylaw.record.stop import STOPS

@@ -210,7 +210,7 @@ class _Unpacked(StreamOver):
         # Zeros may pad the last member.
         while given := given if self._unpack is not None else given.lstrip(b"\0"):
             self._unpack = self._unpack or self._new()
-            before = self._unpack.copy() if hasattr(self._unpack, "copy") else None
+            before: Any = self._unpack.copy() if hasattr(self._unpack, "copy") else None
             try:
                 yield self._unpack.decompress(given)
             except self._error as error:
