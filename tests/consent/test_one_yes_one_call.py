@@ -173,3 +173,16 @@ def test_thanks_for_what_the_agent_said_since_take_it_back() -> None:
         session.agent("I have dropped it, nothing will be booked.")
         session.user("Thank you!")
         assert not session.decide("book", FLIGHT).allowed
+
+
+def test_a_redacted_call_may_have_used_the_yes_whatever_it_has_that_matters_to_nobody() -> None:
+    pack = desk(TOOLS.replace("amount: string}", "amount: string, remark: 'string?'}", 1))
+    history = [
+        {"role": "assistant", "content": "Shall I send 20 to AB1?"},
+        {"role": "user", "content": "Yes."},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "type": "function", "function": {
+            "name": "send", "arguments": '{"to": "[REDACTED]", "amount": "20", "remark": "rent"}'}}]},
+    ]  # fmt: skip
+    call = {"to": "AB1", "amount": "20"}
+    assert Shield(pack).decide(history[:2], "send", call).allowed
+    assert not Shield(pack).decide(history, "send", call).allowed

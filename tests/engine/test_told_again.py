@@ -321,3 +321,26 @@ def test_a_refused_call_that_the_host_leaves_out_makes_nothing_new() -> None:
     session.messages(history)
     looks = [event for event in session.trajectory().events if isinstance(event, Call) and event.tool == "get_invoice"]
     assert len(looks) == 1
+
+
+def test_a_history_that_was_changed_holds_nothing_new_up_to_the_last_words_that_are_known() -> None:
+    session = Shield(WORDS_ONLY).session("c")
+    declined = {"role": "assistant", "content": "I will not do it then."}
+    session.messages([REQUEST, QUESTION])
+    session.messages([REQUEST, QUESTION, declined])
+    session.messages([QUESTION, YES])
+    assert not paid(session), "the agent asked before it declined"
+    session.messages([QUESTION, YES, {"role": "assistant", "content": "Shall I pay 100.00 of invoice I1?"}, YES])
+    assert paid(session), "what is asked after it counts"
+
+
+def test_words_before_the_call_that_waits_are_not_new() -> None:
+    session = Shield(PACK).session("c")
+    session.messages([REQUEST])
+    session.decide("get_invoice", {"invoice_id": "I1"}, id="a")
+    session.messages([{"role": "assistant", "content": "So far: nothing."}, REQUEST, *LOOKED_UP])
+    session.messages([REQUEST, *LOOKED_UP, QUESTION, YES])
+    assert paid(session)
+    renamed = [{**LOOKED_UP[0], "tool_calls": [{**LOOK, "id": "r"}]}, {**LOOKED_UP[1], "tool_call_id": "r"}]
+    session.messages([REQUEST, *renamed, QUESTION, YES, QUESTION, YES])
+    assert session.decide("pay_invoice", WHOLE, id="q").answer == "look_up", "the look-up is older than the payment"

@@ -54,7 +54,7 @@ def test_the_command_replays_one_conversation_by_its_seed() -> None:
 
 
 def test_the_search_finds_a_planted_bug(tmp_path: Path) -> None:
-    (verdict,) = plant(150, 1, tmp_path, ("a yes permits any number of calls",))
+    (verdict,) = plant(400, 1, tmp_path, ("a yes permits any number of calls",))
     assert verdict.is_found, verdict.output
     assert "may have used the yes" in verdict.output
 

@@ -50,10 +50,17 @@ class Writes:
             is_certain = each.counts_at(call.step) and not each.is_doubtful() and _is_repeated(each, call)
             if is_certain:
                 return each, True
-        ignored = frozenset(call.call.arguments.keys() - what_matters(call.call.arguments, self._terms).keys())
         unreadable = self._between(self._unreadable.get(call.call.tool, ()), since, call)
-        made += [each for each in unreadable if could_be_same_call(each, call, ignored)]
+        made += [each for each in unreadable if could_be_same_call(each, call, self._ignored(each, call))]
         return (min(made, key=_step), False) if made else None
+
+    def _ignored(self, *calls: CallRecord) -> frozenset[str]:
+        """The arguments of these calls that a user does not agree to."""
+        return frozenset(
+            name
+            for each in calls
+            for name in each.call.arguments.keys() - what_matters(each.call.arguments, self._terms).keys()
+        )
 
     def _between(self, writes: Sequence[CallRecord], since: int, call: CallRecord) -> list[CallRecord]:
         """Those of these writes after a step and before a call that may have run."""

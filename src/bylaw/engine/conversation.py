@@ -24,7 +24,7 @@ from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.told_again import ToldBefore
-from bylaw.engine.unbelieved import disown, disown_during, doubt, is_refused, withhold_refusals
+from bylaw.engine.unbelieved import disown, disown_during, doubt, is_refused, withhold_old, withhold_refusals
 from bylaw.errors import UsageError
 from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
@@ -303,6 +303,8 @@ class Conversation:
             self.unheard()
         self._script.time = time
         self._read(listed[known.messages :], is_said=known.has_words)
+        if known.may_be_old or not known.is_sure:
+            withhold_old(self._script.events, self._taken)
         self._speaker = "tool"
         if asks:
             asked = self._script.take_back(self._script.waiting_since(self._taken))

@@ -7,7 +7,7 @@ say how far a history goes, and what was called and shown between them was told 
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -30,6 +30,9 @@ class Known(NamedTuple):
     """Whether nothing was told beside what is known and what is new: otherwise what hangs on words is open."""
     is_history: bool = False
     """Whether words that are known were told again."""
+    may_be_old: bool = False
+    """Whether what is told anew may have been told before: a known call since the last words does not stand where it
+    did."""
 
 
 class ToldBefore:
@@ -39,6 +42,10 @@ class ToldBefore:
         self._known = known
         self._words: list[Word] = []
         """What was said, as the host tells it."""
+        self._said = set[Word]()
+        """All of it."""
+        self._retells = False
+        """Whether the host tells its history, and not only what is new."""
         self._looked = self._after = 0
         """How many events were looked at, and where it goes on after the last words."""
 
@@ -51,6 +58,10 @@ class ToldBefore:
         said = [(step, word) for step, event in enumerate(told) if (word := _word(event)) is not None]
         words = [word for _, word in said]
         count, is_sure, is_end = known_words(self._words, words)
+        if self._retells and not (count and is_sure):
+            # A history that was changed: what stands in it up to the last word that is known may all be old.
+            old = max((place for place, word in enumerate(words, 1) if word in self._said), default=0)
+            count, is_sure, is_end = max(count, old), is_sure and not old, False
         if count == len(words) and count and not is_end:
             # Old words sent late, or new ones that read like them: a "no" among them must not get lost.
             return Known(len(messages), is_sure=False, is_history=True)
@@ -58,13 +69,16 @@ class ToldBefore:
             # Told like this once more, it is the same history.
             self._words = words[:count]
         start = said[count - 1][0] + 1 if count else 0
-        reached = self._passed(told, start, is_history=count > 0)
-        if (last := self._last_answered(told, reached)) >= 0:
-            # Words before an old result are a summary, or are not told as they were.
-            return Known(bisect_right(ends, last + 1), is_sure=False, is_history=True)
+        reached, has_moved = self._passed(told, start, is_history=count > 0)
+        # Who tells it all again, or goes on after what is known, tells a history: others tell only what is new.
+        self._retells = self._retells or 0 < reached < len(told) or 2 <= count == len(self._words)
+        last = max(self._last_answered(told, reached), self._last_waiting(told, reached))
+        if last >= 0:
+            # Words before an old result, or before the call that waits, are a summary, or are not told as they were.
+            return Known(bisect_right(ends, last + 1), is_sure=False, is_history=True, may_be_old=True)
         passed = bisect_right(ends, reached)
         has_words = count > 0 and passed == bisect_right(ends, start - 1)
-        return Known(passed, has_words, is_sure, is_history=count > 0)
+        return Known(passed, has_words, is_sure, is_history=count > 0, may_be_old=has_moved if count else self._retells)
 
     def _last_answered(self, told: Sequence[Event], start: int) -> int:
         """The last result, from a place on, that is known by its call's id and by its content; -1 if there is none."""
@@ -87,8 +101,29 @@ class ToldBefore:
         found = (place for place, call in asked.items() if (call.tool, call.id, _shown(told[place])) in known)
         return max(found, default=-1)
 
-    def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> int:
-        """Up to where, from a place on, nothing is told but calls and results that are known since the last words."""
+    def _last_waiting(self, told: Sequence[Event], start: int) -> int:
+        """The last call, after words from a place on, that is known by its id and waits for its result; -1 for none."""
+        words = (place for place in range(start, len(told)) if _word(told[place]) is not None)
+        if (first := next(words, -1)) < 0:
+            return -1
+        answered = {event.call for event in self._known if isinstance(event, Result)}
+        waiting = {
+            (event.id, event.tool)
+            for step, event in enumerate(self._known)
+            if isinstance(event, Call) and event.id and not event.refused and step not in answered
+        }
+        places = (
+            place
+            for place in range(first, len(told))
+            if isinstance(event := told[place], Call) and (event.id, event.tool) in waiting
+        )
+        # What was said in the call's own turn may be reported after the call.
+        turn = told[first].turn
+        return max((place for place in places if told[place].turn != turn), default=-1)
+
+    def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> tuple[int, bool]:
+        """Up to where, from a place on, nothing is told but calls and results that are known since the last words, and
+        whether one of those was not told by then."""
         since = range(self._after, len(self._known))
         made = {step: call for step in since if isinstance(call := self._known[step], Call)}
         answered = {event.call for step in since if isinstance(event := self._known[step], Result)}
@@ -101,20 +136,26 @@ class ToldBefore:
                 others = (step for step, call in made.items() if call.id == event.id or call.id not in named)
                 found = next((step for step in others if _is_same(event, made[step], is_history)), None)
                 if found is None:
-                    return place
+                    return place, _has_made(made)
                 same[place] = found
                 del made[found]
             elif not isinstance(event, Result) or same.get(event.call) not in answered:
-                return place
-        return len(told)
+                return place, _has_made(made)
+        return len(told), False
 
     def _look(self) -> None:
         # A call may have been taken back since.
         for step in range(min(self._looked, len(self._known)), len(self._known)):
             if (word := _word(self._known[step])) is not None:
                 self._words.append(word)
+                self._said.add(word)
                 self._after = step + 1
         self._looked = len(self._known)
+
+
+def _has_made(calls: Mapping[int, Call]) -> bool:
+    """Whether one of these calls was made: those that were refused may be left out."""
+    return any(call.by == "agent" and not call.refused for call in calls.values())
 
 
 def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool, bool]:
@@ -122,9 +163,8 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
     of what is known."""
     if not words or not known:
         return 0, True, False
-    for length in range(min(len(known), len(words)), min(len(known), 2) - 1, -1):
-        if list(words[:length]) == list(known[-length:]):
-            return length, True, True
+    if (length := _overlap(known, words)) >= min(len(known), 2):
+        return length, True, True
     if (end := _end(known, words)) >= 0:
         return end + 1, end == 0, True
     if words[0] == known[0] and len(words) > 1:
@@ -138,11 +178,31 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
 
 def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
     """How many words, up to the last known one, and how far in what is known that is; both in order."""
+    places: dict[Word, list[int]] = {}
+    for at, word in enumerate(known, 1):
+        places.setdefault(word, []).append(at)
     count = place = 0
     for number, word in enumerate(words, 1):
-        if word in known[place:]:
-            count, place = number, list(known).index(word, place) + 1
+        later = places.get(word, [])
+        if (at := bisect_right(later, place)) < len(later):
+            count, place = number, later[at]
     return count, place
+
+
+def _overlap(known: Sequence[Word], words: Sequence[Word]) -> int:
+    """How many words, at most, from the first are also the last ones that are known; in linear time."""
+    borders, length = [0], 0
+    for word in words[1:]:
+        while length and word != words[length]:
+            length = borders[length - 1]
+        length += word == words[length]
+        borders.append(length)
+    length = 0
+    for word in known[-len(words) :]:
+        while length and word != words[length]:
+            length = borders[length - 1]
+        length += word == words[length]
+    return length
 
 
 def _end(known: Sequence[Word], words: Sequence[Word]) -> int:

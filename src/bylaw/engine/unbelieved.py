@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from bylaw.facts.acceptance import accepted, declares_refusal
 from bylaw.facts.schema import Schema
+from bylaw.facts.value import alike
 from bylaw.trace.event import Call, Event, Message, Result, tells_refusal
 from bylaw.trace.transcript import Transcript
 
@@ -44,6 +45,25 @@ def withhold_refusals(events: list[Event], start: int) -> None:
         call = events[event.call] if isinstance(event, Result) and event.call is not None else None
         if isinstance(event, Result) and isinstance(call, Call) and not call.refused and tells_refusal(event.text):
             events[step] = replace(event, captured=False, error=None, refused=False)
+
+
+def withhold_old(events: list[Event], start: int) -> None:
+    """A look-up in a history that was changed, with the result that it had before, may be the one that is known."""
+    known = {told for step in range(start) if (told := _look_up(events, step)) is not None}
+    for step in range(start, len(events)):
+        event = events[step]
+        is_new = isinstance(event, Result) and event.call is not None and event.call >= start
+        if isinstance(event, Result) and is_new and _look_up(events, step) in known:
+            events[step] = replace(event, captured=False)
+
+
+def _look_up(events: list[Event], step: int) -> tuple[str, str, str] | None:
+    """The call and the content of a result; None for other events."""
+    event = events[step]
+    call = events[event.call] if isinstance(event, Result) and event.call is not None else None
+    if not isinstance(event, Result) or not isinstance(call, Call):
+        return None
+    return call.tool, repr(alike(call.arguments)), event.text
 
 
 def doubt(script: Transcript, start: int, schema: Schema) -> None:

@@ -178,3 +178,11 @@ def _calls_made(work: Callable[[], object]) -> int:
     finally:
         sys.setprofile(None)
     return counted
+
+
+def test_what_is_said_while_a_call_may_run_may_take_the_request_back() -> None:
+    text = "Pay 20 each to AB1 and AB2."
+    opened = session(Model(paying(text, "AB1", "AB2")), text)
+    assert opened.decide("pay", {"account": "AB1", "amount": 20}).allowed
+    opened.user("Forget it.")
+    assert opened.decide("pay", {"account": "AB2", "amount": 20}).answer == "ask"

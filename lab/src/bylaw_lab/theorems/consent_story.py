@@ -7,7 +7,6 @@ from typing import Any
 from bylaw.record import Log
 from bylaw_lab.theorems import desk
 from bylaw_lab.theorems.host import HistoryHost, Host, StatelessHost
-from bylaw_lab.theorems.pending import is_held
 from bylaw_lab.theorems.story import Story, Wanted
 from bylaw_lab.theorems.truth import HandedOver, ModelAnswered, True_, key
 
@@ -84,7 +83,7 @@ def _pursue(story: Story, wanted: Wanted, certainty: str) -> None:
             called = Wanted(wanted.tool, desk.respelled(story.rng, wanted.arguments))
         elif story.chance(0.1):
             called = Wanted(wanted.tool, desk.changed(story.rng, wanted.arguments))
-        if wanted.tool == "transfer" and is_held("irrelevant argument") and story.chance(0.2):
+        if wanted.tool == "transfer" and story.chance(0.2):
             called = Wanted(wanted.tool, {**called.arguments, "request_id": f"q{story.rng.randrange(9)}"})
         if type(story.host) is Host and certainty != "requested" and story.chance(0.08):
             story.race(called, [story.host, story.host])
@@ -130,7 +129,7 @@ def _answer(story: Story) -> None:
     elif way < 0.94:
         story.user("yes")
         story.user("thanks")
-    elif way < 0.97 and is_held("spoofed user"):
+    elif way < 0.97:
         story.other()
     else:
         story.user("other")
@@ -145,9 +144,7 @@ def _disturb(story: Story, wanted: Wanted) -> None:
 
 
 def _speaks(story: Story, wanted: Wanted) -> None:
-    meaning = story.rng.choice(("no", "other", "other", "thanks", "yes"))
-    if meaning != "thanks" or is_held("thanks for an old yes"):
-        story.user(meaning)
+    story.user(story.rng.choice(("no", "other", "other", "thanks", "yes")))
 
 
 def _chats(story: Story, wanted: Wanted) -> None:
@@ -189,8 +186,7 @@ def _looks_up(story: Story, wanted: Wanted) -> None:
 
 
 def _spoofs(story: Story, wanted: Wanted) -> None:
-    if is_held("spoofed user"):
-        story.other()
+    story.other()
 
 
 _DISTURBANCES: tuple[Move, ...] = (

@@ -10,7 +10,6 @@ from bylaw import Pack, Shield
 from bylaw.errors import BylawError
 from bylaw.record import Log
 from bylaw.shield import Decision, LiveSession
-from bylaw_lab.theorems.pending import is_held
 
 Wire = dict[str, Any]
 
@@ -33,8 +32,6 @@ class Host:
     may_reopen = False
     may_pause = True
     """Whether it can interrupt a call and resume it later."""
-    keeps_calls = True
-    """Whether the shield knows the calls that it allowed."""
 
     def __init__(self, rng: Random, pack: Pack, log: Log | None, tenant: str, principal: str, **given: Any) -> None:
         self.rng, self.pack, self.log, self.tenant, self.principal, self._given = (
@@ -50,7 +47,7 @@ class Host:
         self.may_reopen = log is not None
         self.shield = self._open_shield()
         self.session = self._open_session()
-        self._unwritten: list[tuple[str, str]] = []
+        self._unwritten: list[tuple[str, str, float]] = []
         self.edits: list[str] = []
         """How the history of the last decision was edited."""
 
@@ -79,8 +76,8 @@ class Host:
 
     def _report_again(self) -> None:
         """Report the messages that a crashed worker had not written yet."""
-        for by, text in self._unwritten:
-            self.session.user(text) if by == "user" else self.session.agent(text)
+        for by, text, at in self._unwritten:
+            self.session.user(text, time=at) if by == "user" else self.session.agent(text, time=at)
 
     def vouch(self, principal: str) -> bool:
         """Continue with another principal; whether the shield accepts that."""
@@ -93,7 +90,7 @@ class Host:
 
     def user(self, text: str) -> None:
         self.session.user(text)
-        self._unwritten.append(("user", text))
+        self._unwritten.append(("user", text, self.clock.now))
 
     def other(self, text: str) -> None:
         """Words in the role `user` that are not the user's."""
@@ -102,7 +99,7 @@ class Host:
 
     def agent(self, text: str) -> None:
         self.session.agent(text)
-        self._unwritten.append(("agent", text))
+        self._unwritten.append(("agent", text, self.clock.now))
 
     def decide(self, tool: str, arguments: Mapping[str, Any], id: str) -> Decision:
         self._unwritten.clear()
@@ -133,26 +130,32 @@ class HistoryHost(Host):
 
     has_times = False
     may_pause = False
-    spared: "tuple[Edit, ...]" = ()
-    """Edits that this host does not make."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
         self.history: list[Wire] = []
         self._known = 0
         """Messages from the first on that were handed over before; only these may come back changed."""
+        self._has_retold = False
+        """Whether this session was given a history that goes on after known messages, unchanged."""
 
     def _told(self) -> list[Wire]:
         known, news = self.history[: self._known], self.history[self._known :]
         self._known = len(self.history)
-        return [*self._edited(known, (*MILD, *HARSH)), *news]
+        # Until then, a history that was changed may be what is new, from a host that reports nothing else.
+        told = self._edited(known, (*MILD, *HARSH) if self._has_retold else MILD)
+        if not any(map(_is_said, told)) and any(_is_said(each) and each in known for each in news):
+            # Without message ids, what the user says again right after the cut cannot be told from what they said.
+            told, self.edits = known, []
+        self._has_retold |= not self.edits and sum(map(_is_said, known)) > 1
+        return [*told, *news]
 
     def _edited(self, history: list[Wire], edits: "Sequence[Edit]") -> list[Wire]:
         """A history as a framework hands it over."""
         told = list(history)
         self.edits = []
         while self.rng.random() < 0.35:
-            edit = self.rng.choice([each for each in edits if each not in self.spared])
+            edit = self.rng.choice(edits)
             told = edit(self.rng, told)
             self.edits.append(edit.__name__)
         return told
@@ -188,7 +191,7 @@ class HistoryHost(Host):
         return super().press(card, yes, at, after)
 
     def not_allowed(self, decision: Decision, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        if self.rng.random() < 0.7 or not is_held("refused call left out"):
+        if self.rng.random() < 0.7:
             self.history += [_calling(tool, arguments, id), _answering(id, decision.feedback)]
 
     def result(self, content: str, tool: str, arguments: Mapping[str, Any], id: str, **told: Any) -> None:
@@ -203,6 +206,7 @@ class HistoryHost(Host):
             self.session.messages(self._told())
         self.session.flush()
         super().reopen()
+        self._has_retold = False
 
 
 class StatelessHost(HistoryHost):
@@ -210,7 +214,6 @@ class StatelessHost(HistoryHost):
 
     may_press = False
     may_pause = False
-    keeps_calls = False
 
     def reopen(self) -> None:
         self.shield = self._open_shield()
@@ -244,6 +247,10 @@ def _answering(id: str, content: str) -> Wire:
 Edit = Callable[[Random, list[Wire]], list[Wire]]
 
 
+def _is_said(message: Wire) -> bool:
+    return message["role"] in ("user", "assistant") and bool(message["content"])
+
+
 def trim(rng: Random, told: list[Wire]) -> list[Wire]:
     """Keep the end."""
     return told[rng.randrange(len(told)) :] if told else told
@@ -252,8 +259,7 @@ def trim(rng: Random, told: list[Wire]) -> list[Wire]:
 def summarise(rng: Random, told: list[Wire]) -> list[Wire]:
     """Put a summary in place of the beginning."""
     kept = trim(rng, told)
-    roles = ("user", "system", "assistant") if is_held("assistant's summary") else ("user", "system")
-    return [{"role": rng.choice(roles), "content": "Summary: the user wants help."}, *kept]
+    return [{"role": rng.choice(("user", "system", "assistant")), "content": "Summary: the user wants help."}, *kept]
 
 
 def hide_arguments(rng: Random, told: list[Wire]) -> list[Wire]:

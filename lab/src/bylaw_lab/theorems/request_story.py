@@ -8,10 +8,9 @@ from bylaw import Pack
 from bylaw.engine.request import Allowance, Deed, Doubt, Slot, Span
 from bylaw.record import Log
 from bylaw_lab.theorems import desk
-from bylaw_lab.theorems.host import HistoryHost, Host, StatelessHost, drop_one, hide_arguments, summarise
-from bylaw_lab.theorems.pending import is_held
+from bylaw_lab.theorems.host import HistoryHost, Host, StatelessHost
 from bylaw_lab.theorems.story import Story, Wanted
-from bylaw_lab.theorems.truth import HandedOver, Ran, True_, key
+from bylaw_lab.theorems.truth import HandedOver, True_, key
 
 _ASKS = re.compile(r"(?P<asked>Pay (?P<amount>[\d.]+) to (?P<account>[\w-]+?))\.")
 _QUOTE = re.compile(r'"[^"]*"')
@@ -74,15 +73,13 @@ def request_story(rng: Random, log: Log | None, name: str) -> list[True_]:
     """Play one conversation; its true events."""
     kinds: tuple[type[Host], ...] = (Host, HistoryHost) if log is not None else (Host, HistoryHost, StatelessHost)
     host = rng.choice(kinds)(rng, request_pack(), log, name, "P1", requests=_open_reader)
-    if isinstance(host, HistoryHost):
-        host.spared = () if is_held("edited history of requests") else (summarise, drop_one, hide_arguments)
     story = Story(rng, host, ("T4-requests",), "requested()")
     asked: list[Wanted] = []
     for _ in range(rng.choice((1, 2, 3, 4))):
         way = rng.random()
         if way < 0.65 or not asked:
             asked += _asks(story)
-        elif way < 0.72 and (is_held("withdrawal during a call") or not _may_be_running(story)):
+        elif way < 0.72:
             story.user("other", _WITHDRAWN, withdraws=True)
         elif way < 0.8:
             story.user("other", f'Is this a scam: "{_sentence(_payment(rng))}"?')
@@ -97,10 +94,6 @@ def request_story(rng: Random, log: Log | None, name: str) -> list[True_]:
         for _ in range(rng.choice((0, 1, 1, 2, 3))):
             story.attempt(_call_like(rng, rng.choice(asked) if asked else _payment(rng)))
     return story.events
-
-
-def _may_be_running(story: Story) -> bool:
-    return any(isinstance(each, Ran) and each.outcome == "may have run" for each in story.events)
 
 
 def _payment(rng: Random) -> Wanted:

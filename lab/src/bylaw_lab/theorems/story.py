@@ -11,7 +11,6 @@ from bylaw.errors import BylawError
 from bylaw.shield import Decision
 from bylaw_lab.theorems import desk
 from bylaw_lab.theorems.host import Host
-from bylaw_lab.theorems.pending import is_held
 from bylaw_lab.theorems.truth import (
     Allowed,
     CallKey,
@@ -160,10 +159,8 @@ class Story:
         elif way < 0.7:
             host.result("REFUSED: closed today", *made, error=True, refused=True)
             outcome = "did not run"
-        elif host.keeps_calls or is_held("unanswered call"):
-            host.no_result(*made)
         else:
-            host.result("done", *made)
+            host.no_result(*made)
         self.events.append(Ran(wanted.key, outcome, host.principal))
 
     def read(self, wanted: Wanted, id: str) -> None:
@@ -197,9 +194,6 @@ class Story:
 
     def press_late(self, shown: Shown, yes: bool) -> None:
         """The user pressed a button as soon as they saw the card; the host reports it now, with true or wrong data."""
-        ran = [each.call for each in self.events[shown.place :] if isinstance(each, Ran)]
-        if not is_held("late press after another spelling") and any(each.tool == shown.call.tool for each in ran):
-            return
         future, beyond = self.now + 9.0, shown.position + 1000
         given = self.rng.choice(
             (

@@ -172,6 +172,8 @@ class Requests:
             return handed_over or [Objection("not_asked")]
         if not nearest.may_be_meant():
             return nearest.objections + handed_over
+        if not self._ledger.has_heard_since(self._spending.asked_at(nearest, at.start), at.start):
+            return [Objection("unheard")]
         if against := settle(nearest, self._model):
             return against + handed_over
         is_used_up = self._spending.is_used_up(at, lambda call: [each for each in held(call) if each.may_be_meant()])

@@ -38,7 +38,7 @@ class Spending:
         """
         if at.tool is None or not self._has_earlier(at):
             return False
-        asked = [(self._asked_at(each, at.start), each.deed) for each in candidates(at.call)]
+        asked = [(self.asked_at(each, at.start), each.deed) for each in candidates(at.call)]
         since = max((step for step, _ in asked), default=-1)
         deeds = {id(deed): deed for step, deed in asked if step == since}
         earlier = {
@@ -68,7 +68,7 @@ class Spending:
         self._seen[id(deed)] = (deed, len(writes))
         return [*self._made.get((id(deed), target), ()), *self._made.get((id(deed), _ANY), ())]
 
-    def _asked_at(self, held: Held, before: int) -> int:
+    def asked_at(self, held: Held, before: int) -> int:
         """The step of the latest message that asks for a deed."""
         found = start = 0
         for step, text in self._ledger.said:
