@@ -41,8 +41,8 @@ from bylaw.audit.batch.run import audit_in_shards
 from bylaw.audit.batch.shard import SIZE
 from bylaw.audit.batch.tables import TABLES, Rows, arrow, arrow_schema, write_batches
 from bylaw.audit.examine import open_examiner, rarely_collecting
+from bylaw.audit.output import dump
 from bylaw.audit.request import Request
-from bylaw.audit.run import dump
 from bylaw.audit.summary import summarise
 from bylaw.errors import RecordError
 from bylaw.trace import Identities

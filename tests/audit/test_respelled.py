@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.audit import respelled as module
-from bylaw.audit.respelled import respelled
+from bylaw.audit import private as module
+from bylaw.audit.private import respelled
 from bylaw.audit.scrub import Scrub
 from bylaw.trace.event import Call, Event, Message, Result
 

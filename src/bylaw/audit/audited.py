@@ -9,8 +9,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.audit.judged import conversation_row
 from bylaw.audit.request import Request
-from bylaw.audit.row import JsonRecord, conversation_row, record_of, writable
+from bylaw.audit.row import JsonRecord, record_of, writable
 from bylaw.audit.shelf import Shelf
 from bylaw.errors import BylawError
 from bylaw.trace import Identities, Trajectory, read

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from bylaw.audit.private import Private, WatchedWorld, collect
-from bylaw.audit.respelled import respelled
+from bylaw.audit.private import Private, WatchedWorld, collect, leaves, respelled
 from bylaw.audit.row import CallRow, ConversationRow, JsonRecord, encode, record_of
-from bylaw.audit.scrub import SAYS_LITTLE, Scrub, leaves
+from bylaw.audit.scrub import SAYS_LITTLE, Scrub
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.wording import policy_words, rule_words
 from bylaw.facts.world import World

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from bylaw.audit.counts import Counts, UnmappedFields
+from bylaw.audit.judged import Judged
 from bylaw.audit.request import Request
-from bylaw.audit.row import Examined, Judged, writable
+from bylaw.audit.row import Examined, writable
 from bylaw.audit.shelf import Shelf, open_tasks
 from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.fault import Fault, fault_of
@@ -105,9 +106,13 @@ class Examiner:
         pack = self.shelf.pack_for(trajectory)
         redaction = self._redactions.get(pack.digest)
         writes = self._judged_calls(pack, trajectory)
-        session = self._session(pack, trajectory, file, has_world=bool(writes)) if writes or pack.book.rules else None
         verdicts, broken, answered = list[CallVerdict](), list[RuleFinding](), list[Answered]()
-        if session is not None:
+        session = None
+        if writes or pack.book.rules:
+            world, answer = self._world(pack, file) if writes else None, None
+            if self._answers is not None:
+                answer = self._answers(pack, lambda: judging.heard(trajectory.events))
+            session = judging = Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
             for _ in session.follow(trajectory.events, writes):
                 pass
             # A call of a tool nobody declared is a finding only if it may have done something.
@@ -136,12 +141,6 @@ class Examiner:
             counts.numbers["unmapped", tool, name] += 1
         found = Judged(pack, trajectory, agent, outcome, verdicts, broken, answered, limited)
         return found.rows(cover, has_head=self._heads)
-
-    def _session(self, pack: Pack, trajectory: Trajectory, file: LogFile, *, has_world: bool) -> Session:
-        world = self._world(pack, file) if has_world else None
-        answer = self._answers(pack, lambda: session.heard(trajectory.events)) if self._answers is not None else None
-        session = Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
-        return session
 
     def _judged_calls(self, pack: Pack, trajectory: Trajectory) -> list[int]:
         """The steps of the calls that change something, may do so, or that a guard binds."""

@@ -197,3 +197,10 @@ class LineFiles:
             name, row = self._limited[call]
             made[name, call.limit] += 1
             self._findings.write(named(row, name, finding_id(name, f"limit {call.limit}\0{made[name, call.limit]}")))
+
+
+def dump(path: Path, record: Any) -> None:
+    """Write a record as an indented JSON file."""
+    # A file's name need not be text: what is not stays an escape, which JSON reads back.
+    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")

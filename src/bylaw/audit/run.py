@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.audit.examine import Examiner, open_examiner, rarely_collecting
-from bylaw.audit.output import LineFiles, spare_earlier, written_aside
+from bylaw.audit.output import LineFiles, dump, spare_earlier, written_aside
 from bylaw.audit.request import Request
 from bylaw.audit.store import read_calls as read_calls
 from bylaw.audit.summary import policies_record, summarise
@@ -107,10 +107,3 @@ def _some(names: Iterable[str]) -> str:
     first = sorted(names)
     more = f" and {len(first) - 4} more" if len(first) > 4 else ""
     return ", ".join(f"`{name}`" for name in first[:4]) + more if first else "none"
-
-
-def dump(path: Path, record: Any) -> None:
-    """Write a record as an indented JSON file."""
-    # A file's name need not be text: what is not stays an escape, which JSON reads back.
-    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -8,8 +8,7 @@ from typing import Any, cast
 from unicodedata import decomposition, normalize
 from urllib.parse import quote
 
-from bylaw.audit.private import Found
-from bylaw.facts.path import NOTHING
+from bylaw.audit.private import Found, leaves
 
 ANYWHERE = 6
 """A value this long is taken out even inside a word; a shorter one where it stands by itself."""
@@ -125,22 +124,6 @@ class Scrub:
 @lru_cache(maxsize=4096)
 def _run(text: str) -> str:
     return max(_RUN.findall(text), key=len, default="").lower()
-
-
-def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
-    """The texts, numbers and truth values a value is made of, each with the name it stands under."""
-    if value is NOTHING or value is None:
-        return
-    if value.__class__ is str:
-        yield value, name
-    elif isinstance(value, Mapping):
-        for key, item in cast("Mapping[Any, Any]", value).items():
-            yield from leaves(item, str(key))
-    elif isinstance(value, list | tuple):
-        for item in cast("Sequence[Any]", value):
-            yield from leaves(item, name)
-    else:
-        yield value, name
 
 
 def _spelled(value: Any) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from bylaw.audit.counts import ANSWERS, Counts
 from bylaw.audit.finding import FLAGGED, SEVERITIES
+from bylaw.audit.judged import whole_sentence
 from bylaw.audit.request import Request
-from bylaw.audit.row import FINDING_IDS, whole_sentence, writable
+from bylaw.audit.row import FINDING_IDS, writable
 from bylaw.engine.limited import by_limit, over_and_open
 from bylaw.engine.predicate_values import TellsUnanswered
 from bylaw.engine.verdict import WORST_FIRST, Verdict

@@ -18,10 +18,9 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from bylaw.audit.finding import FLAGGED, SEVERITIES, Charge, Finding
-from bylaw.audit.output import BUFFER, TABLES_SCHEMA
+from bylaw.audit.output import BUFFER, TABLES_SCHEMA, dump
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.row import CallRow, Examined, JsonRecord, PolicyRow, RuleRow, encode, finding_id, named, writable
-from bylaw.audit.run import dump
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 from bylaw.trace import Identities

@@ -22,10 +22,10 @@ from bylaw.audit.batch.shard import SIZE, Shard
 from bylaw.audit.batch.state import HeldLog, State, commit, keep_rows, read_state, recover
 from bylaw.audit.batch.tables import TABLES, PlacedPart, arrow, leave_out, write_schema, write_table
 from bylaw.audit.examine import Examiner, open_examiner
-from bylaw.audit.output import STATE, alone_in, check_ours
+from bylaw.audit.output import STATE, alone_in, check_ours, dump
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.request import Request
-from bylaw.audit.run import Report, check_tools, dump
+from bylaw.audit.run import Report, check_tools
 from bylaw.audit.summary import policies_record, summarise
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
