@@ -2,9 +2,9 @@
 
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,7 +22,9 @@ CONVERSATIONS = 300
 """Past conversations that a check is tried on."""
 SECONDS = 2.0
 """A check that takes longer on all of them is tried on the first ones only, and the page says so."""
-KEPT = 4
+KEPT = 8
+"""Readings and results that are kept, the latest ones."""
+T = TypeVar("T")
 
 
 Past = tuple[Trajectory, World | None]
@@ -69,19 +71,18 @@ class Backtest(Struct, frozen=True):
 
 
 class Backtests:
-    """Keeps past conversations ready, and what the saved check says of them."""
+    """Keeps past conversations ready, with the verdicts of the saved check on them."""
 
     def __init__(self, read: Callable[[str, tuple[str, ...]], list[Past]], *, keeps: float = float("inf")) -> None:
-        """`read` finds the past conversations of somebody in which any of some tools was called; kept for so long."""
+        """`read` finds somebody's past conversations that call any of some tools; they are kept for `keeps` seconds."""
         self._read = read
         self._keeps = keeps
         self._turn = threading.Lock()
         self._running = threading.Lock()
-        self._past: OrderedDict[tuple[str, ...], tuple[float, list[Past]]] = OrderedDict()
-        self._said: OrderedDict[tuple[object, ...], Words] = OrderedDict()
+        self._kept: dict[tuple[str, ...], tuple[float, Any]] = {}
 
     def run(self, saved: Pack, edited: Pack, policy: str, whose: str = "") -> Backtest:
-        """Try an edited check on the past conversations of somebody, against the saved one."""
+        """Try an edited check on somebody's past conversations, against the saved one."""
         past, before = self._before(saved, policy, whose)
         # One at a time: a second one would only make both slower, and a service has calls to decide.
         with self._running:
@@ -91,36 +92,27 @@ class Backtests:
         return Backtest(tried, len(past), len(after), changes)
 
     def prepare(self, saved: Pack, policy: str, whose: str = "") -> None:
-        """Begin to read what a check will be tried on; an error of it that comes at once is raised."""
+        """Begin to read the past conversations; an error that comes at once is raised."""
         try:
             Prepared("", lambda: self._before(saved, policy, whose)).get()
         except Preparing:
             return
 
     def _before(self, saved: Pack, policy: str, whose: str) -> tuple[list[Past], Words]:
-        """Past conversations, and what the saved check says of them."""
-        read_at, past = self._at_hand(saved, policy, whose)
+        """Past conversations, and the verdicts of the saved check."""
+        tools = tuple(saved.policies[policy].tools)
         with self._turn:
-            key = (saved.digest, policy, whose, read_at)
-            if key not in self._said:
-                self._said[key] = _said(saved, policy, past, len(past))[1]
-                _bound(self._said)
-            return past, self._said[key]
+            read_at, past = self._once(("past", whose, *tools), lambda: self._read(whose, tools))
+            key = ("said", saved.digest, policy, whose, str(read_at))
+            return past, self._once(key, lambda: _said(saved, policy, past, len(past))[1])[1]
 
-    def _at_hand(self, pack: Pack, policy: str, whose: str) -> tuple[float, list[Past]]:
-        """Conversations that a policy had a say in, and when they were read."""
-        tools = tuple(pack.policies[policy].tools)
-        with self._turn:
-            key, now = (whose, *tools), time.monotonic()
-            if key not in self._past or now - self._past[key][0] > self._keeps:
-                self._past[key] = (now, self._read(whose, tools))
-                _bound(self._past)
-            return self._past[key]
-
-
-def _bound(kept: OrderedDict[Any, Any]) -> None:
-    while len(kept) > KEPT:
-        kept.popitem(last=False)
+    def _once(self, key: tuple[str, ...], make: Callable[[], T]) -> tuple[float, T]:
+        now = time.monotonic()
+        if key not in self._kept or now - self._kept[key][0] > self._keeps:
+            self._kept[key] = (now, make())
+            while len(self._kept) > KEPT:
+                del self._kept[next(iter(self._kept))]
+        return self._kept[key]
 
 
 def _changes(before: Words, after: Words) -> Iterator[Change]:

@@ -21,7 +21,6 @@ from bylaw.console.records import (
     Attestation,
     Written,
     attest,
-    false_alarm,
     read_attestations,
     unwaive,
     waive,
@@ -74,26 +73,31 @@ class FindingPages(AuditPages):
 
     @changed("/finding/{id:path}/waive")
     def waive(self, asked: Asked) -> Response:
-        """Waive a finding, or all of its policy."""
-        standings, row = self._found(asked)
-        _not_yet(standings, row, asked, of_policy=asked.form.get("of") == "policy")
-        what = {"policy": row.policy} if asked.form.get("of") == "policy" else {"finding": self._named(row)}
-        given = {name: asked.form.get(name, "") for name in ("reason", "expires")}
-        written = waive(self._view.waivers, owner=asked.signed(), **given, **what)
-        if "policy" in what:
-            written = replace(written, told=self._view.standings(self._view.base).reach(row.policy))
-        return self._told(asked, row, written)
+        """Waive a finding, or every finding of its policy."""
+        given = asked.form
+        return self._waived(asked, given.get("reason", ""), given.get("expires", ""), given.get("of") == "policy")
 
     @changed("/finding/{id:path}/false-alarm")
     def false_alarm(self, asked: Asked) -> Response:
-        """Say that a finding is none."""
+        """Waive a finding as a false alarm."""
+        if not asked.text("reason"):
+            raise UsageError("say why it is none")
+        return self._waived(asked, FALSE_ALARM + asked.form["reason"], asked.form.get("expires") or _ahead(), False)
+
+    def _waived(self, asked: Asked, reason: str, expires: str, of_policy: bool) -> Response:
         standings, row = self._found(asked)
-        _not_yet(standings, row, asked)
-        expires = asked.form.get("expires") or _ahead()
-        reason = asked.form.get("reason", "")
-        written = false_alarm(
-            self._view.waivers, finding=self._named(row), owner=asked.signed(), reason=reason, expires=expires
-        )
+        for waiver in standings.waivers_of(row.id):
+            # The same form sent twice is no second waiver.
+            is_same = waiver.owner == asked.signed() and waiver.reason == reason
+            if not is_same and (waiver.policy or not of_policy):
+                words = f"{waiver.owner} has waived it already, until {waiver.expires}: {waiver.reason}"
+                raise UsageError(words, hint="load the page again")
+        if row.verdict == "inconclusive" and not of_policy:
+            raise UsageError("an undecided call is no finding to waive", hint="attest it instead")
+        what = {"policy": row.policy} if of_policy else {"finding": row.id}
+        written = waive(self._view.waivers, owner=asked.signed(), reason=reason, expires=expires, **what)
+        if of_policy:
+            written = replace(written, told=self._view.standings(self._view.base).reach(row.policy))
         return self._told(asked, row, written)
 
     @changed("/finding/{id:path}/unwaive")
@@ -151,11 +155,6 @@ class FindingPages(AuditPages):
             raise UsageError("no policy judged this call, so there is nothing to keep")
         return keep_call_case(root, policy, events, row.step, want, note)
 
-    def _named(self, row: FindingRow) -> str:
-        if row.verdict == "inconclusive":
-            raise UsageError("an undecided call is no finding to waive", hint="attest it instead")
-        return row.id
-
     def _found(self, asked: Asked) -> tuple[Standings, FindingRow]:
         standings = self._view.standings(Wanted.of(asked.query.items()).base)
         row = standings.index.finding(asked.path["id"])
@@ -189,16 +188,6 @@ class FindingPages(AuditPages):
             "want": _usual(row, standings.index.line(row)),
             "can_keep": self._view.own_root is not None and not self._view.is_redacted,
         }
-
-
-def _not_yet(standings: Standings, row: FindingRow, asked: Asked, *, of_policy: bool = False) -> None:
-    """Refuse to waive what somebody has waived since the page was loaded; the same form sent twice is no second one."""
-    reason = asked.form.get("reason", "")
-    for waiver in standings.waivers_of(row.id):
-        is_same = waiver.owner == asked.signed() and waiver.reason in (reason, FALSE_ALARM + reason)
-        if not is_same and (waiver.policy or not of_policy):
-            words = f"{waiver.owner} has waived it already, until {waiver.expires}: {waiver.reason}"
-            raise UsageError(words, hint="load the page again")
 
 
 def _ahead() -> str:

@@ -26,6 +26,7 @@ VERDICTS = {
     "uninformed": "uninformed",
     "inconclusive": "undecided",
     "compliant": "compliant",
+    "open": "undecided",
 }
 PLURALS = {"violation": "violations", "near_miss": "near-misses", "broken": "rules broken"}
 STATES = {

@@ -126,12 +126,6 @@ def waive(path: Path, *, owner: str, reason: str, expires: str, finding: str = "
     return add_record(path, what | texts | {"expires": last.isoformat()}, head=_WAIVERS, count=_count_waivers)
 
 
-def false_alarm(path: Path, *, finding: str, owner: str, reason: str, expires: str) -> Written:
-    """Waive a finding as a false alarm: the reason says so."""
-    _needed(reason, "why it is none")
-    return waive(path, owner=owner, reason=FALSE_ALARM + reason, expires=expires, finding=finding)
-
-
 def unwaive(path: Path, waiver: Waiver) -> Written:
     """Take a waiver of one finding back: its entry leaves the file, comments above it stay."""
     if not waiver.finding:
