@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.agents import open_agent
+from bylaw.align.desk import open_agent
 from bylaw.align.episode import Episode, Model, play
 from bylaw.align.evaluation import evaluate, score
 from bylaw.align.output import write_call

@@ -7,8 +7,7 @@ import pytest
 inspect_ai = pytest.importorskip("inspect_ai")
 from inspect_ai.model import ChatMessageAssistant, ContentReasoning, ContentText, ModelOutput, ModelUsage, get_model  # noqa: E402
 
-from bylaw.align.agents import told  # noqa: E402
-from bylaw.align.desk import load_tasks  # noqa: E402
+from bylaw.align.desk import load_tasks, told  # noqa: E402
 from bylaw.align.episode import Episode  # noqa: E402
 from bylaw.align.evaluation import evaluate, score  # noqa: E402
 from bylaw.align.inspect_task import output_of, tasks  # noqa: E402

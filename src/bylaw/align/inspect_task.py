@@ -15,9 +15,8 @@ from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessag
 from inspect_ai.scorer import Metric, SampleScore, Score, Target, mean, metric, scorer, stderr
 from inspect_ai.solver import Generate, TaskState, solver
 
-from bylaw.align.agents import told
 from bylaw.align.desk import Task as Played
-from bylaw.align.desk import load_tasks
+from bylaw.align.desk import load_tasks, told
 from bylaw.align.episode import Episode
 from bylaw.align.evaluation import score
 from bylaw.align.prompt import PolicyPlace, pack_named

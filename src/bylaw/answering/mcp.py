@@ -4,13 +4,12 @@ Needs the extra `mcp`. A tool's answer is JSON with a boolean `value`, which set
 """
 # pyright: basic, reportMissingImports=false
 
-import asyncio
-import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
+from anyio.from_thread import start_blocking_portal
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 
@@ -31,7 +30,7 @@ class McpOperation:
 
 
 class McpServer:
-    """A server that stays connected, in a thread of its own: those who ask are not coroutines.
+    """A server that stays connected in a thread of its own, since operations are not coroutines.
 
     `where` is a command, as a sequence, or an address. Use it in a `with`.
     """
@@ -40,47 +39,31 @@ class McpServer:
         transport = (
             StreamableHttpTransport(where) if isinstance(where, str) else StdioTransport(where[0], list(where[1:]))
         )
-        self._client: Any = Client(transport)
+        self._client: Any = Client(transport, init_timeout=seconds)
         self._seconds = seconds
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._done: asyncio.Event | None = None
-        self._opened: Future[list[Any]] = Future()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="bylaw-mcp", daemon=True)
+        self._open = ExitStack()
         self.operations: tuple[McpOperation, ...] = ()
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        tools = self._opened.result(self._seconds)
+        with ExitStack() as opening:
+            self._portal = opening.enter_context(start_blocking_portal())
+            opening.enter_context(self._portal.wrap_async_context_manager(self._client))
+            tools = self._wait(self._client.list_tools)
+            self._open = opening.pop_all()
         self.operations = tuple(
             McpOperation(self, tool.name, tool.description or "", _parameters(tool.input_schema)) for tool in tools
         )
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._loop is not None and self._done is not None:
-            self._loop.call_soon_threadsafe(self._done.set)
-        self._thread.join(self._seconds)
-
-    async def _live(self) -> None:
-        """The connection, from its opening to its end, in one task."""
-        self._loop, self._done = asyncio.get_running_loop(), asyncio.Event()
-        try:
-            async with self._client:
-                self._opened.set_result(await self._client.list_tools())
-                await self._done.wait()
-        except BaseException as error:
-            # Whoever opens it hears of it; once it is open, the next call does.
-            if self._opened.done():
-                raise
-            self._opened.set_exception(error)
+        self._open.close()
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        answer: Any = self._wait(self._client.call_tool(tool, dict(arguments)))
+        answer = self._wait(self._client.call_tool, tool, dict(arguments))
         return "\n".join(str(part.text) for part in answer.content if getattr(part, "text", None) is not None)
 
-    def _wait(self, coming: Any) -> Any:
-        assert self._loop is not None
-        return asyncio.run_coroutine_threadsafe(coming, self._loop).result(self._seconds)
+    def _wait(self, ask: Any, *given: Any) -> Any:
+        return self._portal.start_task_soon(ask, *given).result(self._seconds)
 
 
 def _parameters(schema: dict[str, Any] | None) -> list[str]:

@@ -16,8 +16,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
 pytest.importorskip("peft")
 
-from bylaw.align.agents import open_agent  # noqa: E402
 from bylaw.align.dataset import SHAPES, conversation_row, turn_rows, write_rows  # noqa: E402
+from bylaw.align.desk import open_agent  # noqa: E402
 from bylaw.align.episode import play  # noqa: E402
 from bylaw.align.evaluation import evaluate, score  # noqa: E402
 from bylaw.align.lesson import gold  # noqa: E402

@@ -21,7 +21,7 @@ def eval_command(
     name: Annotated[Name, "What to call the files there."] = "eval",
 ) -> int:
     """Measure an agent on a pack's practice tasks: pass@1, words, near-misses."""
-    from bylaw.align.agents import open_agent
+    from bylaw.align.desk import open_agent
     from bylaw.align.evaluation import perform
 
     played = open_agent(agent, model, pack)

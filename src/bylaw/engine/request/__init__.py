@@ -6,6 +6,7 @@ from bylaw.engine.request.allowance import (
     Deed,
     Delegation,
     Limit,
+    Objection,
     ReadRequest,
     Slot,
     Source,
@@ -15,7 +16,6 @@ from bylaw.engine.request.allowance import (
 )
 from bylaw.engine.request.keeping import Delegating, Keeping
 from bylaw.engine.request.meaning import Doubt, RequestModel
-from bylaw.engine.request.objection import Objection
 from bylaw.engine.request.requests import Granted, Requests
 
 __all__ = [

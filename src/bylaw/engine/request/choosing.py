@@ -11,8 +11,7 @@ from functools import lru_cache
 from bylaw.engine.request.allowance import Choice, Limit, Slot, parameter_kind
 from bylaw.engine.request.bearing import stem
 from bylaw.engine.request.naming import Naming, about
-from bylaw.engine.request.values import given_words, is_code
-from bylaw.engine.request.view import View, step_of
+from bylaw.engine.request.values import View, given_words, is_code, step_of
 from bylaw.facts.provenance import Traced
 from bylaw.policy.verb import words_of
 from bylaw.text.folding import fold, occurs

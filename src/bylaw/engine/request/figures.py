@@ -5,13 +5,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bylaw.engine.request.allowance import Slot, Source, kinds_of
+from bylaw.engine.request.allowance import Slot, Source, Why, kinds_of
 from bylaw.engine.request.choosing import Choosing
 from bylaw.engine.request.naming import Naming
-from bylaw.engine.request.objection import Why
 from bylaw.engine.request.saying import Saying
-from bylaw.engine.request.values import CLOCK, DAY, NUMBER, ends_of, given_words, says_a_day
-from bylaw.engine.request.view import View
+from bylaw.engine.request.values import CLOCK, DAY, NUMBER, View, ends_of, given_words, says_a_day
 from bylaw.facts.provenance import Traced
 from bylaw.policy.tool import Tool
 from bylaw.text.day import times

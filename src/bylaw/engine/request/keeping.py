@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from bylaw.engine.request.allowance import Allowance, Deed, ReadRequest, Span, kinds_of
+from bylaw.engine.request.allowance import Allowance, Deed, Objection, ReadRequest, Span, kinds_of
 from bylaw.engine.request.checking import Approved, Check
 from bylaw.engine.request.naming import Naming
-from bylaw.engine.request.objection import Objection
-from bylaw.engine.request.values import given_words, parts_of
-from bylaw.engine.request.view import View
+from bylaw.engine.request.values import View, given_words, parts_of
 from bylaw.facts.provenance import Provenance, plain_link
 from bylaw.policy.tool import Tool
 from bylaw.text.folding import fold

@@ -11,10 +11,9 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from bylaw.engine.request.allowance import Allowance
+from bylaw.engine.request.allowance import Allowance, Objection
 from bylaw.engine.request.keeping import Held
-from bylaw.engine.request.objection import Objection
-from bylaw.engine.request.view import View
+from bylaw.engine.request.values import View
 
 _MOST = 60_000
 """Characters of results that a model is shown; above this the user is asked."""

@@ -9,8 +9,7 @@ from typing import Any
 
 from bylaw.engine.request.allowance import Delegation, Source, Span
 from bylaw.engine.request.bearing import SHORT, WHOLLY, closeness, is_name, names
-from bylaw.engine.request.values import given_words
-from bylaw.engine.request.view import View, step_of
+from bylaw.engine.request.values import View, given_words, step_of
 from bylaw.facts.provenance import Traced, is_file_name, is_search, is_spoken_of
 from bylaw.text.folding import fold
 from bylaw.text.identifier import is_prose

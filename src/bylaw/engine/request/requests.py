@@ -7,10 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.engine.request.allowance import Allowance, is_deed, told
+from bylaw.engine.request.allowance import Allowance, Objection, is_deed, told
 from bylaw.engine.request.keeping import Delegating, Held, Keeping
 from bylaw.engine.request.meaning import RequestModel, settle
-from bylaw.engine.request.objection import Objection
 from bylaw.engine.request.spending import Spending
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, NoValue

@@ -5,8 +5,7 @@ import re
 from bylaw.engine.request.allowance import Slot
 from bylaw.engine.request.bearing import is_weekday
 from bylaw.engine.request.choosing import is_beyond
-from bylaw.engine.request.values import CLOCK, DAY, ends_of, number_of, says_a_day
-from bylaw.engine.request.view import View
+from bylaw.engine.request.values import CLOCK, DAY, View, ends_of, number_of, says_a_day
 from bylaw.facts.provenance import plain_link
 from bylaw.text.day import times
 from bylaw.text.folding import fold, occurs

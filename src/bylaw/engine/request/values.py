@@ -1,12 +1,15 @@
 """The values of a call's arguments, and the days and words of a text that they are held against."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, cast
 
-from bylaw.engine.request.bearing import telling_stems
+from bylaw.engine.request.allowance import Span
+from bylaw.engine.request.bearing import folded, telling_stems
 from bylaw.facts.leaf import with_keys
-from bylaw.facts.provenance import plain_link
+from bylaw.facts.provenance import Provenance, Traced, plain_link
+from bylaw.facts.result_places import ResultPlaces
 from bylaw.policy.tool import Tool
 from bylaw.text.day import days, times
 from bylaw.text.folding import fold, occurs
@@ -114,3 +117,37 @@ def given_words(arguments: Any) -> list[str]:
 def is_code(name: str) -> bool:
     """Whether a name is a long code: an account, a passport."""
     return len(name) >= _CODE and sum(each.isdigit() for each in name) >= _CODE_FIGURES and name.isalnum()
+
+
+class View:
+    """All that the values of one call are held against: `Provenance` as of the step before it."""
+
+    def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], request: str, before: int) -> None:
+        """`request` is all that the user said, and after it a text that the user handed over to, if there is one."""
+        self.tools, self.request = tools, request
+        self.text, self.places, self.own_fields = provenance.text, provenance.places, provenance.own_fields
+        self.sights = partial(provenance.sights, before=before)
+        self.trace = partial(provenance.trace, before=before)
+        self.results = partial(provenance.results, before=before)
+        self.mentions = partial(provenance.mentions, before=before)
+        self.numbers = partial(provenance.numbers, before=before)
+        self.is_said = partial(provenance.is_said, before=before)
+
+    def words(self, spans: Iterable[Span]) -> tuple[str, ...]:
+        """Words of the request, folded."""
+        return folded(self.request, tuple(spans))
+
+    def around(self, sight: Traced) -> ResultPlaces:
+        """The result that a value stands in."""
+        return self.places(step_of(sight))
+
+    def records(self, step: int) -> list[Mapping[str, str]]:
+        """The records of a result, each by its fields, folded."""
+        places = self.places(step)
+        return [places.fields(number) for number in range(len(places.records))]
+
+
+def step_of(sight: Traced) -> int:
+    """The step of the result that shows a value."""
+    assert sight.step is not None
+    return sight.step
