@@ -104,7 +104,7 @@ def test_help_imports_no_command() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (
         done.stdout.splitlines()[-1]
-        == "['bylaw.cli', 'bylaw.cli.app', 'bylaw.cli.command', 'bylaw.errors', 'bylaw.text', 'bylaw.text.visible']"
+        == "['bylaw.cli', 'bylaw.cli.app', 'bylaw.cli.group', 'bylaw.errors', 'bylaw.text', 'bylaw.text.visible']"
     )
 
 

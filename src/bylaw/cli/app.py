@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from bylaw import __version__
-from bylaw.cli.command import HELP_NAMES, OneFileEach
+from bylaw.cli.group import HELP_NAMES, OneFileEach
 from bylaw.errors import BylawError, PackError, UsageError
 from bylaw.text.visible import visible
 

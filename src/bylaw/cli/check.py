@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bylaw.cli.command import DocumentOption, command
-from bylaw.cli.console import counted, open_console
+from bylaw.cli.console import counted, open_console, say, wrapped
 from bylaw.errors import BylawError, PackError
 from bylaw.pack import load_pack
 from bylaw.pack.review import told_unaccepted
@@ -44,7 +44,7 @@ def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None
     state = "sound" if report.is_sound else "not sound"
     style = "green" if report.is_sound else "red"
     console.print(Text(f"{report.pack} {report.version}  {report.digest[:12]}  ", style="bold") + Text(state, style))
-    then = wrapped(console, f"next: {_next(report, sections)}")
+    then = wrapped(console, f"next: {_next(report, sections)}", hang=2)
     for line in then:
         console.print(Text(line))
     figures = list(_figures(report))
@@ -57,7 +57,7 @@ def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None
         console.print(Text(section.title, style=section.style))
         shown = 0
         for number, entry in enumerate(section.entries):
-            lines = wrapped(console, entry, indent=2)
+            lines = wrapped(console, entry, "  ", hang=4)
             if not whole and number and shown + len(lines) > share:
                 console.print(f"  and {len(section.entries) - number:,} more", markup=False)
                 hidden = True
@@ -68,7 +68,7 @@ def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None
     if sections:
         console.print()
     for line in figures:
-        say(console, line)
+        say(console, line, hang=2)
     if hidden:
         console.print("`--all` shows everything that was found.", style="dim", markup=False)
 
@@ -280,15 +280,15 @@ def print_sentences(report: CheckReport, console: Console, said: Mapping[str, st
         if above != heading:
             heading = above
             console.print()
-            say(console, heading, style="bold")
+            say(console, heading, style="bold", hang=2)
         state = "not accepted" if waits(entry, held_back) else entry.state
         number = f"{entry.sentence.line:>4}  "
-        say(console, entry.sentence.text, indent=len(number), first=number)
+        say(console, entry.sentence.text, number)
         kinds = [f"{policy.id} ({policy.kind})" for policy in entry.policies]
         why = said.get(entry.sentence.text, "")
         uncovered = f"uncovered; as compiled, no policy: {why}" if why else "uncovered"
         style = {"enforced": "green", "uncovered": "red"}.get(state, "yellow")
-        say(console, f"{state}: {', '.join(kinds)}" if kinds else uncovered, indent=len(number), style=style)
+        say(console, f"{state}: {', '.join(kinds)}" if kinds else uncovered, " " * len(number), style, len(number) + 2)
 
 
 def _share(part: int, whole: int) -> str:
@@ -300,23 +300,6 @@ def _counted(count: int, noun: str, what: str, plural: str | None = None) -> str
     nouns = {"policy": "policies", "branch": "branches"}.get(noun, f"{noun}s")
     words = what if count == 1 or plural is None else plural
     return f"{count:,} {noun if count == 1 else nouns} {words}".rstrip()
-
-
-def wrapped(console: Console, text: str, *, indent: int = 0, first: str = "") -> list[str]:
-    """Text wrapped to the console, every line but the first indented two more than that."""
-    start = first or " " * indent
-    rest = " " * (indent if first else indent + 2)
-    lines: list[str] = []
-    for part in text.split("\n"):
-        begin = rest if lines else start
-        width = console.width - 1
-        lines += textwrap.wrap(part, width, initial_indent=begin, subsequent_indent=rest, break_on_hyphens=False)
-    return lines or [start]
-
-
-def say(console: Console, text: str, *, indent: int = 0, first: str = "", style: str = "") -> None:
-    for line in wrapped(console, text, indent=indent, first=first):
-        console.print(Text(line, style=style))
 
 
 @command("check")

@@ -13,12 +13,11 @@ may stand beside them. A record (`Struct`) of such fields is one parameter for a
 """
 
 import builtins
-import importlib
 import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
@@ -27,52 +26,6 @@ import click
 import msgspec
 
 from bylaw.errors import UsageError
-
-HELP_NAMES = ["-h", "--help"]
-
-
-class InOrder(click.Group):
-    """Commands that stand in one file."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return _plain(super().get_command(ctx, cmd_name))
-
-
-class OneFileEach(click.Group):
-    """Commands of which each is `NAME_command` in the module of its name, imported when it is asked for."""
-
-    def __init__(self, *arguments: Any, package: str, groups: Mapping[str, Mapping[str, str]], **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self._package = package
-        self._groups = groups
-        """By what one wants, the commands with what each says of itself: the list needs none of them imported."""
-        self._summaries = {name: text for group in groups.values() for name, text in group.items()}
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._summaries)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._summaries:
-            raise click.NoSuchCommand(cmd_name, possibilities=self._summaries, ctx=ctx)
-        return _plain(getattr(importlib.import_module(f"{self._package}.{cmd_name}"), f"{cmd_name}_command"))
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        widest = max(map(len, self._summaries))
-        for title, group in self._groups.items():
-            with formatter.section(title):
-                formatter.write_dl([(name.ljust(widest), text) for name, text in group.items()])
-
-
-def _plain(command: click.Command | None) -> click.Command | None:
-    """The command; its help does not tell of defaults that are nothing."""
-    for option in command.params if command is not None else ():
-        if isinstance(option, click.Option) and option.default in ("", 0) and not option.is_flag:
-            option.show_default = False
-    return command
-
 
 Work = Callable[..., int | None]
 

@@ -1,6 +1,7 @@
 """The console of every command: as wide as the terminal, 80 columns in a pipe, and there no blanks at line ends."""
 
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TextIO, cast
@@ -8,6 +9,7 @@ from typing import TextIO, cast
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 from bylaw.cli.screen import Screen, bare
 from bylaw.text.visible import visible
@@ -46,6 +48,22 @@ def local_time(moment: float) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 call`, `3 calls`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def wrapped(console: Console, text: str, head: str = "", hang: int | None = None) -> list[str]:
+    """Lines of a text that fit the console, after `head`; later lines are indented by `hang`, or as far as the head."""
+    rest = " " * (len(head) if hang is None else hang)
+    room, lines = max(console.width - 1, len(rest) + 20), list[str]()
+    for part in text.split("\n"):
+        start = rest if lines else head
+        lines += textwrap.wrap(part, room, initial_indent=start, subsequent_indent=rest, break_on_hyphens=False)
+    return lines or [head]
+
+
+def say(console: Console, text: str, head: str = "", style: str = "", hang: int | None = None) -> None:
+    """Print a text wrapped to the console; what a log or a pack wrote is never read as markup."""
+    for line in wrapped(console, text, head, hang):
+        console.print(Text(line, style=style), soft_wrap=True)
 
 
 class _Visible(Console):

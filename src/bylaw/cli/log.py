@@ -15,8 +15,9 @@ import msgspec
 from msgspec import Struct
 from rich.text import Text
 
-from bylaw.cli.command import File, InOrder, Json, command
+from bylaw.cli.command import File, Json, command
 from bylaw.cli.console import local_time, open_console
+from bylaw.cli.group import InOrder
 from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store, open_store
 from bylaw.record.approval import Approval, Status

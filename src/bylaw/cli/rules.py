@@ -10,8 +10,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from bylaw.cli.command import Count, File, InOrder, PackArgument, PackOption, command
+from bylaw.cli.command import Count, File, PackArgument, PackOption, command
 from bylaw.cli.console import open_console
+from bylaw.cli.group import InOrder
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.compile.lesson import Lesson, episodes, read_labels, teach
 from bylaw.errors import BylawError, UsageError

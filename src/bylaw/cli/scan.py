@@ -7,10 +7,9 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 from rich.console import Console
-from rich.text import Text
 
 from bylaw.cli.command import Count, File, Name, command
-from bylaw.cli.console import counted, open_console
+from bylaw.cli.console import counted, open_console, say
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.errors import UsageError
 from bylaw.facts.evidence import LookupEvidence
@@ -119,39 +118,39 @@ def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
     agents = [name for name in found.agents if name]
     by = f" by {counted(len(agents), 'agent')}" if agents else ""
     formats = ", ".join(f"{name or 'given'} {count:,}" for name, count in found.formats.items())
-    _say(console, f"{counted(found.trajectories, 'conversation')}{by}{f' ({formats})' if formats else ''}", "", "bold")
+    say(console, f"{counted(found.trajectories, 'conversation')}{by}{f' ({formats})' if formats else ''}", "", "bold")
     if found.unreadable:
-        _say(console, f"{counted(found.unreadable, 'record')} could not be read, e.g. {clean(found.faults[0], 200)}")
+        say(console, f"{counted(found.unreadable, 'record')} could not be read, e.g. {clean(found.faults[0], 200)}")
     if not found.trajectories:
-        _say(console, "Nothing to scan: no conversation was found.")
+        say(console, "Nothing to scan: no conversation was found.")
         return
     for section in (_tools(found.tools), _evidence(found.evidence), _habits(found), *_sources(found)):
         if section.entries or (whole and section.empty):
             _print(section, console, whole=whole)
     console.print()
     if not whole:
-        _say(console, "--all shows everything. Next: `bylaw init LOGS --document FILE`.")
+        say(console, "--all shows everything. Next: `bylaw init LOGS --document FILE`.")
         return
-    _say(console, "How to read this", "", "bold")
+    say(console, "How to read this", "", "bold")
     for word, meaning in _READING.items():
-        _say(console, meaning, f"  {word:<10}")
+        say(console, meaning, f"  {word:<10}")
     console.print()
-    _say(console, _LIMITS)
+    say(console, _LIMITS)
 
 
 def _print(section: _Section, console: Console, *, whole: bool) -> None:
     console.print()
-    _say(console, section.title, "", "bold")
+    say(console, section.title, "", "bold")
     if section.note:
-        _say(console, section.note)
+        say(console, section.note)
     if not section.entries:
-        _say(console, section.empty, "  ")
+        say(console, section.empty, "  ")
     for entry in section.entries if whole else section.entries[: section.shown]:
         lines = [(entry.head, entry.text, ""), *(("      ", each, entry.style) for each in entry.more)]
         for head, text, style in lines if whole else lines[:2]:
-            _say(console, text if whole else _cut(text, console.width - len(head)), head, style)
+            say(console, text if whole else _cut(text, console.width - 1 - len(head)), head, style)
     if not whole and (left := len(section.entries) - section.shown) > 0:
-        _say(console, f"and {left:,} more", "  ")
+        say(console, f"and {left:,} more", "  ")
 
 
 def _tools(guesses: Sequence[Guess]) -> _Section:
@@ -247,10 +246,3 @@ def _place(place: CallPlace) -> str:
 
 def _cut(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[: max(room, 20) - 4]} ..."
-
-
-def _say(console: Console, text: str, head: str = "", style: str = "") -> None:
-    """Print one wrapped line, later lines indented under the first; logs' own text is never read as markup."""
-    for number, line in enumerate(Text(text, style=style).wrap(console, max(20, console.width - len(head)))):
-        line.rstrip()
-        console.print(Text(head if number == 0 else " " * len(head)) + line, soft_wrap=True)

@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Struct
 from rich.text import Text
 
-from bylaw.cli.command import InOrder, Json, command
+from bylaw.cli.command import Json, command
 from bylaw.cli.console import local_time, open_console
+from bylaw.cli.group import InOrder
 from bylaw.cli.log import LogPlace, Tenant, existing, refuse_stranger
 from bylaw.errors import UsageError
 from bylaw.record import Log

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 import msgspec
 
-from bylaw.cli.command import File, InOrder, command
+from bylaw.cli.command import File, command
 from bylaw.cli.console import print_figures
+from bylaw.cli.group import InOrder
 from bylaw.errors import UsageError
 from bylaw_lab.bench.shieldagent_command import shieldagent_command
 from bylaw_lab.bench.tally import Rate

@@ -2,7 +2,7 @@
 
 import click
 
-from bylaw.cli.command import OneFileEach
+from bylaw.cli.group import OneFileEach
 
 COMMANDS = {
     "thoughts": "Write what to think before each turn, from the guards or a model.",
