@@ -232,6 +232,7 @@ class Conversation:
     def confirm(self, confirmation: Confirmation, *, time: float | None = None, now: float | None = None) -> None:
         """The host reports the user's answer to a card, given at `time`; the same answer given again changes nothing.
         `now` is the shield's clock."""
+        self._take()
         if not self.cards.is_new(confirmation, time, now):
             return
         time = now if time is None else time
