@@ -98,7 +98,7 @@ BUGS = (
     Bug("whatever the user answers is a yes", "consent/answer.py",
         'return "other" if is_yes == is_no else "yes" if is_yes else "no"', 'return "yes"',
         "engine/test_cases.py"),
-    Bug("a consent is never spent", "consent/spending.py",
+    Bug("a consent is never spent", "consent/consents.py",
         "if not writes or writes[-1].step <= since:", "if True:",
         "engine/test_cases.py"),
     Bug("a refused write spends a consent", "facts/call_record.py",

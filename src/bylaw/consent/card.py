@@ -18,10 +18,39 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from bylaw.consent.what_matters import Terms, what_matters
 from bylaw.facts.value import INVISIBLE
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
+
+_REMARKS = frozenset(words_of("reason reasons note notes comment comments remark summary description"))
+"""Arguments for the record: what is said there changes nothing that a user would agree to."""
+
+
+class Terms(Struct, frozen=True):
+    """What a pack says of its arguments: which need not be told, and which matter although they look like remarks; and
+    how long a yes in words counts."""
+
+    spared: frozenset[str] = frozenset()
+    wanted: frozenset[str] = frozenset()
+    lifetime: float = 86_400.0
+    """Seconds; as long as a person's yes."""
+
+
+def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
+    """The arguments that a user agrees to; whatever stands inside of one does."""
+    return {
+        name: value
+        for name, value in given.items()
+        if name not in terms.spared and not (type(value) is str and name not in terms.wanted and _is_remark(name))
+    }
+
+
+@lru_cache(maxsize=4096)
+def _is_remark(name: str) -> bool:
+    """Whether a text of this name is for the record: `cancel_reason`, and not `email_summary_to`."""
+    words = words_of(name)
+    return bool(words) and words[-1] in _REMARKS
+
 
 LIFETIME = 3600.0
 """Seconds for which a card is good, where the pack does not say."""

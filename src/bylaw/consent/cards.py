@@ -12,9 +12,8 @@ from itertools import islice
 from msgspec import Struct
 
 from bylaw.consent.answer import Said, bare, is_courtesy, is_english, said
-from bylaw.consent.card import CardWords, card_form, digest
+from bylaw.consent.card import CardWords, Terms, card_form, digest, what_matters
 from bylaw.consent.talk import Exchange
-from bylaw.consent.what_matters import Terms, what_matters
 from bylaw.facts.value import alike
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message
 

@@ -5,20 +5,93 @@ structure proves it. *Open* otherwise: code reads no prose, since a guess is wor
 events before the call's turn, so that no later event changes an answer.
 """
 
-from bisect import bisect_left
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Any, Protocol
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Literal, Protocol
 
-from bylaw.consent.card import CardWords, card_form, card_text, digest, sentences_in, title_of
+import msgspec
+from msgspec import Struct
+
+from bylaw.consent.card import CardWords, Terms, card_form, card_text, digest, sentences_in, title_of, what_matters
 from bylaw.consent.cards import Cards, Put
-from bylaw.consent.finding import Basis, Consent, OpenConsent, Quote, Reason
-from bylaw.consent.spending import Writes, may_ask
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.unnamed import Named
-from bylaw.consent.what_matters import Terms, what_matters
-from bylaw.facts.call_record import CallRecord, may_have_run
+from bylaw.facts.call_record import CallRecord, could_be_same_call, is_readable, may_have_run
+from bylaw.facts.leaf import leaves
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.value import alike
+from bylaw.policy.tool import Tool
+from bylaw.policy.verb import VERBS, words_of
 from bylaw.trace.event import Call, Event
+
+Basis = Literal["card", "told", "requested"]
+"""What a policy asks for: the answer to a card; a yes to a sentence of the pack's, or to what a reader finds told; or
+that the user, as a reader finds, asked for it."""
+Reason = Literal[
+    "confirmed",
+    "never_put", "unnamed", "spent", "declined",
+    "unrecorded", "unanswered", "unread", "perhaps_spent", "no_card", "beside_card", "changed_card",
+    "expired",
+]  # fmt: skip
+"""Agreed: by a plain yes to a card or a sentence of the pack's. Not agreed: nothing was put, nothing of it was named,
+the yes was spent, a no to a card. Open: something was not recorded; a question has no answer among the user's words;
+what was said is for somebody to read; a call like it may have been carried out; no card was answered; one was, beside
+words that may take it back, or in changed words; what the user said last is too old."""
+
+
+class Quote(Struct, frozen=True):
+    """Words of the conversation: the step of the message, and where they stand in its text."""
+
+    step: int
+    start: int
+    end: int
+    text: str
+
+
+class OpenConsent(Struct, frozen=True):
+    """The question whether the user agreed: what was put, and what was answered."""
+
+    tool: str
+    arguments: dict[str, Any]
+    put: tuple[Quote, ...]
+    answered: tuple[Quote, ...]
+    spared: tuple[str, ...] = ()
+    """Arguments that need not be told, as the pack says."""
+
+
+class Consent(Struct, frozen=True):
+    """Whether the user agreed to a call, and why this is thought so; None where it is open."""
+
+    value: bool | None
+    reason: Reason
+    told_at: int | None = None
+    """Step of the message that put it to the user."""
+    answered_at: int | None = None
+    """Step of the user's answer."""
+    spent_by: int | None = None
+    """Step of the call that the agreement was spent on, or may have been."""
+    put: tuple[Quote, ...] = ()
+    answered: tuple[Quote, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """The reason as `findings.jsonl` holds it: places in messages, no words or values."""
+        steps = {"told_at": self.told_at, "answered_at": self.answered_at, "spent_by": self.spent_by}
+        told: dict[str, Any] = {"reason": self.reason} | {key: at for key, at in steps.items() if at is not None}
+        for name, quotes in (("put", self.put), ("answered", self.answered)):
+            if quotes:
+                told[name] = [{"step": each.step, "start": each.start, "end": each.end} for each in quotes]
+        return told
+
+    def question(self, tool: str, arguments: dict[str, Any], spared: tuple[str, ...] = ()) -> OpenConsent | None:
+        """What to ask a model or a person; None where nothing is open."""
+        if self.value is not None or self.reason in ("perhaps_spent", "expired"):
+            # Whether a call was carried out, no reader of the talk can tell; how long words count, the pack says.
+            return None
+        return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered, spared)
+
 
 _QUOTED = 50
 """Messages in a row that are quoted, at most: the last of them."""
@@ -254,3 +327,107 @@ def _found(value: bool | None, reason: Reason, last: Exchange, *, spent_by: int 
 
 def _quotes(said: Sequence[tuple[int, str]]) -> list[Quote]:
     return [Quote(step, 0, len(text), text) for step, text in said]
+
+
+class Writes:
+    """The writes of one conversation that a yes may have been used by; the ledger may grow while it is in use."""
+
+    def __init__(self, ledger: Ledger, terms: Terms) -> None:
+        self._ledger = ledger
+        self._terms = terms
+        self._alike: dict[str, list[CallRecord]] = {}
+        """By the terms that the user agrees to, the writes whose records are readable."""
+        self._unreadable: dict[str, list[CallRecord]] = {}
+        """By tool, all other writes."""
+        self._counted = 0
+
+    def spending(self, call: CallRecord, since: int) -> tuple[CallRecord, bool] | None:
+        """The call between a step and this one that used the yes to it, and whether that is certain.
+
+        A certain one comes first, then the earliest that may have used it. Calls that differ only in arguments that
+        need not be shown count as one call. A tool's own text that it refused is no proof of a refusal.
+        """
+        writes = self._ledger.writes
+        if not writes or writes[-1].step <= since:
+            return None
+        for write in writes[self._counted :]:
+            if is_readable(write.call, write.tool):
+                self._alike.setdefault(self._agreed(write), []).append(write)
+            else:
+                self._unreadable.setdefault(write.call.tool, []).append(write)
+        self._counted = len(writes)
+        made = self._between(self._alike.get(self._agreed(call), ()), since, call)
+        for each in made:
+            is_certain = each.counts_at(call.step) and not each.is_doubtful() and _is_repeated(each, call)
+            if is_certain:
+                return each, True
+        unreadable = self._between(self._unreadable.get(call.call.tool, ()), since, call)
+        made += [each for each in unreadable if could_be_same_call(each, call, self._ignored(each, call))]
+        return (min(made, key=_step), False) if made else None
+
+    def _ignored(self, *calls: CallRecord) -> frozenset[str]:
+        """The arguments of these calls that a user does not agree to."""
+        return frozenset(
+            name
+            for each in calls
+            for name in each.call.arguments.keys() - what_matters(each.call.arguments, self._terms).keys()
+        )
+
+    def _between(self, writes: Sequence[CallRecord], since: int, call: CallRecord) -> list[CallRecord]:
+        """Those of these writes after a step and before a call that may have run."""
+        later = islice(writes, bisect_right(writes, since, key=_step), None)
+        return [each for each in later if each.step < call.step and may_have_run(each, call.step)]
+
+    def _agreed(self, call: CallRecord) -> str:
+        """The same for two calls of a tool that one yes may be for, however their values are written."""
+        return repr((call.call.tool, alike(what_matters(call.call.arguments, self._terms))))
+
+
+def _is_repeated(earlier: CallRecord, call: CallRecord) -> bool:
+    """Whether two calls of a tool are the same in everything, however their values are written."""
+    return bool(alike(earlier.call.arguments) == alike(call.call.arguments))
+
+
+def _step(write: CallRecord) -> int:
+    return write.step
+
+
+_ASKS = """
+ask asks question questions confirm confirmation approve approval authorize authorise authorization authorisation
+consent permission prompt prompts dialog dialogue input elicit elicitation clarify clarification
+"""
+_ASKING = frozenset(_ASKS.split())
+_PEOPLE = "user users customer client human person people caller member guest patient"
+_PERSONS = frozenset(_PEOPLE.split())
+_MESSAGES = "message messages sms mms text email mail chat whatsapp notification reply form forms dialog dialogue popup"
+_SENT = frozenset(_MESSAGES.split())
+_SENDS = frozenset(("send", "sends", "notify", "show", "display", "present", "push", "post"))
+_LOOKING = frozenset(("get", "list", "find", "search", "read", "fetch", "look", "view", "check"))
+_ASKED = re.compile(r"[?\u061f\uff1f](?=[\"')\]*\s]|$)")
+
+
+def may_ask(call: Call, tool: Tool | None) -> bool:
+    """Whether a call may have asked the user something: it was given a question, or is named or described so, or sends
+    a message, which may put whatever it likes.
+
+    What is known to write asks only where its name has a person in it, too: `confirm_booking` does not.
+    """
+    effect = "none" if tool is None else tool.effect
+    is_asking = _is_asking(call.tool, tool.description if tool is not None and effect == "none" else "", effect)
+    if is_asking is not None or call.refused:
+        return bool(is_asking) and not call.refused
+    return any(isinstance(value, str) and _ASKED.search(value) for value in leaves(call.arguments))
+
+
+@lru_cache(maxsize=1024)
+def _is_asking(name: str, description: str, effect: str, /) -> bool | None:
+    """Whether a tool asks, whatever it is given; None where only that tells."""
+    words, described = set(words_of(name)), set(re.findall("[a-z]+", description.lower()))
+    if effect == "none" and any(VERBS.get(word) == "none" for word in words):
+        # What an agent thinks or works out goes to nobody.
+        return False
+    # `get_consent` and `list_approvals` look something up.
+    is_looked_up = effect == "read" and not words.isdisjoint(_LOOKING)
+    is_named = words & _ASKING and not is_looked_up and (effect != "write" or words & _PERSONS)
+    is_sent = "notify" in words or (words & _SENT and (effect == "none" or words & _SENDS))
+    return True if is_named or is_sent or (described & _ASKING and described & _PERSONS) else None
