@@ -11,7 +11,7 @@ pytest.importorskip("openai", reason="needs the extra `compile`")
 
 from bylaw.answering import request
 from bylaw.answering.request import RequestReader
-from bylaw.engine.mutation import UserMessage
+from bylaw.engine.mutation import Mutation
 from bylaw.llm.source import open_chat
 from bylaw.pack import load_pack
 from bylaw.shield import Decision, Shield
@@ -90,7 +90,7 @@ def test_nobody_else_waits(model: Sleepy, tmp_path: Path, with_log: bool) -> Non
     async def decided(shield: Shield, name: str, text: str) -> None:
         session = shield.session(name)
         (decision,) = await session.take_async(
-            [UserMessage(f"My account is {ACCOUNT}. {text}")], [("send_money", PAYMENT)]
+            [Mutation("user", {"text": f"My account is {ACCOUNT}. {text}"})], [("send_money", PAYMENT)]
         )
         assert decision.answer == "ask"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.mutation import UserMessage
+from bylaw.engine.mutation import Mutation
 from bylaw.errors import UsageError
 from bylaw.record import Draft, Journal, Log, Store, open_store, postgres
 from bylaw.record.approval import Change
@@ -208,7 +208,7 @@ def test_a_request_that_another_worker_took_is_answered_when_it_is_synced(
     where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def send(shield: Shield, text: str, name: str, digest: str = "d") -> None:
-        await shield.session("c").take_async([UserMessage(text)], named=Named(name, digest))
+        await shield.session("c").take_async([Mutation("user", {"text": text})], named=Named(name, digest))
 
     async def talk() -> None:
         last = LastWriter()

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from bylaw.engine.door import seconds, writable
-from bylaw.engine.mutation import AgentMessage, Mutation, ToolResult, UserMessage, WholeMessages
+from bylaw.engine.mutation import Mutation
 from bylaw.errors import BylawError
 from bylaw.pack import Pack
 from bylaw.record.approval import Approval, fingerprint
@@ -55,12 +55,13 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
         if len(said) != 1:
             raise BadRequest("an event says one of `user`, `agent`, `result`, `messages`")
         if isinstance(self.user, str):
-            return UserMessage(writable(self.user), at)
+            return Mutation("user", {"text": writable(self.user), "time": at})
         if isinstance(self.agent, str):
-            return AgentMessage(writable(self.agent), at)
+            return Mutation("agent", {"text": writable(self.agent), "time": at})
         if isinstance(self.messages, list):
-            return WholeMessages(self.messages, at)
-        return ToolResult(self.result, self.call, self.error, self.result is not None, at, writable(self.tool))
+            return Mutation("messages", {"messages": self.messages, "asks": True, "time": at})
+        given = {"content": self.result, "id": self.call, "error": self.error, "captured": self.result is not None}
+        return Mutation("result", {**given, "time": at, "tool": writable(self.tool)})
 
 
 class AskedCall(Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,7 +17,7 @@ from bylaw.engine.context import AnotherPrincipal, goes_on, is_of_one
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.door import as_object
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.mutation import SPOKEN, AskedCall, Mutation, NewContext, TurnBegun, apply, judge
+from bylaw.engine.mutation import AskedCall, Mutation
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted, Requests
 from bylaw.errors import BylawError, UsageError
@@ -29,7 +29,7 @@ from bylaw.record.use import Use
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.decision import Decision, Earlier, Ground, Text, gravest, outcome
 from bylaw.shield.feedback import line
-from bylaw.shield.grounds import decide, earlier_run, find_grounds, of_doubt, of_rule, weigh
+from bylaw.shield.grounds import decide, earlier_run, find_grounds, of_doubt, of_rule, stood_in, until_when, weigh
 from bylaw.shield.history import History, Named, Opening, marked, note_interruption, read_history
 from bylaw.shield.host import Channel, Host
 from bylaw.shield.journal import Drafting, Journal, given_back
@@ -47,7 +47,6 @@ from bylaw.shield.repeating import (
 )
 from bylaw.shield.resolving import resolve
 from bylaw.shield.stopping import stop_grounds, stops_of
-from bylaw.shield.unheard import stood_in, until_when
 from bylaw.trace.event import Approved, Call, Card, LookedUp
 from bylaw.trace.trajectory import Trajectory
 
@@ -91,7 +90,7 @@ class DecisionService:
     """The conversation; None if it has to be begun or read first."""
     is_told_whole = False
     """The caller keeps the history itself, and gives all of it each time, in a conversation of its own."""
-    open_turn: TurnBegun | None = None
+    open_turn: Mutation | None = None
     """How the agent's turn that is not finished yet began."""
     _decided = 0
     """How many decisions there were so far."""
@@ -196,8 +195,7 @@ class DecisionService:
     def apply(self, mutation: Mutation) -> None:
         """Change the conversation; it is written with the next decision."""
         if self._shield.log is None:
-            for each in self._spoken(mutation):
-                apply(self.open(), each)
+            self._apply_all(self._spoken(mutation))
             return
         if self._shield.is_closed:
             hint = "say it before `close()`, or before the `with` of the shield ends"
@@ -217,12 +215,12 @@ class DecisionService:
 
     def _apply_all(self, mutations: Sequence[Mutation]) -> None:
         for mutation in mutations:
-            apply(self.open(), mutation)
+            mutation.apply(self.open())
 
     def _spoken(self, mutation: Mutation) -> list[Mutation]:
         """The mutation, said by or to whoever is vouched for here: another principal may have gone on elsewhere."""
-        if self.postures.handover and isinstance(mutation, SPOKEN):
-            return [NewContext(self.speaks_for), mutation]
+        if self.postures.handover and mutation.is_spoken:
+            return [Mutation("vouch", {"context": self.speaks_for}), mutation]
         return [mutation]
 
     def was_overtaken(self) -> bool:
@@ -323,7 +321,7 @@ class DecisionService:
         wrong: BylawError | None = None
         for mutation in mutations:
             try:
-                apply(conversation, mutation)
+                mutation.apply(conversation)
                 self.unwritten.append(mutation)
             except BylawError as error:
                 wrong = wrong or error
@@ -356,7 +354,7 @@ class DecisionService:
         elif wanted.asked and self.postures.handover:
             conversation.vouch(self.speaks_for)
         for mutation in wanted.first:
-            apply(conversation, mutation)
+            mutation.apply(conversation)
         drafting = Drafting(self.journal, conversation, self._uses) if self._shield.log is not None else None
         if drafting is not None and self.journal.length == 0:
             drafting.open(self.pack, self.context, self.by)
@@ -450,7 +448,7 @@ class DecisionService:
     def _decide(self, case: "_Case", drafting: Drafting | None) -> Decision:
         """Decide one call, and draft what is to be written of it."""
         self._recalled, started = None, clocks.perf_counter()
-        judgement = judge(case.conversation, case.wanted.asked[case.place])
+        judgement = case.wanted.asked[case.place].judge(case.conversation)
         decision, changes, uses = self._decide_judged(case, judgement, started)
         found = self._recalled
         if drafting is None:

@@ -5,6 +5,7 @@ could not be judged is refused or asked about, as the pack says.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Session
+from bylaw.engine.wording import AFTER_NO
 from bylaw.facts.call_record import CallRecord, could_be_same_call, may_have_run
 from bylaw.facts.entity import Entity, Fact, Key, is_known
 from bylaw.facts.ledger import Ledger
@@ -21,7 +23,7 @@ from bylaw.facts.question import question_about
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import key_of
 from bylaw.pack import Pack
-from bylaw.policy.posture import Postures
+from bylaw.policy.posture import ApprovalTerms, Postures
 from bylaw.policy.tool import misfit
 from bylaw.rule.circuit import Assessment
 from bylaw.shield.decision import (
@@ -38,7 +40,7 @@ from bylaw.shield.decision import (
     outcome,
 )
 from bylaw.shield.feedback import FAULT, feedback, for_person
-from bylaw.trace.event import Card, LookedUp
+from bylaw.trace.event import Call, Card, Event, LookedUp, Message
 
 _AGREES = "Do you agree to this?"
 _BINDS_NOTHING = frozenset(("call", "stop", "unguarded", "doubt"))
@@ -128,6 +130,37 @@ def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
                 return "perhaps"
             found = "done"
     return found
+
+
+def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, files: bool) -> list[Ground]:
+    """The grounds if the user's answer is not reported: their questions for the user are put to a person, if the pack
+    lets one stand in or the host `files` all of them. If what the user says next is reported (`hears`), the others stay
+    questions for them."""
+    found: list[Ground] = []
+    for ground in grounds:
+        if ground.answer == "ask" and any(each.whom == "user" for each in ground.questions):
+            if files or ground.policy in terms.stands_in:
+                asked = tuple(replace(each, whom="person") for each in ground.questions)
+                ground = replace(ground, questions=asked, stands_in=True)  # noqa: PLW2901
+            elif not hears:
+                ground = replace(ground, is_unheard=True)  # noqa: PLW2901
+        found.append(ground)
+    return found
+
+
+def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
+    """The grounds; if the user declined a card of this digest, with the time at which their no ends, which is when the
+    card would have expired."""
+    if not any(AFTER_NO in each.for_agent for each in grounds):
+        return grounds
+    cards = {event.card.id: event.card for event in events if isinstance(event, Call) and event.card is not None}
+    said = [event.confirmation for event in events if isinstance(event, Message) and event.confirmation is not None]
+    ends = [cards[each.card].expires for each in said if not each.yes and cards[each.card].digest == digest]
+    if not ends or ends[-1] is None:
+        return grounds
+    when = datetime.fromtimestamp(ends[-1] + 60, UTC).isoformat(" ", "minutes")[:16]
+    later = f"Do not make this call again before {when} UTC: the user is asked once more only then"
+    return [replace(each, for_agent=each.for_agent.replace(AFTER_NO, later)) for each in grounds]
 
 
 def on_error(pack: Pack, postures: Postures, tool: str) -> Answer:

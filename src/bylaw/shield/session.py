@@ -15,21 +15,7 @@ from typing import Any, Self
 from bylaw.consent import is_message
 from bylaw.engine import door
 from bylaw.engine.context import goes_on
-from bylaw.engine.mutation import (
-    AgentMessage,
-    AskedCall,
-    CallsExecuted,
-    CardReply,
-    Mutation,
-    NewContext,
-    ToolResult,
-    TurnBegun,
-    TurnFinished,
-    TurnResumed,
-    UnheardMessages,
-    UserMessage,
-    WholeMessages,
-)
+from bylaw.engine.mutation import AskedCall, Mutation
 from bylaw.engine.request import Allowance
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
@@ -74,17 +60,18 @@ class LiveSession:
         A message without text is nobody's yes, and consent that was given before it is undecided.
         """
         said, at = door.text(text, "what the user said"), door.moment(time, self.shield.clock)
-        self._apply(UserMessage(said, at, door.yes_or_no(whole, "`whole`")))
+        self._apply(Mutation("user", {"text": said, "time": at, "whole": door.yes_or_no(whole, "`whole`")}))
 
     def agent(self, text: str, *, time: float | None = None) -> None:
         """The agent said something."""
         said, at = door.text(text, "what the agent said"), door.moment(time, self.shield.clock)
-        self._apply(AgentMessage(said, at))
+        self._apply(Mutation("agent", {"text": said, "time": at}))
 
     def messages(self, messages: Iterable[Any]) -> None:
         """Messages of the conversation so far, or only the new ones, with calls and results: they are reported, not
         decided. The last message's calls count as not made if you ask about them next."""
-        self._apply(WholeMessages(door.messages(messages), self.shield.clock()))
+        given = {"messages": door.messages(messages), "asks": True, "time": self.shield.clock()}
+        self._apply(Mutation("messages", given))
 
     def result(
         self,
@@ -103,16 +90,16 @@ class LiveSession:
         only call it answers. `refused=True` says that it failed before the tool ran: a name or arguments that were
         turned down. Any other error of a write may have come after the write was executed.
         """
-        given = ToolResult(
-            door.writable(content) if isinstance(content, str) else content,
-            door.text(id, "the id of a call"),
-            None if error is None else door.yes_or_no(error, "`error`"),
-            door.yes_or_no(captured, "`captured`"),
-            door.moment(time, self.shield.clock),
-            door.text(tool, "a tool's name"),
-            True if refused is not None and door.yes_or_no(refused, "`refused`") else None,
-        )
-        self._apply(given)
+        given = {
+            "content": door.writable(content) if isinstance(content, str) else content,
+            "id": door.text(id, "the id of a call"),
+            "error": None if error is None else door.yes_or_no(error, "`error`"),
+            "captured": door.yes_or_no(captured, "`captured`"),
+            "time": door.moment(time, self.shield.clock),
+            "tool": door.text(tool, "a tool's name"),
+            "refused": True if refused is not None and door.yes_or_no(refused, "`refused`") else None,
+        }
+        self._apply(Mutation("result", given))
 
     def vouch(self, context: Mapping[str, Any]) -> bool:
         """What the host vouches for from the next call on, beside what it vouched for before; returns whether that
@@ -124,19 +111,20 @@ class LiveSession:
         given = door.context(context) or {}
         with self._lock:
             before = self._service.open().handed_over
-            self._apply(NewContext(given))
+            self._apply(Mutation("vouch", {"context": given}))
             ours = self._service.speaks_for
             self._service.speaks_for = {**ours, **given} if goes_on(ours, given) else given
             return self._service.open().handed_over != before
 
     def unheard(self) -> None:
         """Agent and user may have spoken unreported: rules about their words are undecided from here on."""
-        self._apply(UnheardMessages())
+        self._apply(Mutation("unheard"))
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
         """One turn of the agent: the calls inside were requested together, whatever is answered in between."""
-        begun = TurnBegun(door.text(text, "what the agent said"), self.shield.clock())
+        said = door.text(text, "what the agent said")
+        begun = Mutation("begin_turn", {"text": said, "time": self.shield.clock()})
         with self._lock:
             self._refuse_nesting()
             self._apply(begun)
@@ -145,7 +133,7 @@ class LiveSession:
             yield self
         finally:
             self._service.open_turn = None
-            self._apply(TurnFinished())
+            self._apply(Mutation("finish_turn"))
 
     def _refuse_nesting(self) -> None:
         """What is decided after an inner turn would no longer be of the outer one, and see what it was shown."""
@@ -155,7 +143,7 @@ class LiveSession:
 
     def resume_turn(self) -> None:
         """The next decision is still of the agent's last turn, whatever tools have answered since."""
-        self._apply(TurnResumed())
+        self._apply(Mutation("resume_turn"))
 
     def decide(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None, agent: str = ""
@@ -222,14 +210,14 @@ class LiveSession:
         by = door.text(agent, "the name of an agent").strip() or self._by
         if is_turn:
             self._refuse_nesting()
-            mutations = [*mutations, TurnBegun()]
+            mutations = [*mutations, Mutation("begin_turn")]
         try:
             return await self._loop.settle(
                 Wanted(asked, mutations, named, by=by, context=door.context(context), is_turn=is_turn)
             )
         finally:
             if is_turn:
-                self._apply(TurnFinished())
+                self._apply(Mutation("finish_turn"))
 
     def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = "") -> Decision:
         """The same, after these messages, or for a call that the last of them asks for; `id` says which, of two."""
@@ -286,14 +274,15 @@ class LiveSession:
 
     def _confirming(
         self, card: Card | str, yes: bool, by: str, at: float | None, time: float | None, after: int | None
-    ) -> CardReply:
+    ) -> Mutation:
         if time is not None:
             warnings.warn("`time` of `confirm` is called `at`", DeprecationWarning, stacklevel=3)
         at = time if at is None else at
         name = door.text(card.id if isinstance(card, Card) else card, "the id of a card")
         is_yes, reporter = door.yes_or_no(yes, "the answer to a card"), door.text(by, "who answered")
         said = Confirmation(name, is_yes, reporter, None if after is None else door.position(after))
-        return CardReply(said, None if at is None else door.seconds(at), self.shield.clock())
+        given = None if at is None else door.seconds(at)
+        return Mutation("confirm", {"confirmation": said, "time": given, "now": self.shield.clock()})
 
     def asked(self, id: str) -> Decision | None:
         """The decision on the call of this id, if it stopped the call and somebody was asked about it."""
@@ -318,7 +307,7 @@ class LiveSession:
     def flush(self) -> None:
         """Write what happened since the last decision; on disk when this returns."""
         if self._service.live is not None and self._service.live.has_undecided:
-            self._apply(CallsExecuted())
+            self._apply(Mutation("assume_executed"))
         if self._service.unwritten:
             self._settle(Wanted(by=self._by))
 
