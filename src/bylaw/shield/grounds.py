@@ -141,9 +141,9 @@ def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, fi
         if ground.answer == "ask" and any(each.whom == "user" for each in ground.questions):
             if files or ground.policy in terms.stands_in:
                 asked = tuple(replace(each, whom="person") for each in ground.questions)
-                ground = replace(ground, questions=asked, stands_in=True)  # noqa: PLW2901
+                ground = replace(ground, questions=asked, stands_in=True)
             elif not hears:
-                ground = replace(ground, is_unheard=True)  # noqa: PLW2901
+                ground = replace(ground, is_unheard=True)
         found.append(ground)
     return found
 
