@@ -24,9 +24,8 @@ from bylaw.errors import BylawError, RecordError
 from bylaw.facts.world import World
 from bylaw.pack import Pack
 from bylaw.trace.event import Call
-from bylaw.trace.format import Look
 from bylaw.trace.log_file import LogFile
-from bylaw.trace.reader import read_source
+from bylaw.trace.reader import Look, read_source
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 

@@ -1,4 +1,4 @@
-"""Trajectories out of a file, whatever format it is in."""
+"""Trajectories out of a file, whatever format it is in; the format is found by looking at its first bytes."""
 
 import importlib
 from collections.abc import Iterator
@@ -6,9 +6,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from bylaw.errors import RecordError
-from bylaw.trace.format import Format, Look, look
+import msgspec
+from msgspec import Raw, Struct
+
+from bylaw.errors import FormatError, RecordError
+from bylaw.trace.document import Layout, Malformed, decode
 from bylaw.trace.log_file import RemoteFile, log_file
+from bylaw.trace.shape import Format, glimpse, is_messages, shape
 from bylaw.trace.source import Columns, Source
 from bylaw.trace.trajectory import Trajectory
 
@@ -27,12 +31,27 @@ READERS: dict[Format, str] = {
     "claude": "frameworks",
     "claude-code": "transcripts",
     "otlp": "otel",
-    "langfuse": "langfuse",
-    "langsmith": "langsmith",
+    "langfuse": "tracers",
+    "langsmith": "tracers",
     "inspect": "inspect",
     "parquet": "parquet",
 }
 """The module in `readers` whose `read` reads each format."""
+
+
+ZIP = b"PK\x03\x04"
+PARQUET = b"PAR1"
+_HEAD = 1 << 20
+_ANYTHING = msgspec.json.Decoder()
+
+
+class Look(Struct, frozen=True):
+    """What a file turned out to be."""
+
+    format: Format
+    layout: Layout
+    single: bool = False
+    """The document is one conversation, given as a list of messages."""
 
 
 def read(
@@ -67,3 +86,97 @@ def _open(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     """Each reader is imported when a file needs it: a start-up pays for one format."""
     reader: Any = importlib.import_module(f"bylaw.trace.readers.{READERS[found.format]}")
     return reader.read(source, found)
+
+
+def look(source: Source) -> Look:
+    """The format of a file, or `FormatError`."""
+    head, whole, why = _head(source)
+    if head.startswith(ZIP):
+        return Look("inspect", "document")
+    if head.startswith(PARQUET):
+        return Look("parquet", "document")
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not text:
+        raise FormatError(why or "the file is empty", place=str(source.path))
+    found = _look_at_lines(text, whole) or _look_at_document(source, text, whole)
+    if found is None:
+        raise FormatError(
+            "not in a trace format that Bylaw reads", place=str(source.path), hint="docs/formats.md lists them"
+        )
+    return found
+
+
+def _head(source: Source) -> tuple[bytes, bool, str]:
+    """The first bytes, up to the end of the first line where that is near; whether they are all; why no more come."""
+    head = b""
+    for chunk in source.chunks():
+        if isinstance(chunk, str):
+            return head, True, chunk
+        head += chunk
+        if len(head) >= _HEAD or b"\n" in head[:-1] or head.startswith((ZIP, PARQUET)):
+            return head, False, ""
+    return head, True, ""
+
+
+def _look_at_lines(text: bytes, whole: bool) -> Look | None:
+    """Lines, each a record: recognised by the first line that is one, where there are several."""
+    lines = text.split(b"\n", 40)
+    if not whole or len(lines) > 40:
+        lines.pop()
+    lines = [line for line in lines if line and not line.isspace()]
+    if len(lines) < 2 or lines[0].strip() in (b"[", b"{", b"[{", b"[["):
+        if not whole and len(lines) == 1 and (format := _shape_of_line(lines[0])):
+            return Look(format, "lines")
+        return None
+    for line in lines:
+        if format := _shape_of_line(line):
+            return Look(format, "lines")
+    return None
+
+
+def _shape_of_line(line: bytes) -> Format | None:
+    try:
+        return shape(decode(_ANYTHING, line))
+    except Malformed:
+        return None
+
+
+def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
+    value: Any = None
+    format: Format | None = None
+    # The first few keys are mostly enough. Plain messages are what is left when nothing more telling comes later.
+    for size in (1 << 12, 1 << 16, len(text)):
+        value = glimpse(text[:size])
+        format = shape(value)
+        if format not in {None, "openai"} or size >= len(text):
+            break
+    if format is None and not whole and text.startswith(b"{"):
+        first = next(source.lines(), None)
+        if b"\n" not in text and isinstance(first, tuple) and _goes_on(source) and (late := _shape_of_object(first[1])):
+            return Look(late, "lines")
+        format = _shape_of_object(source.document()[0])
+    if format is None:
+        return None
+    if isinstance(value, list) and is_messages(value):  # pyright: ignore[reportUnknownArgumentType]
+        # A first line longer than all we looked at: a file of such lines goes on after it, a document does not.
+        if not whole and b"\n" not in text and _goes_on(source):
+            return Look(format, "lines")
+        return Look(format, "document", single=True)
+    if isinstance(value, dict) and not whole and b"\n" not in text and format not in {"tau2", "inspect"}:
+        return Look(format, "lines" if _goes_on(source) else "document")
+    return Look(format, "document")
+
+
+def _goes_on(source: Source) -> bool:
+    lines = source.lines()
+    next(lines, None)
+    return isinstance(next(lines, None), tuple)
+
+
+def _shape_of_object(data: bytes) -> Format | None:
+    """For a document whose telling keys come late."""
+    try:
+        fields = msgspec.json.decode(data, type=dict[str, Raw])
+    except (ValueError, RecursionError):
+        return None
+    return shape({name: glimpse(bytes(raw)[: 1 << 16]) for name, raw in fields.items()})

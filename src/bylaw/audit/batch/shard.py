@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from bylaw.errors import BylawError
 from bylaw.trace.document import count_records
-from bylaw.trace.format import Look, look
 from bylaw.trace.log_file import LogFile, stamp_of
+from bylaw.trace.reader import Look, look
 from bylaw.trace.source import CHUNK, Source, Span
 
 SIZE = 16 << 20

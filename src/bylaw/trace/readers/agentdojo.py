@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Malformed, Record, decode, read_each, records, trajectory_of
-from bylaw.trace.format import Look
-from bylaw.trace.readers.chat import Id, text_id
+from bylaw.trace.document import Record, decode, read_each, records, trajectory_of
+from bylaw.trace.reader import Look
+from bylaw.trace.readers.chat import ChatMessage, ToolCall, follow, name_and_arguments
 from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
@@ -18,19 +18,10 @@ from bylaw.trace.transcript import Transcript
 FORMAT = "agentdojo"
 
 
-class FunctionCall(Struct, gc=False):
-    function: str
-    args: Any = None
-    id: Id = None
+class DojoMessage(ChatMessage, gc=False):
+    """A chat message; a result has the call that it answers."""
 
-
-class DojoMessage(Struct, gc=False):
-    role: str
-    content: Any = None
-    tool_calls: list[FunctionCall] | None = None
-    tool_call: FunctionCall | None = None
-    tool_call_id: Id = None
-    error: str | None = None
+    tool_call: ToolCall | None = None
 
 
 class DojoRun(Struct, gc=False):
@@ -58,7 +49,7 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
 def _run(source: Source, record: Record) -> Trajectory:
     run = decode(_RUN, record.raw)
     transcript = Transcript()
-    _follow(run.messages, transcript)
+    follow(map(_as_chat, run.messages), transcript)
     attacked = run.attack_type not in (None, "none")
     return trajectory_of(
         source,
@@ -81,28 +72,14 @@ def _run(source: Source, record: Record) -> Trajectory:
     )
 
 
-def _follow(messages: list[DojoMessage], transcript: Transcript) -> None:
-    for position, message in enumerate(messages):
-        match message.role:
-            case "assistant":
-                transcript.begin_turn()
-                transcript.say("agent", plain_text(message.content))
-                for call in message.tool_calls or ():
-                    transcript.call(call.function, call.args, text_id(call.id))
-            case "tool":
-                answered = message.tool_call
-                id = message.tool_call_id or (answered.id if answered else None)
-                # A failed call shows the model the error in place of a content.
-                content = message.content
-                if message.error and not (content if isinstance(content, str) else plain_text(content)):
-                    content = message.error
-                transcript.answer(
-                    content, text_id(id), answered.function if answered else "", error=message.error is not None
-                )
-            case "user":
-                transcript.begin_turn()
-                transcript.say("user", plain_text(message.content))
-            case "system":
-                transcript.instruct(plain_text(message.content))
-            case role:
-                raise Malformed(f"message {position} has the unknown role `{role}`")
+def _as_chat(message: DojoMessage) -> DojoMessage:
+    """The message with what it says of a result where chat messages say it."""
+    if message.role == "tool":
+        answered = message.tool_call or ToolCall()
+        message.name = name_and_arguments(answered)[0]
+        message.tool_call_id = message.tool_call_id or answered.id
+        message.is_error = message.error is not None
+        # A failed call shows the model the error in place of a content.
+        if message.error and not plain_text(message.content):
+            message.content = message.error
+    return message

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import Malformed, Record, conversations_in, decode, is_list, read_each, tell, trajectory_of
-from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
+from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, follow, text_id
 from bylaw.trace.readers.dialects import mixed_message
 from bylaw.trace.readers.recorded import message_of_parts

@@ -23,8 +23,8 @@ from bylaw.trace.document import (
     tell,
     trajectory_of,
 )
-from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
+from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
 from bylaw.trace.source import LONGEST_LINE, Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory

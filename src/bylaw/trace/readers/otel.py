@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import ODD, Malformed, Record, decode, oddity, take_each
-from bylaw.trace.format import Look
+from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage
 from bylaw.trace.readers.parts import first, unwrapped
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_outcome

@@ -9,8 +9,8 @@ from msgspec import Raw
 
 from bylaw.errors import FormatError, RecordError, UsageError
 from bylaw.trace.document import Malformed, Record, read_each
-from bylaw.trace.format import Look
 from bylaw.trace.log_file import open_bytes
+from bylaw.trace.reader import Look
 from bylaw.trace.readers.openai import conversation
 from bylaw.trace.source import CHUNK, Source
 from bylaw.trace.trajectory import Trajectory

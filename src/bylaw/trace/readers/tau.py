@@ -25,8 +25,8 @@ from bylaw.trace.document import (
     trajectory_of,
 )
 from bylaw.trace.event import Result
-from bylaw.trace.format import Look
 from bylaw.trace.identity import agent_of_model
+from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, Function, Id, ToolCall, follow, text_id
 from bylaw.trace.readers.openai import is_full_reward
 from bylaw.trace.source import Source

@@ -7,7 +7,7 @@ import msgspec
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import Malformed, Record, decode, take_each, trajectory_of
-from bylaw.trace.format import Look
+from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, follow
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
