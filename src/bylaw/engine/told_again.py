@@ -117,9 +117,9 @@ class ToldBefore:
             for place in range(first, len(told))
             if isinstance(event := told[place], Call) and (event.id, event.tool) in waiting
         )
+        last = max(places, default=-1)
         # What was said in the call's own turn may be reported after the call.
-        turn = told[first].turn
-        return max((place for place in places if told[place].turn != turn), default=-1)
+        return last if any(not isinstance(each, Result) and each.by == "user" for each in told[first:last]) else -1
 
     def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> tuple[int, bool]:
         """Up to where, from a place on, nothing is told but calls and results that are known since the last words, and

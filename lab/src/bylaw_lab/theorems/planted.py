@@ -113,8 +113,8 @@ BUGS = (
     ),
     Bug(
         "a paused call resumes whatever has happened since",
-        "shield/resuming.py",
-        "    events = state.open().events\n    call = events[made]\n",
+        "shield/repeating.py",
+        "    events = conversation.events\n    call = events[step]\n",
         "    return True\n",
     ),
     Bug(
@@ -145,7 +145,7 @@ BUGS = (
     ),
     Bug(
         "a failed call gives its place under a limit back",
-        "shield/drafting.py",
+        "shield/journal.py",
         "is_refused = made is not None and made.result is event and made.is_surely_refused()",
         "is_refused = made is not None",
         "limits",
