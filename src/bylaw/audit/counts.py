@@ -35,8 +35,6 @@ OPEN_REASONS: Mapping[str, str] = {
     "elsewhere": "something earlier in the conversation is open",
 }
 """Why a rule is undecided, in words."""
-_KEPT = 1 << 12
-"""Sets of field names that are remembered."""
 
 
 class Counts:
@@ -250,9 +248,8 @@ class UnmappedFields:
     def __init__(self, pack: Pack, redaction: "Redaction | None") -> None:
         self._pack = pack
         self._redaction = redaction
-        self._mapped: dict[str, frozenset[str]] = {}
-        self._unreported: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        """By tool and names, those that are neither mapped nor reported yet."""
+        self._known: dict[str, set[str]] = {}
+        """By tool, the names that are mapped or reported."""
 
     def of(self, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
         """Unmapped fields of a conversation's results, each with its tool."""
@@ -262,29 +259,21 @@ class UnmappedFields:
             call = events[result.call]
             if type(call) is not Call or call.tool not in self._pack.schema.tools:
                 continue
-            value = result.value()
-            names = _names_in(value)
-            found = self._unreported.get((call.tool, names))
-            if found is None:
-                mapped = self._mapped_by(call.tool)
-                found = [name for name in names if name not in mapped]
-            elif not found:
-                continue
-            reported = found
+            value, known = result.value(), self._known_of(call.tool)
+            found = [name for name in _names_in(value) if name not in known]
             if found and self._redaction is not None:
-                # A name can itself be a private value of one result, and may be told of another.
-                reported = self._redaction.tellable(call.tool, value, found)
-            yield from ((call.tool, name) for name in reported)
-            if len(self._unreported) < _KEPT:
-                self._unreported[call.tool, names] = [name for name in found if name not in reported]
+                # A name can itself be a private value of one result, and may be reported of another.
+                found = self._redaction.tellable(call.tool, value, found)
+            known.update(found)
+            yield from ((call.tool, name) for name in found)
 
-    def _mapped_by(self, tool: str) -> frozenset[str]:
-        if tool not in self._mapped:
+    def _known_of(self, tool: str) -> set[str]:
+        if tool not in self._known:
             shown = self._pack.schema.shows.get(tool, {})
             observations = [observation for each in shown.values() for observation in each]
             named = {name for each in observations for name in (*each.entity.fields, *each.entity.key)}
-            self._mapped[tool] = frozenset(named.union(*(each.reads for each in observations)))
-        return self._mapped[tool]
+            self._known[tool] = named.union(*(each.reads for each in observations))
+        return self._known[tool]
 
 
 def _names_in(value: Any) -> tuple[str, ...]:

@@ -19,7 +19,6 @@ from msgspec import Struct
 
 from bylaw.audit.batch.part import Job, Judge
 from bylaw.audit.batch.shard import Shard
-from bylaw.audit.batch.tables import spare_pandas
 from bylaw.audit.examine import rarely_collecting
 from bylaw.audit.parallel import WorkerError, deaf_to_interrupts
 from bylaw.errors import UsageError
@@ -130,7 +129,6 @@ class RayWorker:
     def open(self) -> Answer:
         """Load everything."""
         try:
-            spare_pandas()
             self._judge = Judge(self._job)
         except Exception as error:
             return Answer(why=_line(error), is_final=True)

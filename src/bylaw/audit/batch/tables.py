@@ -9,7 +9,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any, Final
 
@@ -99,27 +98,6 @@ def arrow(part: str = "") -> Any:
         return sys.modules.get(name) or importlib.import_module(name)
     except ModuleNotFoundError:
         raise UsageError("Parquet needs pyarrow", hint="install `bylaw[parquet]`") from None
-
-
-def spare_pandas() -> None:
-    """Have pyarrow do without pandas, in processes of our own only: a third of a second and forty megabytes each.
-
-    pyarrow looks for it once. Other code of the process may import it later.
-    """
-
-    class NoPandas(MetaPathFinder):
-        def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-            if fullname == "pandas":
-                raise ModuleNotFoundError("pyarrow shall do without", name=fullname)
-
-    if "pandas" in sys.modules:
-        return
-    finder = NoPandas()
-    sys.meta_path.insert(0, finder)
-    try:
-        arrow().array([""])
-    finally:
-        sys.meta_path.remove(finder)
 
 
 def arrow_schema(table: str, *, in_part: bool = False) -> Any:

@@ -3,11 +3,14 @@
 from itertools import islice
 from typing import Any, cast
 
+from bylaw.audit.counts import OPEN_REASONS
 from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.report.text import cut, spelled
-from bylaw.audit.store import JsonRecord
+from bylaw.audit.store import CALLS, JsonRecord, Store
 from bylaw.pack import CRITERIA, Criterion
 
+UNDECIDED = 300
+"""The most calls that are listed; the rest is counted."""
 ROWS = 400
 """The most rows of one chart or table."""
 SKIPPED = 200
@@ -85,3 +88,36 @@ def _words(value: Any) -> str:
     if isinstance(value, list):
         return cut(", ".join(_words(entry) for entry in cast(list[Any], value)))
     return spelled(value, 2000)
+
+
+def undecided(store: Store, summary: JsonRecord, criterion: Criterion) -> JsonRecord:
+    """Undecided rules, each with its reasons in words, and the undecided calls."""
+    counted: JsonRecord = summary.get("open") or {}
+    rules: JsonRecord = cut(counted.get("rules") or {})
+    groups: list[list[Any]] = []
+    for name, row in sorted(rules.items(), key=lambda item: -item[1]["calls"]):
+        reasons = sorted(row["reasons"].items(), key=lambda item: -item[1])
+        groups.append([name, row["calls"], [[OPEN_REASONS.get(reason, reason), count] for reason, count in reasons]])
+    verdicts: JsonRecord = summary.get("verdicts") or {}
+    if without := verdicts.get(criterion, JsonRecord()).get("inconclusive"):
+        groups.append(["(guards)", without, [["a guard came to no verdict", without]]])
+    calls = counted.get("calls", 0)
+    return {"calls": calls, "rules": groups, "list": _listed(store, criterion) if calls else []}
+
+
+def _listed(store: Store, criterion: Criterion) -> list[JsonRecord]:
+    """The first of the executed calls, in the order of the logs."""
+    found: list[JsonRecord] = []
+    for _, call in store.places(CALLS):
+        opened: list[JsonRecord] = call.get("open_rules") or []
+        if call.get("executed") is False or not (opened or call[criterion] == "inconclusive"):
+            continue
+        if call[criterion] == "inconclusive":
+            opened = [call, *(policy for policy in call["policies"] if policy[criterion] == "inconclusive"), *opened]
+        why = "; ".join(dict.fromkeys(filter(None, (str(each.get("because") or "") for each in opened))))
+        found.append(
+            cut({"where": call["trajectory"], "step": call["step"], "tool": call["tool"], "because": why}, 500)
+        )
+        if len(found) == UNDECIDED:
+            break
+    return found
