@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.facts.entity import Entity, Fact, Field
-from bylaw.facts.question import question_about
+from bylaw.facts.entity import Entity, Fact, Field, question_about
 
 FIELDS = {
     "keeper_agrees": Field("keeper_agrees", "boolean"),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.facts.leaf import leaf_values
 from bylaw.facts.provenance import Provenance
+from bylaw.facts.result_places import leaf_values
 from bylaw.text.identifier import identifiers, is_identifier
 from bylaw.trace import Result
 

@@ -17,8 +17,8 @@ from bylaw.audit.examine import Examiner
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.store import CALLS, RULES, Store
 from bylaw.errors import BylawError
-from bylaw.facts.leaf import leaf_values
 from bylaw.facts.provenance import Provenance
+from bylaw.facts.result_places import leaf_values
 from bylaw.pack import Criterion, Pack
 from bylaw.text.identifier import is_identifier
 from bylaw.trace.event import Call

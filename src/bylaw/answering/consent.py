@@ -8,7 +8,7 @@ from bylaw.answering.history import History, Piece, call_text
 from bylaw.answering.running import PROMPTS, SCHEMA, Reply
 from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
-from bylaw.facts.leaf import leaves
+from bylaw.facts.result_places import leaves
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import render
 from bylaw.pack import Pack

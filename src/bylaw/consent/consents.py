@@ -20,8 +20,8 @@ from bylaw.consent.cards import Cards, Put
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.unnamed import Named
 from bylaw.facts.call_record import CallRecord, could_be_same_call, is_readable, may_have_run
-from bylaw.facts.leaf import leaves
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.result_places import leaves
 from bylaw.facts.value import alike
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of

@@ -13,7 +13,7 @@ from typing import Any, cast
 from bylaw.consent.answer import begins_with_yes, is_english
 from bylaw.consent.talk import Exchange
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.leaf import leaves
+from bylaw.facts.result_places import leaves
 from bylaw.facts.value import loose
 from bylaw.policy.verb import words_of
 from bylaw.trace.event import Event, Result

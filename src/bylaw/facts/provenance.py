@@ -14,8 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.facts.echoes import CANDIDATES, Echoes, Handed, RunIndex, letters_of
-from bylaw.facts.leaf import leaf_values
-from bylaw.facts.result_places import EventTexts, Place, ResultPlaces
+from bylaw.facts.result_places import EventTexts, Place, ResultPlaces, leaf_values
 from bylaw.policy.tool import Tool
 from bylaw.text.bare import is_word, without_joined
 from bylaw.text.folding import fold, fold_said

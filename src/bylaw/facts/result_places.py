@@ -8,7 +8,7 @@ bill or a letter says `IBAN: ...` on a line of its own.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -16,11 +16,11 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.facts.leaf import leaves, with_keys
 from bylaw.facts.money import amount_of
 from bylaw.policy.tool import Tool
 from bylaw.text.bare import without_joined
 from bylaw.text.folding import fold, fold_said
+from bylaw.text.identifier import identifiers, is_prose
 from bylaw.text.number import canonical
 from bylaw.text.spelling import Spelling
 from bylaw.trace.event import Call, Event, Message, Result
@@ -376,3 +376,47 @@ def _unescaped(found: re.Match[str]) -> str:
     signs: str = json.loads(f'"{found[2]}"')
     is_plain = all(sign >= "\u00a0" and not "\ud800" <= sign <= "\udfff" for sign in signs)
     return found[1] + signs if is_plain else found[0]
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Every value, in order."""
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
+        for part in cast("list[Any]", value):
+            yield from leaves(part)
+    else:
+        yield value
+
+
+def with_keys(value: Any, names: Collection[str]) -> Any:
+    """Data in which keys that are none of these names are values beside the others: `{"jo@x.com": "editor"}`."""
+    if isinstance(value, dict):
+        record = cast("dict[str, Any]", value)
+        keys = [key for key in record if key not in names]
+        parts = {key: with_keys(part, names) for key, part in record.items()}
+        return [*keys, *parts.values()] if keys else parts
+    if isinstance(value, list):
+        return [with_keys(part, names) for part in cast("list[Any]", value)]
+    return value
+
+
+def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
+    """The traceable values inside a call's arguments, each with its path, e.g. `flights[].date`.
+
+    Of running text only the identifiers in it (addresses, links, codes) are traced: the rest is composed.
+    """
+    pending: list[tuple[str, Any]] = [("", arguments)]
+    left = _LEAVES
+    while pending and left:
+        path, value = pending.pop()
+        left -= 1
+        if isinstance(value, dict):
+            items = cast("dict[Any, Any]", value).items()
+            pending.extend((f"{path}.{name}" if path else str(name), part) for name, part in items)
+        elif isinstance(value, list):
+            pending.extend((f"{path}[]", part) for part in cast("list[Any]", value))
+        elif isinstance(value, str) and is_prose(value):
+            yield from ((path, token) for token in identifiers(value))
+        elif isinstance(value, (str, int, float)) and not isinstance(value, bool) and value != "":
+            yield path, value

@@ -38,7 +38,7 @@ from bylaw.facts.written import (
 )
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.reading import Scalar, read_record
-from bylaw.policy.tool import Tool, WrittenChange
+from bylaw.policy.tool import Tool, WrittenChange, WrittenEffect
 from bylaw.policy.yaml import Located, YamlPath
 
 
@@ -223,20 +223,16 @@ class ChangeReader:
                 key = self._paths.key(entity, body.key, at)
             else:
                 key = _argument_key(entity) if set(entity.key) <= set(tool.parameters) else None
-            each = self._paths.each(body.each, at)
-            misfit = compile_misfit(str(body.each)) if each is not None else None
             changed = None if "*" in fields else frozenset(fields)
             if body is not said and fields == ("*",) and "." in str(said):
                 changed = frozenset(entity.fields)
-            by_result = "$result" in f"{body.each} {body.key}"
-            when = self._paths.expression(body.when, at) if body.when is not None else None
-            found.append(Change(entity.name, each, key, changed, misfit, by_result, when))
+            found.append(self._change(body, entity, key, changed, at))
         self._moved_unsaid(tool, {change.entity for change in found})
         return found
 
     def _moved_unsaid(self, tool: Tool, said: set[str]) -> None:
         """What an effect moves and `changes` leaves out would be moved and still be taken for what was shown before."""
-        made = [body for body in tool.effects if "$result" in f"{body.each} {body.key}"]  # new, so never shown before
+        made = [body for body in tool.effects if _is_by_result(body)]  # new, so never shown before
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
             if name in self._paths.entities and name not in said:
                 hint = f"add `{name}` to `changes`, or leave `changes` out: it is then what the effects set"
@@ -251,11 +247,22 @@ class ChangeReader:
             entity = self._paths.entities.get(str(body.as_))
             if entity is not None:
                 fields = None if body.delete else frozenset(body.set)
-                each = self._paths.each(body.each, at)
-                misfit = compile_misfit(str(body.each)) if each is not None else None
-                by_result = "$result" in f"{body.each} {body.key}"
-                when = self._paths.expression(body.when, at) if body.when is not None else None
-                yield Change(entity.name, each, self._paths.key(entity, body.key, at), fields, misfit, by_result, when)
+                yield self._change(body, entity, self._paths.key(entity, body.key, at), fields, at)
+
+    def _change(
+        self,
+        body: WrittenChange | WrittenEffect,
+        entity: Entity,
+        key: tuple[tuple[Getter, ...], ...] | None,
+        fields: frozenset[str] | None,
+        at: YamlPath,
+    ) -> Change:
+        each = self._paths.each(body.each, at)
+        misfit = compile_misfit(str(body.each)) if each is not None else None
+        return Change(entity.name, each, key, fields, misfit, _is_by_result(body), self._when(body, at))
+
+    def _when(self, body: WrittenChange | WrittenEffect, at: YamlPath) -> Expression | None:
+        return self._paths.expression(body.when, at) if body.when is not None else None
 
     def effects(self, tool: Tool) -> list[WorldChange]:
         """What it makes of a world."""
@@ -283,8 +290,7 @@ class ChangeReader:
             if body.key is None and each is None and lacking and not tool.others:
                 hint = f"give its `key`: `$args....`, `$result.{lacking[0]}`, or `{{of: Other.{lacking[0]}}}`"
                 self._paths.fault(f"nothing says which `{entity.name}` moves", *at, hint=hint)
-            when = self._paths.expression(body.when, at) if body.when is not None else None
-            passes = is_through(entity, body.key)
+            when, passes = self._when(body, at), is_through(entity, body.key)
             found.append(WorldChange(entity.name, each, key, changes, body.delete, when, computed, passes))
         return found
 
@@ -311,6 +317,11 @@ class ChangeReader:
             hint = "give a path, a value, or `{of: Plan.price, key: $args.plan_id}`"
             self._paths.fault(f"`{value}` is not a value", *at, hint=hint)
         return self._paths.value(value, at)
+
+
+def _is_by_result(body: WrittenChange | WrittenEffect) -> bool:
+    """Whether the result says which things are meant."""
+    return "$result" in f"{body.each} {body.key}"
 
 
 def _argument_key(entity: Entity) -> tuple[tuple[Getter, ...], ...]:

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, NoValue
-from bylaw.facts.leaf import leaf_values, with_keys
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.provenance import WORST_FIRST, Provenance, Traced
+from bylaw.facts.result_places import leaf_values, with_keys
 from bylaw.text.identifier import identifiers, is_prose
 
 _JOINTS = re.compile(r"[\s,;/]+")

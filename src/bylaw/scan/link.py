@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
-from bylaw.facts.leaf import leaf_values
+from bylaw.facts.result_places import leaf_values
 from bylaw.text.folding import occurs
 from bylaw.text.identifier import is_identifier, is_prose
 

@@ -8,8 +8,8 @@ from msgspec import Struct
 from bylaw.errors import BylawError
 from bylaw.facts.acceptance import declaration_for, failed
 from bylaw.facts.evidence import EvidenceCount, LookupEvidence
-from bylaw.facts.leaf import leaf_values
 from bylaw.facts.provenance import Provenance
+from bylaw.facts.result_places import leaf_values
 from bylaw.policy.tool import Effect
 from bylaw.scan.argument import Argument, Origins
 from bylaw.scan.effect import Behaviour, EffectHint, Guess, by_definition, defined_name, guess, may_write

@@ -17,9 +17,8 @@ from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Session
 from bylaw.engine.wording import AFTER_NO
 from bylaw.facts.call_record import CallRecord, could_be_same_call, may_have_run
-from bylaw.facts.entity import Entity, Fact, Key, is_known
+from bylaw.facts.entity import Entity, Fact, Key, is_known, question_about
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.question import question_about
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import key_of
 from bylaw.pack import Pack

@@ -7,9 +7,8 @@ from typing import Any, cast
 
 from bylaw.engine.request.allowance import Span
 from bylaw.engine.request.bearing import folded, telling_stems
-from bylaw.facts.leaf import with_keys
 from bylaw.facts.provenance import Provenance, Traced, plain_link
-from bylaw.facts.result_places import ResultPlaces
+from bylaw.facts.result_places import ResultPlaces, with_keys
 from bylaw.policy.tool import Tool
 from bylaw.text.day import days, times
 from bylaw.text.folding import fold, occurs
