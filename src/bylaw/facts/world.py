@@ -240,7 +240,7 @@ class Snapshot:
 
     def _lay(self, entity: str, key: Key, fields: WorldRecord) -> None:
         before = self.record(entity, key)
-        known = {} if isinstance(before, NoValue) else before
+        known: WorldRecord = {} if isinstance(before, NoValue) else before
         laid = {name: UNSEEN if value is NOTHING else value for name, value in fields.items()}
         self._overlay[(entity, key)] = {**known, **laid}
 
