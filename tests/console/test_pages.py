@@ -105,7 +105,7 @@ def test_every_conversation_has_a_page_and_is_found_by_what_was_said(
             assert f'href="/c/{row.name}"' in reader.get("/conversations", params=wanted)
         other = next(name for name in kinds if name != kind)
         assert f'href="/c/{row.name}"' not in reader.get("/conversations", params={"q": row.name, "kind": other})
-    assert f"{len(logged)} conversations, also those" in reader.get("/conversations")
+    assert f"{len(logged)} conversations, including those" in reader.get("/conversations")
 
 
 def test_the_list_says_where_conversations_are_lacking(out: Path, audited_once: Path, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_list_says_where_conversations_are_lacking(out: Path, audited_once: 
     with gzip.open(audited_once / "logs.jsonl.gz") as lines:
         first = next(lines)
     (tmp_path / "fewer.jsonl").write_bytes(first)
-    for logs, told in (("gone.jsonl", "are not at hand"), (str(tmp_path / "fewer.jsonl"), "have changed")):
+    for logs, told in (("gone.jsonl", "are not available"), (str(tmp_path / "fewer.jsonl"), "have changed")):
         (out / "audited.json").write_text(json.dumps(audited | {"logs": [logs]}))
         (out / "console.db").unlink(missing_ok=True)
         assert told in Reader(view_app(View(out))).get("/conversations")

@@ -47,7 +47,7 @@ def test_what_is_stopped_on_the_page_is_refused_until_it_is_lifted(log: Log) -> 
     refused = refund(app)
     assert (refused["answer"], refused["allowed"]) == ("deny", False)
     assert "wrong amounts since noon" in refused["feedback"]
-    assert "say why" in ann.send("/stops/lift", status=422, id=found.stop.id, reason=" ")
+    assert "give a reason" in ann.send("/stops/lift", status=422, id=found.stop.id, reason=" ")
     assert "goes on" in ann.send("/stops/lift", id=found.stop.id, reason="mended")
     (lifted,) = log.every_stop("acme")
     assert lifted.lift is not None

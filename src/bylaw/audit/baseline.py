@@ -1,7 +1,7 @@
 """An audit beside an earlier one: which findings are new, which are still there, fixed, gone or waived."""
 
 import json
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal
@@ -101,21 +101,29 @@ def check_baseline(store: Store, *, redacted: str | None = None) -> None:
 
 
 def compare_audits(
-    out: Path, names: Container[str], *, baseline: Baseline | None = None, waivers: Waivers | None = None
+    out: Path,
+    names: Container[str],
+    *,
+    baseline: Baseline | None = None,
+    waivers: Waivers | None = None,
+    findings: Iterable[Finding] | None = None,
 ) -> Comparison:
-    """Compare the audit in `out`, which read the conversations `names`, with an earlier one."""
+    """Compare the audit in `out`, which read the conversations `names`, with an earlier one.
+
+    A caller that compares an audit again may pass its `findings`, so that they are not read again.
+    """
     waivers = waivers or Waivers(today=date.today())
     store = Store(out)
     criterion = store.criterion
     before = dict(baseline.findings[criterion]) if baseline is not None else {}
     is_former = baseline is not None and baseline.is_former
-    former = store.former_ids() if is_former or any(each.finding for each in waivers.in_force) else {}
+    former = store.former_ids() if is_former else {}
     known: set[str] = set()
     new: list[Finding] = []
     still: list[Finding] = []
     refused: list[Finding] = []
     waived: list[tuple[Finding, tuple[Waiver, ...]]] = []
-    for finding in store.findings(criterion):
+    for finding in store.findings(criterion) if findings is None else findings:
         then = before.pop(former.get(finding.id, finding.id) if is_former else finding.id, None)
         if is_known := then is not None and not is_graver(finding, then):
             known.add(finding.id)
@@ -132,6 +140,8 @@ def compare_audits(
     fixed = [finding for finding in left if finding.trajectory in names]
     gone = [finding for finding in left if finding.trajectory not in names]
     folder = baseline.folder if baseline is not None else None
+    if not former and any(each.finding for each in waivers.unused):
+        former = store.former_ids()
     now = {old: id for id, old in former.items() if old != id}
     renamed = {each.finding: now[each.finding] for each in waivers.unused if each.finding in now}
     told = (refused, waivers.expired, waivers.unused, frozenset(known), is_former, renamed)

@@ -21,7 +21,7 @@ from bylaw.console.index.reason import Reason, reason_of_call, reason_of_open, r
 from bylaw.engine.wording import rule_words_in_a_row
 from bylaw.errors import UsageError
 
-VERSION = "7"
+VERSION = "8"
 """An index of another version is built again."""
 NAME = "console.db"
 TABLES = """
@@ -36,10 +36,10 @@ CREATE TABLE reasons (
   severity TEXT NOT NULL, words TEXT NOT NULL
 );
 CREATE TABLE cells (
-  number INTEGER PRIMARY KEY, reason INTEGER NOT NULL, kind TEXT NOT NULL, agent TEXT NOT NULL, tool TEXT NOT NULL,
-  verdict TEXT NOT NULL, executed INTEGER, gravity INTEGER NOT NULL, state TEXT NOT NULL
+  number INTEGER PRIMARY KEY, reason INTEGER NOT NULL, agent TEXT NOT NULL, tool TEXT NOT NULL, verdict TEXT NOT NULL,
+  executed INTEGER, gravity INTEGER NOT NULL, state TEXT NOT NULL
 );
-CREATE TABLE charges (cell INTEGER NOT NULL, policy TEXT NOT NULL, verdict TEXT NOT NULL, severity TEXT NOT NULL);
+CREATE TABLE charges (cell INTEGER NOT NULL, policy TEXT NOT NULL, verdict TEXT NOT NULL);
 CREATE TABLE findings (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, cell INTEGER NOT NULL, gravity INTEGER NOT NULL,
   conversation INTEGER NOT NULL, file TEXT NOT NULL, place INTEGER NOT NULL, step INTEGER NOT NULL,
@@ -180,40 +180,39 @@ class _Builder:
             reason = reason_of_open(opened[0]["policy"], self._severity(opened[0]["policy"]), opened[0]["rule"])
             words = "\n".join((own, *(_words_of_rule(rule) for rule in opened)))
             because = self._words_in_a_row(opened[0])
-            charges = self._rule_charges(opened, "inconclusive")
-            self._add("call", reason, CALLS, place, call, own, charges, because, words)
+            charges = [(rule["policy"], "inconclusive") for rule in opened]
+            self._add(reason, CALLS, place, call, own, charges, because, words)
 
     def _add_judged(
         self, place: int, call: JsonRecord, name: str, judged: list[JsonRecord], rules: list[JsonRecord]
     ) -> None:
         criterion = self._store.criterion
         reason = reason_of_call(call, criterion)
-        charges = [(policy["id"], policy[criterion], policy["severity"]) for policy in judged]
-        charges += self._rule_charges(rules, "inconclusive")
+        charges = [(policy["id"], policy[criterion]) for policy in judged]
+        charges += [(rule["policy"], "inconclusive") for rule in rules]
         if judged or not rules:
             own = (policy["because"] for policy in call["policies"] if policy["id"] == reason.policy)
             because = next(own, "") or call.get("because") or reason.words
         else:
             because = self._words_in_a_row(rules[0])
         words = "\n".join((name, _words_of_call(call, judged), *(_words_of_rule(rule) for rule in rules)))
-        self._add("call", reason, CALLS, place, call, name, charges, because, words)
+        self._add(reason, CALLS, place, call, name, charges, because, words)
 
     def _add_rule(self, place: int, broken: JsonRecord) -> None:
         name = broken.get("finding") or f"{broken['trajectory']}:{broken['step']}:{broken['rule']}"
         reason = reason_of_rule(broken["policy"], self._severity(broken["policy"]), broken["rule"])
         line = broken | {"tool": broken["rule"], "executed": None}
         because, words = self._words_in_a_row(broken), f"{name}\n{_words_of_rule(broken)}"
-        self._add("rule", reason, RULES, place, line, name, self._rule_charges([broken], "broken"), because, words)
+        self._add(reason, RULES, place, line, name, [(broken["policy"], "broken")], because, words)
 
     def _add(
         self,
-        kind: str,
         reason: Reason,
         file: str,
         place: int,
         line: JsonRecord,
         name: str,
-        charges: Sequence[tuple[str, str, str]],
+        charges: Sequence[tuple[str, str]],
         because: str,
         words: str,
     ) -> None:
@@ -221,7 +220,7 @@ class _Builder:
         # A call that the tool refused did no harm: it is listed after those that were executed.
         gravity = reason.gravity + (500 if line["executed"] is False else 0)
         conversation = self._conversation(line["trajectory"], line["agent"])
-        cell = self._cell(kind, reason, line, gravity, list(dict.fromkeys(charges)))
+        cell = self._cell(reason, line, gravity, list(dict.fromkeys(charges)))
         row = (self._count, name, cell, gravity, conversation, file, place, line["step"] or 0, cut(because, 300))
         try:
             self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?)", row)
@@ -232,18 +231,16 @@ class _Builder:
         words = "\n".join(map(str, (words, *shared, *(part for charge in charges for part in charge))))
         self._run("INSERT INTO words (rowid, text) VALUES (?, ?)", (self._count, words))
 
-    def _cell(
-        self, kind: str, reason: Reason, line: JsonRecord, gravity: int, charges: list[tuple[str, str, str]]
-    ) -> int:
+    def _cell(self, reason: Reason, line: JsonRecord, gravity: int, charges: list[tuple[str, str]]) -> int:
         executed, verdict = line["executed"], reason.verdict
         state = "refused" if executed is False else "open" if verdict == "inconclusive" else "new"
-        row = (self._reason(reason), kind, line["agent"], cut(line["tool"], 200), verdict, executed, gravity, state)
+        row = (self._reason(reason), line["agent"], cut(line["tool"], 200), verdict, executed, gravity, state)
         key = (*row, *sorted(charges))
         if key not in self._cells:
             number = self._cells[key] = len(self._cells) + 1
-            self._run("INSERT INTO cells VALUES (?,?,?,?,?,?,?,?,?)", (number, *row))
+            self._run("INSERT INTO cells VALUES (?,?,?,?,?,?,?,?)", (number, *row))
             for charge in charges:
-                self._run("INSERT INTO charges VALUES (?,?,?,?)", (number, *charge))
+                self._run("INSERT INTO charges VALUES (?,?,?)", (number, *charge))
         return self._cells[key]
 
     def _reason(self, reason: Reason) -> int:
@@ -252,9 +249,6 @@ class _Builder:
             row = (number, reason.key, reason.policy, reason.verdict, reason.severity, reason.words)
             self._run("INSERT INTO reasons VALUES (?,?,?,?,?,?)", row)
         return self._reasons[reason.key]
-
-    def _rule_charges(self, rules: Sequence[JsonRecord], verdict: str) -> list[tuple[str, str, str]]:
-        return [(rule["policy"], verdict, self._severity(rule["policy"])) for rule in rules]
 
     def _severity(self, policy: str) -> str:
         return self._store.policies.get(policy, {}).get("severity", "")

@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from bylaw.audit.finding import Charge, Finding
 from bylaw.audit.store import CONVERSATIONS, Store, read_record
 
 State = Literal["new", "still", "open", "attested", "waived", "false-alarm", "refused"]
@@ -40,7 +39,7 @@ _FINDING = f"""f.number, f.id, k.name, f.step, c.agent, c.tool, c.verdict, c.exe
 r.key, r.policy, r.severity, {_STATE}"""
 _HOLDS = """(number IN (SELECT rowid FROM words WHERE words MATCH ?)
 OR conversation IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
-_CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.severity, g.verdict FROM charges g JOIN cells k ON k.number = g.cell
+_CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.verdict FROM charges g JOIN cells k ON k.number = g.cell
 WHERE g.verdict != 'inconclusive' OR k.verdict = 'inconclusive')"""
 """The policies of a finding; one that came to no verdict has no part in what others found wrong."""
 _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
@@ -53,7 +52,6 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
     agent: str = ""
     verdict: str = ""
     tool: str = ""
-    severity: str = ""
     state: str = "new"
     q: str = ""
     reason: str = ""
@@ -75,7 +73,7 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
     @property
     def is_narrow(self) -> bool:
         """Whether there is any filter beside the state."""
-        return any((self.policy, self.agent, self.verdict, self.tool, self.severity, self.q))
+        return any((self.policy, self.agent, self.verdict, self.tool, self.q))
 
 
 class ReasonRow(Struct, frozen=True):
@@ -146,17 +144,13 @@ class Index:
         with self._turn:
             return self._database.execute(query, values).fetchall()
 
-    def stand(self, known: Iterable[int], cells: Mapping[int, State], single: Mapping[int, State]) -> None:
-        """Set how findings stand: `known` from an earlier audit, then whole cells, then single ones."""
+    def stand(self, states: Mapping[str, State]) -> None:
+        """Set the state of findings by id; every other finding is in the usual state of its cell."""
         with self._turn:
             self.rows("DELETE FROM temp.standing")
-            put = "INSERT OR REPLACE INTO temp.standing"
-            self._database.executemany(f"{put} VALUES (?, 'still')", ((number,) for number in known))
-            whole = f"{put} SELECT number, ? FROM findings WHERE cell = ?"
-            self._database.executemany(whole, ((state, cell) for cell, state in cells.items()))
-            self._database.executemany(f"{put} VALUES (?, ?)", single.items())
-            self.rows("""DELETE FROM temp.standing WHERE finding IN (SELECT f.number FROM cells c JOIN findings f
-                ON f.cell = c.number WHERE c.state = 'refused')""")
+            query = """INSERT INTO temp.standing SELECT f.number, ? FROM findings f JOIN cells c ON c.number = f.cell
+                WHERE f.id = ? AND c.state != 'refused'"""
+            self._database.executemany(query, ((state, clean(id)) for id, state in states.items()))
             self._count("tally", "")
             self._sought = []
 
@@ -306,20 +300,6 @@ class Index:
         chosen = str(getattr(wanted, name))
         return found if not chosen or chosen in dict(found) else [*found, (chosen, 0)]
 
-    def cells(self) -> dict[int, Finding]:
-        """For each cell a finding as waivers and earlier audits know it; undecided calls are left out."""
-        charges: dict[int, list[Charge]] = {}
-        query = "SELECT cell, policy, severity, verdict FROM charges WHERE verdict != 'inconclusive' ORDER BY rowid"
-        for cell, policy, severity, verdict in self.rows(query):
-            charges.setdefault(cell, []).append(Charge(policy, severity, _plain(verdict), ""))
-        query = "SELECT number, kind, tool, agent, verdict, executed FROM cells WHERE verdict != 'inconclusive'"
-        found: dict[int, Finding] = {}
-        for number, kind, tool, agent, verdict, done in self.rows(query):
-            if number in charges:
-                head = ("", kind, tool, "", agent, 0, _plain(verdict), None if done is None else bool(done))
-                found[number] = Finding(*head, tuple(charges[number]))
-        return found
-
 
 def clean(text: str) -> str:
     """SQLite stores no lone surrogates."""
@@ -340,14 +320,14 @@ def _counts_of(table: str) -> str:
 
 def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]:
     """The condition of a filter on a row of counts with its cell and its reason."""
-    # With a policy, the verdict and the severity are those of the policy.
     own = {"agent": wanted.agent, "tool": wanted.tool, "verdict": "" if wanted.policy else wanted.verdict}
-    charge = {"policy": wanted.policy, "severity": wanted.severity, "verdict": wanted.verdict if wanted.policy else ""}
     parts = ["1", *(f"c.{name} = ?" for name, value in own.items() if value)]
     values: list[Any] = [clean(value) for value in own.values() if value]
-    if given := {name: value for name, value in charge.items() if value}:
-        parts.append(f"c.number IN (SELECT cell FROM {_CHARGED} WHERE {' AND '.join(f'{c} = ?' for c in given)})")
-        values += map(clean, given.values())
+    if wanted.policy:
+        # The verdict is then that of the policy.
+        charged = f"SELECT cell FROM {_CHARGED} WHERE policy = ? AND ? IN ('', verdict)"
+        parts.append(f"c.number IN ({charged})")
+        values += [clean(wanted.policy), clean(wanted.verdict)]
     if wanted.reason and "reason" not in without:
         parts.append("r.key = ?")
         values.append(clean(wanted.reason))
@@ -355,7 +335,3 @@ def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]
         parts.append("t.state != ?" if wanted.state == "all" else "t.state = ?")
         values.append("refused" if wanted.state == "all" else wanted.state)
     return " AND ".join(parts), values
-
-
-def _plain(verdict: str) -> str:
-    return "violation" if verdict == "broken" else verdict
