@@ -84,17 +84,6 @@ def letter_of(leaves: Sequence[Formula], assignment: Mapping[str, bool]) -> int:
     return sum(truth_bits(leaf, (), assignment) << place for place, leaf in enumerate(leaves))
 
 
-def letter_table(leaves: Sequence[Formula], names: Sequence[str]) -> list[int]:
-    """The letter of every assignment to `names`, predicate `j` being bit `j` of the index."""
-    rows = 1 << len(names)
-    letters = [0] * rows
-    for place, leaf in enumerate(leaves):
-        table = truth_bits(leaf, names)
-        for row in range(rows):
-            letters[row] |= (table >> row & 1) << place
-    return letters
-
-
 def _samples(leaves: Sequence[Formula], names: Sequence[str]) -> tuple[int, ...]:
     """The letters of a few assignments: all true, all false, each predicate alone, and some mixed."""
     assignments = [dict.fromkeys(names, value) for value in (True, False)]

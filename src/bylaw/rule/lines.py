@@ -11,7 +11,7 @@ from bylaw.rule.automaton import StateVerdict
 from bylaw.rule.circuit import WIDTH_CAP, Circuit
 from bylaw.rule.formula import Formula, is_propositional
 from bylaw.rule.inference import Inference
-from bylaw.rule.monitor import Walk, program
+from bylaw.rule.monitor import States, look, program, skip
 from bylaw.rule.parser import parse
 from bylaw.rule.progression import TooLargeError
 from bylaw.rule.rule import Rule
@@ -47,10 +47,11 @@ def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]
         raise FormulaError("the trace is empty", hint="LTL-f speaks of traces with at least one step")
     try:
         ready = program(formula)
-        walk = Walk(ready, ready.pair.plain)
+        face = ready.pair.plain
+        states: States = (face.start,)
         for step in trace[:-1]:
-            walk.move(step)
-        _, report = walk.look(trace[-1])
+            states = skip(ready, face, states, step)
+        _, report = look(ready, face, states, trace[-1])
     except TooLargeError:
         return EvalAnswer(values_of(formula, trace)[0], None)
     return EvalAnswer(report.holds, report.verdict)

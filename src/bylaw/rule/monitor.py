@@ -5,25 +5,15 @@ What all of them agree on is reported; on the rest it says None.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from msgspec import Struct
 
-from bylaw.rule.automaton import BROKEN, VERDICTS, Automaton, Pair, StateVerdict, WholeAutomaton, automaton
+from bylaw.rule.automaton import BROKEN, VERDICTS, Automaton, Pair, StateVerdict, automaton
 from bylaw.rule.formula import Formula
-from bylaw.rule.letters import alphabet, letter_of, letter_table, possible_letters
+from bylaw.rule.letters import alphabet, letter_of, possible_letters
 from bylaw.rule.rule import Rule
 from bylaw.rule.table import ActValues, Keeps, TruthTable, lost
-
-FLAT_CAP = 8
-"""Up to so many predicates, letters are looked up by their bits."""
-
-
-class Flat(Struct, frozen=True):
-    """A re-arming automaton indexed by `state << count | bits`, states being shifted already."""
-
-    after: tuple[int, ...]
-    verdicts: bytes
 
 
 class Program:
@@ -59,19 +49,6 @@ class Program:
             return (letter_of(self._alphabet.leaves, known),)
         return possible_letters(self._alphabet.leaves, known)[0]
 
-    @cached_property
-    def flat(self) -> Flat | None:
-        """The re-arming automaton with letters by bits; None where it is too large or not certain of its verdicts."""
-        table = self.pair.rearming
-        if len(self.names) > FLAT_CAP or not isinstance(table, WholeAutomaton):
-            return None
-        columns = [table.columns[letter] for letter in letter_table(self._alphabet.leaves, self.names)]
-        places = [state * len(table.letters) + column for state in range(len(table.accepting)) for column in columns]
-        verdicts = [verdict for place in places if (verdict := table.verdicts[place]) is not None]
-        if len(verdicts) < len(places):
-            return None
-        return Flat(tuple(table.after[place] << len(self.names) for place in places), bytes(verdicts))
-
 
 @lru_cache(maxsize=4096)
 def program(formula: Formula) -> Program:
@@ -81,6 +58,9 @@ def program(formula: Formula) -> Program:
 
 Values = Mapping[str, bool | None]
 """What is known of the predicates at one act; None and absent are unknown."""
+
+States = tuple[int, ...] | None
+"""The states that a rule may be in: one while everything is known; None once lost."""
 
 SET_CAP = 2048
 """A monitor that may be in more states than these is lost: it says None from there on."""
@@ -107,52 +87,53 @@ def _same(values: Iterable[bool | None]) -> bool | None:
     return found.pop() if len(found) == 1 else None
 
 
-class Walk:
-    """A set of states moving over an automaton."""
+def look(ready: Program, face: Automaton, states: States, values: Values) -> tuple[States, MonitorReport]:
+    """The states after a step with these values, and what is then known."""
+    letters = ready.letters(values)
+    if states is None or not letters or len(states) * len(letters) > STEP_CAP:
+        return None, _NOTHING
+    step = face.step
+    if len(letters) == 1 and len(states) == 1:
+        state, verdict = step(states[0], letters[0])
+        if verdict is not None:
+            return (state,), _KNOWN[verdict]
+    reached = {step(state, letter) for state in states for letter in letters}
+    after = tuple(sorted({state for state, _ in reached}))
+    return (after if len(after) <= SET_CAP else None), _report(face, reached)
 
-    def __init__(self, ready: Program, face: Automaton) -> None:
-        self._program = ready
-        self._automaton = face
-        self.states: tuple[int, ...] | None = (face.start,)
-        """None once lost."""
 
-    def look(self, values: Values) -> tuple[tuple[int, ...] | None, MonitorReport]:
-        """The states after a step with these values, and what is then known."""
-        letters = self._program.letters(values)
-        if self.states is None or not letters or len(self.states) * len(letters) > STEP_CAP:
-            return None, _NOTHING
-        step = self._automaton.step
-        if len(letters) == 1 and len(self.states) == 1:
-            state, verdict = step(self.states[0], letters[0])
-            if verdict is not None:
-                return (state,), _KNOWN[verdict]
-        reached = {step(state, letter) for state in self.states for letter in letters}
-        states = tuple(sorted({state for state, _ in reached}))
-        return (states if len(states) <= SET_CAP else None), self._report(reached)
+def skip(ready: Program, face: Automaton, states: States, values: Values) -> States:
+    """The states after a step whose verdict nobody asks for."""
+    letters = ready.letters(values)
+    if states is None or len(states) * len(letters) > STEP_CAP:
+        return None
+    after = {face.move(state, letter) for state in states for letter in letters}
+    return tuple(after) if 0 < len(after) <= SET_CAP else None
 
-    def move(self, values: Values) -> None:
-        """Read a step after which nobody asks."""
-        letters = self._program.letters(values)
-        if self.states is not None and len(self.states) * len(letters) > STEP_CAP:
-            self.states = None
-        if self.states is not None:
-            move = self._automaton.move
-            states = {move(state, letter) for state in self.states for letter in letters}
-            self.states = tuple(states) if 0 < len(states) <= SET_CAP else None
 
-    def _report(self, reached: set[tuple[int, int | None]]) -> MonitorReport:
-        verdicts = {verdict for _, verdict in reached}
-        if len(verdicts) == 1 and (only := verdicts.pop()) is not None:
-            return _KNOWN[only]
-        holds = _same(self._automaton.accepts(state) if verdict is None else verdict < 2 for state, verdict in reached)
-        broke = _same(None if verdict is None else verdict == BROKEN for _, verdict in reached)
-        if None in verdicts and holds:
-            broke = False
-        return MonitorReport(broke, None, holds)
+def _report(face: Automaton, reached: set[tuple[int, int | None]]) -> MonitorReport:
+    verdicts = {verdict for _, verdict in reached}
+    if len(verdicts) == 1 and (only := verdicts.pop()) is not None:
+        return _KNOWN[only]
+    holds = _same(face.accepts(state) if verdict is None else verdict < 2 for state, verdict in reached)
+    broke = _same(None if verdict is None else verdict == BROKEN for _, verdict in reached)
+    if None in verdicts and holds:
+        broke = False
+    return MonitorReport(broke, None, holds)
 
-    def accepts(self) -> bool | None:
-        """Whether the formula holds if the trace ends here."""
-        return None if self.states is None else _same(map(self._automaton.accepts, self.states))
+
+def act_table(rule: Rule, ready: Program, states: States, act: ActValues) -> TruthTable:
+    """What a rule in one of these states would say of an act, over an action and what is not known."""
+    step = ready.pair.rearming.step
+
+    def keeps_from(state: int) -> Keeps:
+        def keeps(values: Mapping[str, bool]) -> bool | None:
+            verdict = step(state, ready.letters(values)[0])[1]
+            return None if verdict is None else verdict != BROKEN
+
+        return keeps
+
+    return act.table(rule.name, ready.names, [keeps_from(each) for each in states or ()])
 
 
 class Monitor:
@@ -165,43 +146,33 @@ class Monitor:
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self._program = program(rule.formula)
-        self._walk = Walk(self._program, self._program.pair.rearming)
+        self._face = self._program.pair.rearming
+        self._states: States = (self._face.start,)
 
     def step(self, values: Values) -> MonitorReport:
         """Read one act."""
-        self._walk.states, report = self._walk.look(values)
+        self._states, report = look(self._program, self._face, self._states, values)
         return report
 
     def is_decided(self, values: Values) -> bool:
         """Whether what is unknown at such an act changes neither what it breaks nor where the rule goes from there."""
-        states, report = self._walk.look(values)
+        states, report = look(self._program, self._face, self._states, values)
         return states is not None and len(states) == 1 and report.broke is not None
 
     def finish(self) -> MonitorReport:
         """The end of the episode: what the rule was still waiting for will not come."""
-        holds = self._walk.accepts()
-        if holds is None:
-            return _NOTHING
-        return _KNOWN[0 if holds else BROKEN]
+        holds = None if self._states is None else _same(map(self._face.accepts, self._states))
+        return _NOTHING if holds is None else _KNOWN[0 if holds else BROKEN]
 
     def fork(self) -> "Monitor":
         """Another monitor with the same past."""
-        other = Monitor.__new__(Monitor)
-        other.rule, other._program = self.rule, self._program
-        other._walk = Walk(self._program, self._program.pair.rearming)
-        other._walk.states = self._walk.states
+        other = Monitor(self.rule)
+        other._states = self._states
         return other
 
     def table(self, act: ActValues) -> TruthTable:
         """What the rule would say of an act, over an action and what is not known."""
-        return act.table(self.rule.name, self._program.names, [self._keeps(each) for each in self._walk.states or ()])
-
-    def _keeps(self, state: int) -> Keeps:
-        def keeps(values: Mapping[str, bool]) -> bool | None:
-            verdict = self._program.pair.rearming.step(state, self._program.letters(values)[0])[1]
-            return None if verdict is None else verdict != BROKEN
-
-        return keeps
+        return act_table(self.rule, self._program, self._states, act)
 
 
 class Family:
