@@ -344,3 +344,12 @@ def test_words_before_the_call_that_waits_are_not_new() -> None:
     renamed = [{**LOOKED_UP[0], "tool_calls": [{**LOOK, "id": "r"}]}, {**LOOKED_UP[1], "tool_call_id": "r"}]
     session.messages([REQUEST, *renamed, QUESTION, YES, QUESTION, YES])
     assert session.decide("pay_invoice", WHOLE, id="q").answer == "look_up", "the look-up is older than the payment"
+
+
+def test_what_somebody_else_said_is_not_new_after_a_handover() -> None:
+    session = Shield(Pack.from_files(FILES | {"pack.yaml": FILES["pack.yaml"][:-1] + ", shield: {handover: true}}"}))
+    live = session.session("c", context={"signed_in_as": "P1"})
+    live.messages([YES])
+    live.vouch({"signed_in_as": "P2"})
+    live.messages([{"role": "assistant", "content": "So far: a yes."}, YES])
+    assert words(live) == ["Yes."]

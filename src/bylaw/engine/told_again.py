@@ -46,6 +46,8 @@ class ToldBefore:
         """All of it."""
         self._retells = False
         """Whether the host tells its history, and not only what is new."""
+        self._is_handed_over = False
+        """Whether another principal continues, of whom no words are known."""
         self._looked = self._after = 0
         """How many events were looked at, and where it goes on after the last words."""
 
@@ -58,7 +60,7 @@ class ToldBefore:
         said = [(step, word) for step, event in enumerate(told) if (word := _word(event)) is not None]
         words = [word for _, word in said]
         count, is_sure, is_end = known_words(self._words, words)
-        if self._retells and not (count and is_sure):
+        if (self._retells or self._is_handed_over) and not (count and is_sure):
             # A history that was changed: what stands in it up to the last word that is known may all be old.
             old = max((place for place, word in enumerate(words, 1) if word in self._said), default=0)
             count, is_sure, is_end = max(count, old), is_sure and not old, False
@@ -146,7 +148,10 @@ class ToldBefore:
     def _look(self) -> None:
         # A call may have been taken back since.
         for step in range(min(self._looked, len(self._known)), len(self._known)):
-            if (word := _word(self._known[step])) is not None:
+            event = self._known[step]
+            self._is_handed_over |= isinstance(event, Message) and event.handover is not None
+            if (word := _word(event)) is not None:
+                self._is_handed_over = False
                 self._words.append(word)
                 self._said.add(word)
                 self._after = step + 1

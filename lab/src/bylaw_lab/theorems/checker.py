@@ -162,7 +162,9 @@ def _leaves_standing(before: Sequence[True_], at: int, yes: int) -> bool:
     said = before[at]
     assert isinstance(said, Said)
     if said.meaning == "thanks":
-        return not any(isinstance(each, Said) and each.by == "agent" for each in before[yes:at])
+        # Thanks belong to the answer right before them.
+        earlier = (each for each in reversed(before[yes:at]) if isinstance(each, Said) and each.by != "other")
+        return next((each.by == "user" for each in earlier if each.meaning != "thanks"), True)
     return _is_answer(before, at)
 
 
