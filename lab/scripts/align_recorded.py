@@ -11,11 +11,12 @@ from statistics import mean
 import msgspec
 
 from bylaw import load_pack, read
-from bylaw.align.bearing import Bearing, next_write, spans
+from bylaw.align.bearing import Bearing, next_write
 from bylaw.align.matcher import Checked, Matcher, check
 from bylaw.align.thought import think
 from bylaw.align.thoughts import RUBRICS, Turn, Written, write_thoughts
 from bylaw.llm.recorded import Batch, Recorded, Recordings
+from bylaw.rule import act
 from bylaw.trace import Trajectory
 
 FOLDER = Path(__file__).parent.parent / "tests" / "align" / "recorded"
@@ -34,7 +35,7 @@ def bearings() -> dict[str, Bearing]:
     found: dict[str, Bearing] = {}
     for trajectory in read(FOLDER / "logs.jsonl"):
         if isinstance(trajectory, Trajectory):
-            for span in spans(pack, trajectory.events):
+            for span in act.turns(trajectory.events):
                 serving = next_write(pack, trajectory.events, span.start)
                 thought = think(pack, trajectory.events, span, serving, seed=1)
                 found[f"{trajectory.id}@{span.start}"] = thought.bearing

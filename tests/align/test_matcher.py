@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from bylaw import load_pack, read
-from bylaw.align.bearing import next_write, spans
+from bylaw.align.bearing import next_write
 from bylaw.align.matcher import Matcher
 from bylaw.align.slot import values_in
 from bylaw.align.thought import think
+from bylaw.rule.act import turns
 from bylaw.trace import Trajectory
 from bylaw_lab.clinic.simulator.generate import simulated
 from tests.engine import clinic
@@ -48,19 +49,19 @@ def test_two_values_that_change_places_are_made_up() -> None:
 
 
 def test_verified_thoughts_state_just_what_their_turn_needs() -> None:
-    turns = wanted = 0
+    count = wanted = 0
     for made in simulated(21, 12):
         events = made.trajectory.events
-        for span in spans(PACK, events):
-            thought = think(PACK, events, span, next_write(PACK, events, span.start), seed=turns)
+        for span in turns(events):
+            thought = think(PACK, events, span, next_write(PACK, events, span.start), seed=count)
             if not thought.text:
                 continue
             found = MATCHER.mentions(thought.text)
             assert found.recalled == thought.required, thought.text
             assert not found.made_up, thought.text
-            turns += 1
+            count += 1
             wanted += len(thought.required)
-    assert turns > 40
+    assert count > 40
     assert wanted > 70
 
 
@@ -151,16 +152,16 @@ def test_another_pack_needs_no_words_of_its_own() -> None:
         pytest.skip("the recorded conversations are not here")
     pack = load_pack("tau-airline/tau2")
     matcher = Matcher(pack)
-    turns = same = 0
+    count = same = 0
     for trajectory in islice((each for each in read(file) if isinstance(each, Trajectory)), 12):
         events = trajectory.events
-        for span in spans(pack, events):
-            thought = think(pack, events, span, next_write(pack, events, span.start), seed=turns)
+        for span in turns(events):
+            thought = think(pack, events, span, next_write(pack, events, span.start), seed=count)
             if not thought.text:
                 continue
             found = matcher.mentions(thought.text)
-            turns += 1
+            count += 1
             same += found.recalled == thought.required and not found.made_up
-    assert turns > 100
+    assert count > 100
     # Two policies of the airline say the same of booked and of added bags.
-    assert same >= 0.97 * turns
+    assert same >= 0.97 * count

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.bearing import Serving, Span, next_write, spans
+from bylaw.align.bearing import Serving, next_write
 from bylaw.align.thought import SOFT, think
+from bylaw.rule.act import TurnSpan, turns
 from bylaw.trace import Call, Event, Message, Result
 from bylaw_lab.clinic.simulator.generate import clinic, simulated
 from bylaw_lab.clinic.simulator.needs import shows
@@ -31,18 +32,18 @@ class Talk:
         self.turn += 1
         self.events.append(Message("user", text, turn=self.turn))
 
-    def agent(self, text: str) -> Span:
+    def agent(self, text: str) -> TurnSpan:
         self.turn += 1
         self.events.append(Message("agent", text, turn=self.turn))
-        return Span(len(self.events) - 1, len(self.events))
+        return TurnSpan(len(self.events) - 1, len(self.events))
 
-    def call(self, tool: str, **arguments: Any) -> Span:
+    def call(self, tool: str, **arguments: Any) -> TurnSpan:
         self.turn += 1
         step = len(self.events)
         self.events.append(Call(tool, arguments, turn=self.turn))
         answer = self.place.desk.call(tool, arguments)
         self.events.append(Result(step, answer if isinstance(answer, str) else json.dumps(answer), tool=tool))
-        return Span(step, step + 1)
+        return TurnSpan(step, step + 1)
 
 
 def _patient(**wanted: Any) -> str:
@@ -157,7 +158,7 @@ def test_thoughts_name_no_ids_keep_short_and_vary_with_the_seed() -> None:
     differ = total = 0
     for trajectory in _conversations(15):
         events = trajectory.events
-        for span in spans(PACK, events):
+        for span in turns(events):
             serving = next_write(PACK, events, span.start)
             one, two = (think(PACK, events, span, serving, seed=seed) for seed in (1, 2))
             assert one == think(PACK, events, span, serving, seed=1)
@@ -220,4 +221,4 @@ def test_a_look_up_whose_result_was_lost_serves_what_it_is_declared_to_show(seed
     patient = _patient(identity_checked=1)
     talk.events.append(Call("get_patient", {"patient_id": patient}, turn=9))
     write = Serving(Call("update_contact", {"patient_id": patient, "email": "a@example.com"}))
-    assert think(PACK, talk.events, Span(1, 2), write, seed=seed).required == {"identity-checked"}
+    assert think(PACK, talk.events, TurnSpan(1, 2), write, seed=seed).required == {"identity-checked"}

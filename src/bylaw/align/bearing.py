@@ -16,7 +16,7 @@ from bylaw.engine.session import Session
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
-from bylaw.rule.act import turns
+from bylaw.rule.act import TurnSpan, turns
 from bylaw.text.stem import stems
 from bylaw.trace.event import Call, Event, Message, Result
 
@@ -73,17 +73,6 @@ class Bearing(Struct, frozen=True):
         return frozenset(policy.id for policy in self.policies)
 
 
-class Span(Struct, frozen=True):
-    """Where a turn of the agent stands: its first step, and the first step after it."""
-
-    start: int
-    end: int
-
-
-def spans(pack: Pack, events: Sequence[Event]) -> list[Span]:
-    return [Span(turn.start, turn.end) for turn in turns(events)]
-
-
 def next_write(pack: Pack, events: Sequence[Event], start: int) -> Serving | None:
     """The next write that a recorded conversation makes; what an agent refused, a log does not tell."""
     for event in events[start:]:
@@ -95,7 +84,7 @@ def next_write(pack: Pack, events: Sequence[Event], start: int) -> Serving | Non
 def bearing(
     pack: Pack,
     events: Sequence[Event],
-    span: Span,
+    span: TurnSpan,
     serving: Serving | None,
     purpose: Purpose | None = None,
 ) -> Bearing:
@@ -119,12 +108,12 @@ def bearing(
         case "refuse":
             served |= now.denying()
         case "announce":
-            served |= _broken_by(pack, before, serving.call) | now.weighing()
+            served |= now.breaking() | now.weighing()
         case "write":
             served |= now.weighing()
         case "other":
             pass
-    last = max((each.end for each in spans(pack, before)), default=0)
+    last = max((turn.end for turn in turns(before)), default=0)
     return _put_together(pack, now, purpose, serving, served, last)
 
 
@@ -151,7 +140,7 @@ def _put_together(
         tuple(dict.fromkeys(fact for each in evidence for fact in now.lacking(each))) if purpose == "look_up" else (),
         _questions(pack, served) if purpose == "ask" else (),
         now.denials(),
-        now.is_settled() and (purpose != "write" or now.keeps_rules()),
+        now.is_settled() and (purpose != "write" or not now.breaking(or_open=True)),
     )
 
 
@@ -206,9 +195,10 @@ class _Look:
     def is_settled(self) -> bool:
         return all(done.outcome == "permit" for each in self.evidence for done in each.completions)
 
-    def keeps_rules(self) -> bool:
-        """No rule is broken by the call, or may be."""
-        return not self._judged.rules and not self._judged.open_rules
+    def breaking(self, *, or_open: bool = False) -> set[str]:
+        """The policies whose rules the call would break if it were made now, or might."""
+        found = (*self._judged.rules, *(self._judged.open_rules if or_open else ()))
+        return {each.rule.policy for each in found}
 
     def weighing(self) -> set[str]:
         """The policies that settle a value of the call, one that names no thing: an amount, a tier, a way."""
@@ -271,7 +261,7 @@ def valued(pack: Pack, tool: str) -> frozenset[str]:
     return frozenset(name for guard in guards for name in guard.arguments[1]) - keys - names
 
 
-def _purpose(pack: Pack, events: Sequence[Event], span: Span, serving: Serving, now: _Look) -> Purpose:
+def _purpose(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Serving, now: _Look) -> Purpose:
     if called := _by_calls(pack, events[span.start : span.end]):
         return called
     if not serving.is_made:
@@ -288,7 +278,7 @@ def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
     return "write" if "write" in effects else "look_up" if "read" in effects else "other" if effects else None
 
 
-def _question(pack: Pack, events: Sequence[Event], span: Span, serving: Serving) -> Purpose:
+def _question(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Serving) -> Purpose:
     """Whether the turn asks for what only the user can say, while policies still hang on it."""
     text = " ".join(event.text for event in events[span.start : span.end] if isinstance(event, Message))
     open_before = _look(pack, events[: span.start], _untold(pack, serving.call)).asking()
@@ -332,24 +322,14 @@ def _ruled(pack: Pack, turn: Sequence[Event]) -> tuple[Policy, ...]:
     return tuple(policy for policy in pack.policies.values() if policy.id in ruled and tools & set(policy.tools))
 
 
-def _broken_by(pack: Pack, before: Sequence[Event], call: Call, *, or_open: bool = False) -> set[str]:
-    """The policies whose rules the call would break if it were made now; or of which nobody could tell."""
-    if not pack.book.rules:
-        return set()
-    session = Session(pack)
-    session.observe_all(before)
-    verdict = session.judge(replace(call, turn=_APART))
-    return {found.rule.policy for found in (*verdict.rules, *(verdict.open_rules if or_open else ()))}
+def _wins(pack: Pack, events: Sequence[Event], span: TurnSpan, call: Call) -> bool:
+    """Whether the user's yes to this turn would make the call keep a rule that it would break now, or might."""
+    yes = Message("user", "Yes.", turn=_APART - 1)
+    unkept = _look(pack, events[: span.start], call).breaking(or_open=True)
+    return bool(unkept and unkept - _look(pack, [*events[: span.end], yes], call).breaking(or_open=True))
 
 
-def _wins(pack: Pack, events: Sequence[Event], span: Span, call: Call) -> bool:
-    """Whether a yes to this turn would make the call keep a rule that it would break now, or might."""
-    answered = [*events[: span.end], Message("user", "Yes.", turn=_APART - 1)]
-    unkept = _broken_by(pack, events[: span.start], call, or_open=True)
-    return bool(unkept and unkept - _broken_by(pack, answered, call, or_open=True))
-
-
-def _answered(events: Sequence[Event], span: Span) -> int:
+def _answered(events: Sequence[Event], span: TurnSpan) -> int:
     """The end of what comes back after a turn: its results, or the user's answer."""
     at = span.end
     while at < len(events):

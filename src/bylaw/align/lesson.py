@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from bylaw.align.bearing import Bearing, Purpose, Serving, Span, next_write
+from bylaw.align.bearing import Bearing, Purpose, Serving, next_write
 from bylaw.align.desk import Act, Task, open_desk
 from bylaw.align.episode import Episode, Outcome
 from bylaw.align.output import write_call
@@ -15,6 +15,7 @@ from bylaw.align.slot import Slot, told_slots
 from bylaw.align.thought import think
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
+from bylaw.rule.act import TurnSpan
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.trajectory import Trajectory
 
@@ -110,7 +111,7 @@ def gold(task: Task, *, seed: int = 0) -> LessonSeries:
         act = one.act
         assert act.write is not None
         serving = Serving(Call(act.write.tool, act.write.arguments), is_made=not act.refused)
-        span = Span(one.start, one.start + 1)
+        span = TurnSpan(one.start, one.start + 1)
         purpose = act.purpose
         known = None if purpose == "other" else serving
         found = think(pack, outcome.events, span, known, seed=f"{seed}/{task.id}", purpose=purpose)
@@ -135,17 +136,17 @@ Thoughts = Mapping[str, str | None]
 """Thoughts that a model wrote, by the place of their turn (`place_of`); None for one that was not good enough."""
 
 
-def acts(events: Sequence[Event]) -> Iterator[Span]:
+def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
     """What an agent did, one act after the other: each call, and each text that stands beside none."""
     calling = {event.turn for event in events if isinstance(event, Call) and event.by == "agent"}
     for step, event in enumerate(events):
         if (isinstance(event, Call) and event.by == "agent") or (
             isinstance(event, Message) and event.by == "agent" and event.turn not in calling
         ):
-            yield Span(step, step + 1)
+            yield TurnSpan(step, step + 1)
 
 
-def place_of(trajectory: Trajectory, span: Span) -> str:
+def place_of(trajectory: Trajectory, span: TurnSpan) -> str:
     """The name of a turn: its conversation and its step."""
     return f"{trajectory.id}@{span.start}"
 
@@ -168,7 +169,7 @@ def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: T
 class Turn(NamedTuple):
     """One act of an agent, as it was recorded."""
 
-    span: Span
+    span: TurnSpan
     heard: tuple[tuple[str, str], ...]
     """Role and content of what the agent got since its last turn."""
     answer: str

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from bylaw.align.bearing import Bearing, Purpose, Serving, Span, bearing, valued
+from bylaw.align.bearing import Bearing, Purpose, Serving, bearing, valued
 from bylaw.align.matcher import SENTENCES
 from bylaw.align.thought_words import inner, lacks_in_words, listed, names_in, saw_in_words, stated, wish
 from bylaw.pack import Pack
+from bylaw.rule.act import TurnSpan
 from bylaw.trace.event import Call, Event, Result
 
 SOFT = 100
@@ -41,7 +42,7 @@ class Thought(Struct, frozen=True):
 def think(
     pack: Pack,
     events: Sequence[Event],
-    span: Span,
+    span: TurnSpan,
     serving: Serving | None,
     *,
     seed: int | str,

@@ -14,7 +14,7 @@ from bylaw.align.lesson import acts, place_of
 from bylaw.align.matcher import Checked, Matcher, check
 from bylaw.align.thought import think
 from bylaw.errors import UsageError
-from bylaw.llm import Answer, Chat, ModelMessage, Request
+from bylaw.llm import Chat, ModelMessage, Request
 from bylaw.llm.chat import estimate, schema_of
 from bylaw.llm.source import open_chat
 from bylaw.pack import Pack
@@ -96,18 +96,19 @@ class Written(Struct, frozen=True):
 
 
 class _Work(Struct):
-    """A turn on its way."""
+    """A turn in progress."""
 
     turn: Turn
     thought: str = ""
-    reviews: dict[Rubric, Review] = field(default_factory=dict[Rubric, Review])
+    reviews: dict[str, Review] = field(default_factory=dict[str, Review])
     summary: Summary | None = None
     rounds: list[Round] = field(default_factory=list[Round])
     dropped: str = ""
 
     @property
-    def has_passed(self) -> bool:
-        return bool(self.rounds) and self.rounds[-1].passed
+    def is_done(self) -> bool:
+        """It was dropped, or its thought passed."""
+        return bool(self.dropped or (self.rounds and self.rounds[-1].passed))
 
 
 Check = Callable[[str, str], Checked]
@@ -122,21 +123,18 @@ def write_thoughts(
     rounds: int = ROUNDS,
     check: Check | None = None,
 ) -> list[Written]:
-    """Generate, branch, evaluate, refine, for every turn."""
+    """Generate, branch, evaluate and refine a thought for every turn. All questions of one step are asked together."""
     works = [_Work(turn) for turn in turns]
     for number in range(rounds + 1):
-        going = [work for work in works if not work.has_passed and not work.dropped]
-        if not going:
-            break
         if number:
-            _sum_up(going, chat)
-            _draft(going, chat, "refine")
-        else:
-            _draft(going, chat, "generate")
-        going = [work for work in going if not work.dropped]
-        _review(going, chat)
-        for work in going:
-            if not work.dropped:
+            for work, _, summary in _answers(works, chat, ("summary",), Summary):
+                work.summary = summary
+        for work, _, draft in _answers(works, chat, ("refine" if number else "generate",), Draft):
+            work.thought = " ".join(draft.thought.replace("<think>", "").replace("</think>", "").split())
+        for work, rubric, review in _answers(works, chat, RUBRICS, Review):
+            work.reviews[rubric] = review
+        for work in works:
+            if not work.is_done:
                 work.rounds.append(_scored(work, number, thresholds, check))
     return [_result(work) for work in works]
 
@@ -146,47 +144,32 @@ def requests_for(turns: Sequence[Turn]) -> list[Request]:
     return [request("generate", Draft, _fields(_Work(turn))) for turn in turns]
 
 
-def _draft(works: Sequence[_Work], chat: Chat, prompt: str) -> None:
-    asked = [request(prompt, Draft, _fields(work)) for work in works]
-    for work, answer in zip(works, chat.ask(asked), strict=True):
-        draft = _read(work, answer, Draft)
-        if draft is not None:
-            work.thought = " ".join(draft.thought.replace("<think>", "").replace("</think>", "").split())
-
-
-def _review(works: Sequence[_Work], chat: Chat) -> None:
-    pairs: list[tuple[_Work, Rubric]] = [(work, rubric) for work in works for rubric in RUBRICS]
-    asked = [request(rubric, Review, _fields(work)) for work, rubric in pairs]
-    for (work, rubric), answer in zip(pairs, chat.ask(asked), strict=True):
-        review = _read(work, answer, Review)
-        if review is not None:
-            work.reviews[rubric] = review
-
-
-def _sum_up(works: Sequence[_Work], chat: Chat) -> None:
-    asked = [request("summary", Summary, _fields(work)) for work in works]
-    for work, answer in zip(works, chat.ask(asked), strict=True):
-        work.summary = _read(work, answer, Summary)
-
-
-def _read(work: _Work, answer: Answer, shape: type[_Shape]) -> _Shape | None:
-    """An answer as data; a turn whose answer cannot be read is dropped, and says why."""
-    found = answer.read(shape)
-    if found is None:
-        work.dropped = answer.why or f"an answer is no {shape.__name__.lower()}: {answer.text[:80]}"
+def _answers(
+    works: Sequence[_Work], chat: Chat, prompts: Sequence[str], shape: type[_Shape]
+) -> list[tuple[_Work, str, _Shape]]:
+    """The answers to some prompts for every turn in progress. A turn with an unreadable answer is dropped."""
+    pairs = [(work, prompt) for work in works if not work.is_done for prompt in prompts]
+    asked = [request(prompt, shape, _fields(work)) for work, prompt in pairs]
+    found: list[tuple[_Work, str, _Shape]] = []
+    for (work, prompt), answer in zip(pairs, chat.ask(asked) if asked else (), strict=True):
+        data = answer.read(shape)
+        if data is None:
+            work.dropped = answer.why or f"an answer is no {shape.__name__.lower()}: {answer.text[:80]}"
+        else:
+            found.append((work, prompt, data))
     return found
 
 
 def _scored(work: _Work, number: int, thresholds: Mapping[Rubric, int], check: Check | None) -> Round:
-    scores = {rubric: work.reviews[rubric].rating for rubric in RUBRICS}
+    scores = {name: review.rating for name, review in work.reviews.items()}
     passed = all(scores[rubric] >= least for rubric, least in thresholds.items())
     found = check(work.turn.id, work.thought) if check is not None else None
     faithful, complete = (None, None) if found is None else (found.is_faithful, found.is_complete)
-    return Round(number, work.thought, {str(name): score for name, score in scores.items()}, passed, faithful, complete)
+    return Round(number, work.thought, scores, passed, faithful, complete)
 
 
 def _result(work: _Work) -> Written:
-    if work.has_passed:
+    if work.rounds and work.rounds[-1].passed:
         return Written(work.turn.id, work.thought, work.rounds)
     why = work.dropped or f"not good enough after {len(work.rounds) - 1} refinements"
     return Written(work.turn.id, None, work.rounds, why)
