@@ -21,7 +21,7 @@ from google.adk.runners import Runner
 from msgspec import to_builtins
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.guard import Context, Guard, begin, carried, end, watch
+from bylaw.integrations.guard import Context, Execution, Guard, carried, watch
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
 from bylaw.integrations.pausing import Paused, Prompt, once
 from bylaw.pack import Pack
@@ -114,11 +114,10 @@ class ShieldPlugin(BasePlugin):
                 _, _, decision = await asyncio.to_thread(self._decide, tool.name, args, tool_context)
                 if not decision.allowed:
                     return {"error": decision.feedback}
-            token = begin(tool.name, id, follower)
-            try:
+            # `on_tool_error_callback` sees a tool that raises.
+            call = Asked(id, tool.name, args)
+            async with Execution(follower, call, allowed.decision, agent, reported=(BaseException,)):
                 result = await run(args=args, tool_context=tool_context)
-            finally:
-                end(token)
             if agent:
                 await asyncio.to_thread(follower.answered, id, _shown(result), agent=agent)
             return result

@@ -12,6 +12,7 @@ conversation.
 import asyncio
 import copy
 from collections.abc import Mapping, Sequence, Set
+from contextlib import nullcontext
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,7 @@ from agent_framework import (
 from msgspec import Struct, to_builtins
 
 from bylaw.integrations.follower import Follower, undecided
-from bylaw.integrations.guard import Context, Guard, begin, carried, end, watch
+from bylaw.integrations.guard import Context, Execution, Guard, carried, watch
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
 from bylaw.integrations.pausing import Paused, Prompt, decide, once
 from bylaw.pack import Pack
@@ -162,20 +163,10 @@ class _Tool(FunctionMiddleware):
         if not decision.allowed:
             context.result = decision.feedback
             return
-        token = begin(name, id, follower) if follower is not None else None
-        try:
+        # What the model is told of a call that failed stands in its next messages.
+        is_known = follower is not None
+        async with Execution(follower, call, decision, agent, reported=(Exception,)) if is_known else nullcontext():
             await call_next()
-        except Exception:
-            # What the model is told of it stands in its next messages.
-            raise
-        except BaseException:
-            # The run was broken off: it may have been carried out or not.
-            if follower is not None:
-                await asyncio.shield(asyncio.to_thread(follower.answered, id, "", captured=False, agent=agent))
-            raise
-        finally:
-            if token is not None:
-                end(token)
         if agent and follower is not None:
             await asyncio.to_thread(follower.answered, id, _text(context.result), agent=agent)
         if decision.feedback:

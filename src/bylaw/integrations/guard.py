@@ -4,6 +4,7 @@ An inner agent is run by a tool of another. Its messages were written by the out
 own words are not said to the user. Its calls are decided on in the outer conversation, so that one yes is one write.
 """
 
+import asyncio
 import copy
 import threading
 from collections import OrderedDict
@@ -61,6 +62,54 @@ def end(token: Token[Carrying]) -> None:
     done = _WITHIN.get()[-1]
     done.follower.finish(done.id, agent=done.agent)
     _WITHIN.reset(token)
+
+
+class Execution:
+    """A call that was allowed, while this task carries it out: a context manager, for coroutines too.
+
+    After an exception in `held`, the framework makes the call again. After one in `reported`, its history tells what
+    became of the call. After any other, the call may have been carried out or not.
+    """
+
+    def __init__(
+        self,
+        follower: Follower,
+        call: Asked,
+        decision: Decision,
+        agent: str,
+        *,
+        place: str = "",
+        held: tuple[type[BaseException], ...] = (),
+        reported: tuple[type[BaseException], ...] = (),
+    ) -> None:
+        self._follower, self._call, self._decision, self._agent = follower, call, decision, agent
+        self._place, self._held, self._reported = place, held, reported
+
+    def __enter__(self) -> None:
+        self._token = begin(self._call.tool, self._call.id, self._follower, self._place)
+
+    def __exit__(self, _: Any, error: BaseException | None, __: Any) -> None:
+        try:
+            if error is not None:
+                self._broken_off(error)
+        finally:
+            end(self._token)
+
+    async def __aenter__(self) -> None:
+        self.__enter__()
+
+    async def __aexit__(self, _: Any, error: BaseException | None, __: Any) -> None:
+        try:
+            if error is not None:
+                await asyncio.shield(asyncio.to_thread(self._broken_off, error))
+        finally:
+            end(self._token)
+
+    def _broken_off(self, error: BaseException) -> None:
+        if isinstance(error, self._held):
+            self._follower.interrupted(self._call.id, self._decision, agent=self._agent)
+        elif not isinstance(error, self._reported):
+            self._follower.answered(self._call.id, "", captured=False, agent=self._agent)
 
 
 def carried() -> Carried | None:

@@ -23,7 +23,7 @@ from msgspec import to_builtins
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.guard import MOST, Context, Guard, begin, carried, end
+from bylaw.integrations.guard import MOST, Context, Execution, Guard, carried
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
 from bylaw.integrations.pausing import Prompt
 from bylaw.pack import Pack
@@ -88,36 +88,27 @@ class ShieldMiddleware(AgentMiddleware):
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
         """Let the call through, or answer in the tool's place."""
         follower, agent, decision = self._decide(request)
-        if isinstance(decision, Result):
-            return _made_before(request, decision)
-        if not decision.allowed:
+        if isinstance(decision, Result) or not decision.allowed:
             return _told(request, decision)
-        token = _begin(request, follower, self.shield)
-        try:
+        with self._carrying_out(request, follower, agent, decision):
             result = handler(request)
-        except BaseException as error:
-            _failed(follower, agent, request, decision, error)
-            raise
-        finally:
-            end(token)
         return _kept(follower, agent, request, decision, result)
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
         """The same, for `ainvoke` and `astream`; the loop is free while the log is waited for."""
         follower, agent, decision = await asyncio.to_thread(self._decide, request)
-        if isinstance(decision, Result):
-            return _made_before(request, decision)
-        if not decision.allowed:
+        if isinstance(decision, Result) or not decision.allowed:
             return _told(request, decision)
-        token = _begin(request, follower, self.shield)
-        try:
+        async with self._carrying_out(request, follower, agent, decision):
             result = await handler(request)
-        except BaseException as error:
-            await asyncio.to_thread(_failed, follower, agent, request, decision, error)
-            raise
-        finally:
-            end(token)
         return await asyncio.to_thread(_kept, follower, agent, request, decision, result)
+
+    def _carrying_out(self, request: Any, follower: Follower, agent: str, decision: Decision) -> Execution:
+        config = request.runtime.config
+        _watch(config, self.shield.pack)
+        # After an interrupt the graph comes back to the call.
+        ends: Any = {"held": (GraphInterrupt,), "reported": (GraphBubbleUp,)}
+        return Execution(follower, _asked(request), decision, agent, place=_place(config.get("metadata")), **ends)
 
     def after_agent(self, state: Any, runtime: Any) -> None:
         """What the agent said in the end belongs to the conversation too."""
@@ -135,9 +126,8 @@ class ShieldMiddleware(AgentMiddleware):
     def _decide(self, request: Any) -> tuple[Follower, str, Decision | Result]:
         """The conversation that a call belongs to, the inner agent that makes it, and the decision; the result, if the
         graph runs a node again in which the call was made."""
-        thread, call, agent = _thread(request.runtime), request.tool_call, self._guard.agent
-        messages = _messages(request.state)
-        asked, parts = Asked(call["id"] or "", call["name"], call["args"]), _parts(messages)
+        thread, agent, messages = _thread(request.runtime), self._guard.agent, _messages(request.state)
+        asked, parts = _asked(request), _parts(messages)
         if thread and not agent:
             follower = self._guard.followers.get(thread, request.runtime)
             is_new = thread not in self._begun and self.shield.log is None and not follower.session.length
@@ -182,22 +172,6 @@ def _has_answer(runtime: Any) -> bool:
     pad = (runtime.config.get("configurable") or {}).get("__pregel_scratchpad")
     first = getattr(pad, "get_null_resume", None)
     return bool(getattr(pad, "resume", None)) or (first is not None and first(False) is not None)
-
-
-def _begin(request: Any, follower: Follower, shield: Shield) -> Any:
-    call, config = request.tool_call, request.runtime.config
-    _watch(config, shield.pack)
-    return begin(call["name"], call["id"] or "", follower, _place(config.get("metadata")))
-
-
-def _failed(follower: Follower, agent: str, request: Any, decision: Decision, error: BaseException) -> None:
-    id = request.tool_call["id"] or ""
-    if isinstance(error, GraphInterrupt):
-        # The graph comes back to the call.
-        follower.interrupted(id, decision, agent=agent)
-    elif not isinstance(error, GraphBubbleUp):
-        # It may have been carried out or not.
-        follower.answered(id, "", captured=False, agent=agent)
 
 
 def _kept(follower: Follower, agent: str, request: Any, decision: Decision, result: Any) -> Any:
@@ -252,14 +226,18 @@ def _role(message: Any) -> str:
     return known.get(role, "" if role in ("system", "developer", "tool", "function") else "?")
 
 
-def _made_before(request: Any, result: Result) -> ToolMessage:
+def _asked(request: Any) -> Asked:
     call = request.tool_call
-    return ToolMessage(as_text(result.value()), tool_call_id=call["id"], name=call["name"])
+    return Asked(call["id"] or "", call["name"], call["args"])
 
 
-def _told(request: Any, decision: Decision) -> ToolMessage:
+def _told(request: Any, answer: Decision | Result) -> ToolMessage:
+    """What the agent is shown in the tool's place: why it may not run, or what it returned before."""
     call = request.tool_call
-    return ToolMessage(decision.feedback, tool_call_id=call["id"], name=call["name"], status="error")
+    about: Any = {"tool_call_id": call["id"], "name": call["name"]}
+    if isinstance(answer, Result):
+        return ToolMessage(as_text(answer.value()), **about)
+    return ToolMessage(answer.feedback, **about, status="error")
 
 
 def _message_of(result: Any, id: str) -> ToolMessage | None:

@@ -11,24 +11,20 @@ from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import anyio
 import mcp_types
 from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import McpError
 from fastmcp.server.dependencies import bind_request_context
-from fastmcp.server.mixins import transport
 from fastmcp.server.providers.proxy import FastMCPProxy, ProxyMetadataMiddleware
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.server.request_state import RequestStateSecurity
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
-from starlette.middleware import Middleware as StarletteMiddleware
 
 from bylaw.integrations.mcp_catalogue import Catalogue
-from bylaw.integrations.mcp_handshake import Gate, Introduction
-from bylaw.integrations.mcp_lines import SaysWhere, answering_stdio_server, saying_where
+from bylaw.integrations.mcp_handshake import Gate, Introduction, saying_where
 from bylaw.integrations.mcp_links import Links, by_url
 from bylaw.integrations.mcp_passing import Fronts
 from bylaw.integrations.mcp_shield import Hiding, ShieldMiddleware
@@ -108,13 +104,10 @@ def run(server: Any, address: tuple[str, int] | None = None, *, hosts: Sequence[
     foreign site. `hosts` are other names by which the address is reached, such as that of a gateway before it.
     """
     if address is None:
-        # fastmcp takes no streams of its caller's, and its own leave a line that cannot be read without an answer.
-        with mock.patch.object(transport, "stdio_server", answering_stdio_server):
-            server.run("stdio", show_banner=False)
+        server.run("stdio", show_banner=False)
         return
     host, port = address
     allowed = {
-        "middleware": [StarletteMiddleware(SaysWhere)],
         "host_origin_protection": True,
         "allowed_hosts": [*hosts],
         "allowed_origins": [f"{scheme}://{each}" for each in hosts for scheme in ("http", "https")],

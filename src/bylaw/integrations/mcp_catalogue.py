@@ -10,8 +10,8 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,59 +88,51 @@ class Catalogue:
 
     def take(self, listed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """What the agent is shown of a listing: each tool as it was accepted."""
-        with self._lock:
-            if self._file is not None and (stamp := _stamp(self._file)) != self._stamp:
-                self._read(self._file, stamp)
-            before, shown = self._book, dict[str, dict[str, Any]]()
-            tools = dict(before.tools)
+        with self._changing() as tools:
+            shown: dict[str, dict[str, Any]] = {}
             for each in listed:
                 name = str(each["name"])
                 if name not in tools and len(tools) >= MOST:
                     log.warning("the server lists more than %d tools: the rest is not shown", MOST)
                     break
-                known = tools.get(name, Known())
-                told = Told(digest_of(each), dict(each), time.time())
-                if told.digest not in {old.digest for old in known.accepted}:
-                    if not known.accepted and self._is_open:
-                        known = Known((replace(told, by=FIRST),))
-                    else:
-                        known = self._waits(name, known, told)
-                elif name not in shown:
-                    # What it adds beside its words may be of now.
-                    shown[name] = told.tool
-                tools[name] = known
+                known = tools[name] = self._told(name, tools.get(name, Known()), each, is_open=self._is_open)
                 if known.accepted:
-                    shown.setdefault(name, known.accepted[-1].tool)
-            if tools != before.tools:
-                self._keep(Book(tools))
-            if listed:
-                self._is_open = False
-            self._doubt()
+                    # What a tool adds beside its words may be of now.
+                    is_accepted = digest_of(each) in {old.digest for old in known.accepted}
+                    shown.setdefault(name, dict(each) if is_accepted else known.accepted[-1].tool)
+            self._is_open &= not listed
             return list(shown.values())
 
     def instructions(self, text: str) -> str:
         """What the agent is shown of the server's instructions: as they were first, or were accepted since."""
+        with self._changing() as tools:
+            said = {"name": INSTRUCTIONS, "description": text}
+            known = self._told(INSTRUCTIONS, tools.get(INSTRUCTIONS, Known()), said, is_open=True)
+            tools[INSTRUCTIONS] = known
+            return str(known.accepted[-1].tool["description"])
+
+    @contextmanager
+    def _changing(self) -> Generator[dict[str, Known]]:
+        """The tools by name; what is changed about them is kept."""
         with self._lock:
             if self._file is not None and (stamp := _stamp(self._file)) != self._stamp:
                 self._read(self._file, stamp)
-            said = {"name": INSTRUCTIONS, "description": text}
-            told, known = Told(digest_of(said), said, time.time()), self._book.tools.get(INSTRUCTIONS)
-            if known is None:
-                known = Known((replace(told, by=FIRST),))
-            elif told.digest not in {old.digest for old in known.accepted}:
-                known = self._waits(INSTRUCTIONS, known, told)
-            if known != self._book.tools.get(INSTRUCTIONS):
-                self._keep(Book({**self._book.tools, INSTRUCTIONS: known}))
-            return str(known.accepted[-1].tool["description"])
+            tools = dict(self._book.tools)
+            yield tools
+            if tools != self._book.tools:
+                self._keep(Book(tools))
+            self._doubt()
 
-    def _waits(self, name: str, known: Known, told: Told) -> Known:
-        if told.digest in {old.digest for old in known.waiting}:
+    def _told(self, name: str, known: Known, said: Mapping[str, Any], *, is_open: bool) -> Known:
+        """What is known of a tool that the server describes so; `is_open` if its first description is accepted."""
+        told = Told(digest_of(said), dict(said), time.time())
+        if told.digest in {old.digest for old in (*known.accepted, *known.waiting)}:
             return known
+        if not known.accepted and is_open:
+            return Known((replace(told, by=FIRST),))
         what = "describes it otherwise than was accepted" if known.accepted else "has a tool that nobody has accepted"
         log.warning("tool `%s`: the server %s (%s); %s", clean(name, NAME), what, told.digest, self._way)
-        if len(known.waiting) >= WAITING:
-            return known
-        return replace(known, waiting=(*known.waiting, told))
+        return known if len(known.waiting) >= WAITING else replace(known, waiting=(*known.waiting, told))
 
     @property
     def _way(self) -> str:

@@ -14,11 +14,12 @@ from fastmcp.exceptions import McpError
 from fastmcp.server.dependencies import get_http_headers
 from fastmcp.server.middleware import Middleware
 from fastmcp.server.providers.proxy import ProxyMetadataMiddleware
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from pydantic import ValidationError
 
 from bylaw.errors import BylawError
 from bylaw.integrations.follower import log
 from bylaw.integrations.mcp_catalogue import Catalogue
-from bylaw.integrations.mcp_lines import saying_whose
 from bylaw.integrations.mcp_meta import CONTEXT, context_in
 from bylaw.integrations.mcp_passing import Fronts, connection
 from bylaw.shield import Shield
@@ -107,6 +108,34 @@ class Introduction(ProxyMetadataMiddleware):
         self._reading.discard(reading)
         if not reading.cancelled() and (error := reading.exception()) is not None:
             log.error("the server behind this proxy does not answer (%s)", str(error) or type(error).__name__)
+
+
+async def saying_where(ctx: Any, call_next: Any) -> Any:
+    """Answer a request whose parameters cannot be read with their place."""
+    try:
+        return await call_next(ctx)
+    except ValidationError as error:
+        place, why = _fault_at(error)
+        raise McpError(code=INVALID_PARAMS, message=f"`params{place}` of `{ctx.method}`: {why}") from error
+
+
+async def saying_whose(ctx: Any, call_next: Any) -> Any:
+    """Answer a request whose parameters were read, but not what its server answered: that is no fault of the request.
+
+    It may have been carried out; "invalid params" says that it was not.
+    """
+    try:
+        return await call_next(ctx)
+    except ValidationError as error:
+        place, why = _fault_at(error)
+        said = f"the server's answer to `{ctx.method}` cannot be read: `result{place}`: {why}"
+        raise McpError(code=INTERNAL_ERROR, message=said) from error
+
+
+def _fault_at(error: ValidationError) -> tuple[str, str]:
+    """The place of what is wrong, as a path from the whole, and what it is."""
+    first: Any = error.errors(include_url=False, include_input=False)[0]
+    return "".join(f".{each}" for each in first["loc"] if each != "params"), first["msg"]
 
 
 def vouched(request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:

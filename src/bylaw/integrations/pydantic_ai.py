@@ -27,7 +27,7 @@ from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_jsonable_python
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.guard import Context, Guard, begin, carried, end, watch
+from bylaw.integrations.guard import Context, Execution, Guard, begin, carried, end, watch
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Turn, as_text
 from bylaw.integrations.pausing import Paused, once
 from bylaw.pack import Pack
@@ -130,22 +130,10 @@ class _Shielded(WrapperToolset):
         if defers == "unapproved" and not ctx.tool_call_approved:
             await asyncio.to_thread(follower.interrupted, id, decision, agent=agent)
             raise ApprovalRequired
-        token = begin(name, id, follower)
-        try:
+        # A call that is held comes back; what the model is told of one that failed stands in the next messages.
+        ends: Any = {"held": (ApprovalRequired, CallDeferred), "reported": (ModelRetry, ToolFailed)}
+        async with Execution(follower, Asked(id, name, tool_args), decision, agent, **ends):
             result = await super().call_tool(name, tool_args, ctx, tool)
-        except (ApprovalRequired, CallDeferred):
-            # It comes back.
-            await asyncio.to_thread(follower.interrupted, id, decision, agent=agent)
-            raise
-        except (ModelRetry, ToolFailed):
-            # What the model is told of it stands in the next messages.
-            raise
-        except BaseException:
-            # It may have been carried out or not.
-            await asyncio.to_thread(follower.answered, id, "", captured=False, agent=agent)
-            raise
-        finally:
-            end(token)
         shown = _shown(result.return_value if isinstance(result, ToolReturn) else result)
         await asyncio.to_thread(follower.answered, id, shown, agent=agent)
         if not decision.feedback or isinstance(result, ToolReturn):
