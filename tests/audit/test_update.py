@@ -196,7 +196,7 @@ def test_conversations_without_ids_are_told_apart_by_the_whole_path(shop: Shop) 
 def test_a_run_killed_while_it_puts_tables_in_place_is_ended_by_the_next(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
-    import bylaw.audit.batch.state as replacing
+    import bylaw.audit.batch.update as replacing
 
     one = write_logs(shop.root / "one.jsonl", [talk("a", "hasty", 1), talk("b", "careful", 1)])
     two = write_logs(shop.root / "two.jsonl", [talk("a", "wrong", 1)])

@@ -348,11 +348,11 @@ def audit_command(
             print(f"Wrote {write_comparison(comparison, out)}")
         standings = comparison.standings() if comparison is not None else None
         if sarif is not None:
-            from bylaw.audit.sarif import write_sarif
+            from bylaw.audit.export import write_sarif
 
             print(f"Wrote {write_sarif(out, sarif, files=opened.files, standings=standings)}")
     if junit is not None:
-        from bylaw.audit.junit import write_junit
+        from bylaw.audit.export import write_junit
 
         gate = Gate.named(fail_on, min_severity) if fail_on else Gate(severity=min_severity)
         print(f"Wrote {write_junit(out, junit, standings=standings, gate=gate)}")

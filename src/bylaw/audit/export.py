@@ -1,16 +1,22 @@
-"""Findings as SARIF 2.1.0, the format that code hosts and editors show; written line by line."""
+"""Findings for other tools: SARIF 2.1.0, which code hosts and editors show, and JUnit XML, which build servers read."""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from msgspec import Struct
 
 from bylaw import __version__
 from bylaw.audit.baseline import Standings
-from bylaw.audit.finding import Charge, Finding
+from bylaw.audit.finding import Charge, Finding, Gate
 from bylaw.audit.request import told_apart
-from bylaw.audit.store import LogPlace, Store
+from bylaw.audit.store import CALLS, LogPlace, Store
 from bylaw.trace.log_file import LogFile, RemoteFile
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -19,6 +25,8 @@ _SEVERE = {
     "violation": {"high": "error", "medium": "error", "low": "warning"},
     "near_miss": {"high": "warning", "medium": "warning", "low": "note"},
 }
+# What XML 1.0 cannot hold, whatever way it is written.
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_sarif(out: Path, target: Path, *, files: Sequence[LogFile] = (), standings: Standings | None = None) -> Path:
@@ -134,3 +142,83 @@ def _paths(files: Sequence[LogFile]) -> dict[str, str]:
 
 def _dump(record: Any) -> str:
     return json.dumps(record, ensure_ascii=False)
+
+
+class _Suite(Struct):
+    """The cases of one agent, written, and how many there are by outcome."""
+
+    cases: list[str]
+    outcomes: Counter[str]
+
+
+def write_junit(out: Path, target: Path, *, standings: Standings | None = None, gate: Gate | None = None) -> Path:
+    """Write the calls and broken rules of the audit in `out`.
+
+    A finding that the gate stops fails its case; one that was there before, is waived, was refused or is undecided
+    is skipped, and so is a call that no guard binds.
+    """
+    store, standings, gate = Store(out), standings or Standings(), gate or Gate()
+    calls = (store.call(line).as_finding(store.criterion) for line in store.raw(CALLS))
+    suites: dict[str, _Suite] = {}
+    for finding in chain(calls, store.broken_rules()):
+        suite = suites.setdefault(finding.agent, _Suite([], Counter()))
+        outcome, message = _outcome(finding, standings, gate)
+        suite.outcomes[outcome] += 1
+        suite.cases.append(_case(finding, outcome, message))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("w", encoding="utf-8", newline="\n") as junit:
+        total = sum((suite.outcomes for suite in suites.values()), Counter[str]())
+        junit.write('<?xml version="1.0" encoding="UTF-8"?>\n')
+        junit.write(_opening("testsuites", "bylaw audit", total))
+        for agent, suite in suites.items():
+            junit.write(_opening("testsuite", agent or "(unnamed)", suite.outcomes))
+            junit.writelines(suite.cases)
+            junit.write("</testsuite>\n")
+        junit.write("</testsuites>\n")
+    return target
+
+
+def _opening(tag: str, name: str, outcomes: Counter[str]) -> str:
+    counts = {"tests": outcomes.total(), "failures": outcomes["failure"], "errors": 0, "skipped": outcomes["skipped"]}
+    element = Element(tag, {"name": _printable(name)} | {each: str(n) for each, n in counts.items()} | {"time": "0"})
+    return tostring(element, encoding="unicode").removesuffix(" />") + ">\n"
+
+
+def _case(finding: Finding, outcome: str, message: str) -> str:
+    """A case, written: calls are many, and their elements would take more room."""
+    name = _printable(f"{finding.trajectory} step {finding.step}")
+    case = Element("testcase", {"classname": _printable(finding.name), "name": name, "time": "0"})
+    if outcome == "skipped":
+        SubElement(case, outcome, {"message": _printable(message)})
+    elif outcome == "failure":
+        lines = [
+            f"{charge.policy} ({charge.severity}): {charge.verdict.replace('_', '-')}: {charge.because}"
+            for charge in finding.charges
+        ]
+        failure = SubElement(case, outcome, {"type": finding.verdict, "message": _printable(message)})
+        failure.text = _printable("\n".join([*lines, f"finding {finding.id}"]))
+    return tostring(case, encoding="unicode") + "\n"
+
+
+def _outcome(finding: Finding, standings: Standings, gate: Gate) -> tuple[str, str]:
+    """How a case ends, and why."""
+    if finding.verdict == "compliant":
+        return ("passed", "") if finding.judged else ("skipped", "not judged: no guard binds this tool")
+    because = next((charge.because for charge in finding.charges if charge.because), finding.because)
+    why = ": ".join(filter(None, (finding.verdict.replace("_", "-"), because)))
+    if finding.verdict not in ("violation", "near_miss"):
+        return "skipped", why
+    if finding.executed is False:
+        return "skipped", f"refused; {why}"
+    match standings.of(finding.id):
+        case "waived":
+            waivers = "; ".join(f"{w.reason} ({w.owner}, until {w.expires})" for w in standings.waived[finding.id])
+            return "skipped", f"waived: {waivers}; {why}"
+        case "still":
+            return "skipped", f"known from the baseline; {why}"
+        case "new":
+            return ("failure", why) if gate.stops(finding) else ("skipped", f"does not fail the run; {why}")
+
+
+def _printable(text: str) -> str:
+    return _UNPRINTABLE.sub("\ufffd", text)
