@@ -18,7 +18,7 @@ from bylaw.llm.chat import render, schema_of
 from bylaw.rule.act import Act
 from bylaw.rule.detectors import PERSONAL
 from bylaw.rule.formula import Formula, atoms, is_propositional
-from bylaw.rule.monitor import Walk, program
+from bylaw.rule.monitor import holds
 from bylaw.rule.parser import parse
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -183,16 +183,16 @@ def verified(formula: Formula, claims: Mapping[str, Claim]) -> bool | None:
     Without operators over time it is about the claims as they are. With them it is about the steps that claims quote,
     in order: one that is so holds where it is quoted, one that is not so nowhere.
     """
-    ready = program(formula)
-    walk = Walk(ready, ready.pair.plain)
     if is_propositional(formula):
-        walk.move({name: claim.value for name, claim in claims.items()})
-        return walk.accepts()
-    for step in sorted({quote.step for claim in claims.values() if claim.value for quote in claim.quotes}) or [0]:
-        walk.move(
+        return holds(formula, [{name: claim.value for name, claim in claims.items()}])
+    quoted = sorted({quote.step for claim in claims.values() if claim.value for quote in claim.quotes}) or [0]
+    return holds(
+        formula,
+        (
             {name: claim.value and any(quote.step == step for quote in claim.quotes) for name, claim in claims.items()}
-        )
-    return walk.accepts()
+            for step in quoted
+        ),
+    )
 
 
 def _word(value: bool | None) -> str:

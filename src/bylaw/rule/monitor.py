@@ -111,6 +111,16 @@ def skip(ready: Program, face: Automaton, states: States, values: Values) -> Sta
     return tuple(after) if 0 < len(after) <= SET_CAP else None
 
 
+def holds(formula: Formula, steps: Iterable[Values]) -> bool | None:
+    """Whether a formula holds of a whole trace; None if that depends on something unknown."""
+    ready = program(formula)
+    face = ready.pair.plain
+    states: States = (face.start,)
+    for step in steps:
+        states = skip(ready, face, states, step)
+    return None if states is None else _same(map(face.accepts, states))
+
+
 def _report(face: Automaton, reached: set[tuple[int, int | None]]) -> MonitorReport:
     verdicts = {verdict for _, verdict in reached}
     if len(verdicts) == 1 and (only := verdicts.pop()) is not None:
