@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
+from operator import attrgetter, itemgetter
 
 from msgspec.structs import replace
 
@@ -92,11 +93,12 @@ class PutCards:
         """Whether the user has declined a card for another spelling of a call and said nothing since, for as long as
         that card would have held: the call is not put to them again. Consent covers the call as it is spelled here."""
         self._read(made.step)
-        events, terms = self._script.events, self._session.values.shown_terms
-        heard = next((step for step, _ in reversed(self._session.ledger.said) if _is_captured(events[step])), -1)
-        presses = [step for step in self._presses if step > heard]
-        if not presses:
+        if not self._presses:
             return False
+        events, said, terms = self._script.events, self._session.ledger.said, self._session.values.shown_terms
+        later = reversed(said[bisect_right(said, self._presses[0], key=itemgetter(0)) :])
+        heard = next((step for step, _ in later if _is_captured(events[step])), -1)
+        presses = [step for step in self._presses if step > heard]
         wanted = terms(made.call)
         shown = [steps for steps in self._shown.values() if terms(self._call_at(steps[0])) == wanted]
         cards = {card.id: card for steps in shown for card in map(self._card_at, steps)}
@@ -169,7 +171,7 @@ class PutCards:
     def _made_since(self, shown: int, before: int | None = None) -> Iterator[tuple[int, Call]]:
         """The calls of its tool that were made after a card was shown, and before a step, each with its step."""
         tool, writes = self._call_at(shown).tool, self._session.ledger.writes
-        for write in writes[bisect_right(writes, shown, key=lambda each: each.step) :]:
+        for write in writes[bisect_right(writes, shown, key=attrgetter("step")) :]:
             if before is not None and write.step >= before:
                 return
             if write.call.tool == tool and not write.call.refused:
@@ -177,7 +179,7 @@ class PutCards:
 
     def _messages_until(self, step: int) -> int:
         """The number of the user's messages up to a step."""
-        return bisect_right(self._session.ledger.said, step, key=lambda each: each[0])
+        return bisect_right(self._session.ledger.said, step, key=itemgetter(0))
 
     def _call_at(self, step: int) -> Call:
         call = self._script.events[step]
