@@ -352,4 +352,4 @@ def test_what_somebody_else_said_is_not_new_after_a_handover() -> None:
     live.messages([YES])
     live.vouch({"signed_in_as": "P2"})
     live.messages([{"role": "assistant", "content": "So far: a yes."}, YES])
-    assert words(live) == ["Yes."]
+    assert words(live).count("Yes.") == 1
