@@ -4,7 +4,7 @@ by what they asked for without looking through all of them."""
 import re
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -73,25 +73,6 @@ class CallRecord(Struct, eq=False):
 def record_of(call: Call, step: int, start: int, tool: Tool | None) -> CallRecord:
     """The record of a call whose turn began at `start`."""
     return CallRecord(call, step, start, tool, TO_USER if call.by == "user" else call.agent)
-
-
-class Touch(NamedTuple):
-    """A write that may change fields of one thing, or of any of its kind."""
-
-    record: CallRecord
-    fields: frozenset[str] | None
-    """None for all of them."""
-    by_result: bool = False
-    """It holds only while nobody can tell which thing: once the result does, the thing has a touch of its own."""
-
-    def counts(self, known_at: int | None) -> bool:
-        """Whether, for all that is known just before a step, or now, the write may have changed them."""
-        record = self.record
-        if self.by_result and record.result is not None and record.result.captured:
-            delivered = record.delivered
-            if known_at is None or (delivered is not None and delivered < known_at):
-                return False
-        return record.counts() if known_at is None else record.counts_at(known_at)
 
 
 def matches(given: Mapping[str, Any], match: Mapping[str, Any]) -> bool | None:

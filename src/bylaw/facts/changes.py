@@ -5,9 +5,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from bylaw.facts.call_record import CallRecord, Touch
+from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Key
 from bylaw.facts.path import Finder
 from bylaw.facts.schema import Schema
@@ -63,6 +63,27 @@ def _alone(part: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(part)}(?!\w)")
 
 
+class Touch(NamedTuple):
+    """A write that may change fields of one thing, or of any of its kind."""
+
+    record: CallRecord
+    fields: frozenset[str] | None = None
+    """None for all of them."""
+    by_result: bool = False
+    """It holds only while nobody can tell which thing: once the result does, the thing has a touch of its own."""
+    undeclared: UndeclaredCall | None = None
+    """Given for a call without declared changes: it may change any thing that it names."""
+
+    def counts(self, key: Key, known_at: int | None) -> bool:
+        """Whether, for all that is known just before a step, or now, the write may have changed the thing."""
+        record = self.record
+        if self.by_result and record.result is not None and record.result.captured and record.is_answered_at(known_at):
+            return False
+        if not (record.counts() if known_at is None else record.counts_at(known_at)):
+            return False
+        return self.undeclared is None or self.undeclared.may_touch(key)
+
+
 class Changes:
     """The writes of one trajectory, by what they may have changed."""
 
@@ -71,8 +92,8 @@ class Changes:
         self._touches: dict[str, dict[tuple[Key | None, str | None], list[Touch]]] = {}
         """By kind, then by key and field: the key in the form that all keys share that may be the same thing's, None
         for any thing of the kind; None for all fields. In the order of the calls."""
-        self._strangers: list[tuple[CallRecord, UndeclaredCall]] = []
-        """Calls of which nobody says what they change, in their order."""
+        self._undeclared: list[Touch] = []
+        """Calls without declared changes, in their order."""
         self.under_way: dict[int, CallRecord] = {}
         """By step, those of all these that were not answered yet, in their order."""
         self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
@@ -94,7 +115,7 @@ class Changes:
             return
         self.under_way[made.step] = made
         if tool is None or tool.is_unsaid:
-            self._strangers.append((made, UndeclaredCall(made.call)))
+            self._undeclared.append(Touch(made, undeclared=UndeclaredCall(made.call)))
         for change in self._schema.changes.get(made.call.tool, ()):
             if change.by_result:
                 if made.call.fault or change.may_happen(made.call.arguments):
@@ -125,7 +146,7 @@ class Changes:
     ) -> int | None:
         """Step of the last call that may have changed the field since the look-up at a step saw it, of those that were
         made before another step; None where none may."""
-        if entity not in self._touches and not self._strangers:
+        if entity not in self._touches and not self._undeclared:
             return None
         last = self.between(entity, key, field, after, before, known_at=known_at)
         if last is None and after in self._beside:
@@ -138,12 +159,7 @@ class Changes:
     ) -> int | None:
         """Step of the last call between two steps (both excluded) that may change the field; None where none does."""
         last: int | None = None
-        if self._strangers:
-            last = self._by_stranger(key, after, before, known_at)
-        touches = self._touches.get(entity)
-        if touches is None:
-            return last
-        for mine in _lists(touches, key, field):
+        for mine in self._lists(entity, key, field):
             # Asked as of an early step, the many that came later are not looked at one by one.
             place = len(mine) if mine[-1].record.step < before else bisect_left(mine, before, key=_step)
             while place:
@@ -152,7 +168,7 @@ class Changes:
                 step = touch.record.step
                 if step <= after:
                     break
-                if touch.counts(known_at):
+                if touch.counts(key, known_at):
                     last = step if last is None else max(last, step)
                     break
         return last
@@ -174,14 +190,10 @@ class Changes:
 
     def _may_touch(self, made: CallRecord, entity: str, key: Key, field: str, known_at: int | None) -> bool:
         """Whether a call, for all that is known at a step, or now, may have changed a field of a thing."""
-        if made.tool is None or made.tool.is_unsaid:
-            stranger = self._strangers[bisect_left(self._strangers, made.step, key=_made_at)][1]
-            if _counts(made, known_at) and stranger.may_touch(key):
-                return True
-        for mine in _lists(self._touches.get(entity, {}), key, field):
+        for mine in self._lists(entity, key, field):
             place = bisect_left(mine, made.step, key=_step)
             while place < len(mine) and mine[place].record is made:
-                if mine[place].counts(known_at):
+                if mine[place].counts(key, known_at):
                     return True
                 place += 1
         return False
@@ -192,25 +204,13 @@ class Changes:
 
     def since(self, entity: str, key: Key, field: str, after: int, at: CallRecord) -> list[CallRecord]:
         """The writes after a step and before the judged call that may have changed the field, in order."""
-        if self._strangers and self._by_stranger(key, after, at.step, at.step) is not None:
-            return [record for record, _ in self._strangers if after < record.step < at.step]
         found = [
             touch.record
-            for mine in _lists(self._touches.get(entity, {}), key, field)
+            for mine in self._lists(entity, key, field)
             for touch in mine[bisect_right(mine, after, key=_step) : bisect_left(mine, at.step, key=_step)]
-            if touch.counts(at.step)
+            if touch.counts(key, at.step)
         ]
         return sorted(dict.fromkeys(found), key=lambda record: record.step)
-
-    def _by_stranger(self, key: Key, after: int, before: int, known_at: int | None) -> int | None:
-        """Step of the last call between two steps that names the thing and of which nobody says what it changes."""
-        for place in range(bisect_left(self._strangers, before, key=_made_at) - 1, -1, -1):
-            made, stranger = self._strangers[place]
-            if made.step <= after:
-                return None
-            if _counts(made, known_at) and stranger.may_touch(key):
-                return made.step
-        return None
 
     def _touch(self, entity: str, key: Key | None, touch: Touch) -> None:
         kind, name = self._touches.setdefault(entity, {}), None if key is None else near_key(key)
@@ -222,23 +222,17 @@ class Changes:
                 place -= 1
             touches.insert(place, touch)
 
-
-def _lists(touches: Mapping[tuple[Key | None, str | None], list[Touch]], key: Key, field: str) -> Iterator[list[Touch]]:
-    """The writes that may change a field of a thing: by its key or by none, by its name or all fields."""
-    name = near_key(key)
-    for index in ((name, field), (name, None), (None, field), (None, None)):
-        if index in touches:
-            yield touches[index]
+    def _lists(self, entity: str, key: Key, field: str) -> Iterator[list[Touch]]:
+        """The writes that may change a field of a thing: by its key or by none, by its name or all fields."""
+        if self._undeclared:
+            yield self._undeclared
+        touches = self._touches.get(entity)
+        if touches is not None:
+            name = near_key(key)
+            for index in ((name, field), (name, None), (None, field), (None, None)):
+                if index in touches:
+                    yield touches[index]
 
 
 def _step(touch: Touch) -> int:
     return touch.record.step
-
-
-def _made_at(stranger: tuple[CallRecord, UndeclaredCall]) -> int:
-    return stranger[0].step
-
-
-def _counts(made: CallRecord, known_at: int | None) -> bool:
-    """Whether, for all that is known just before a step, or now, a call may have taken effect."""
-    return made.counts() if known_at is None else made.counts_at(known_at)

@@ -1,6 +1,6 @@
 """How a tool's arguments and result become facts, and what a write makes stale."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from msgspec import Struct
@@ -97,42 +97,24 @@ def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str |
 
 def sightings(
     observation: Observation, args: Mapping[str, Any], value: Any, text: str | None, accepted: bool | None
-) -> Iterable[Sighting]:
-    """What a call's result shows. `text` is its content where that is text or an error, else None."""
-    if observation.text is not None or (text is not None and observation.absent is not None):
-        return _sightings(observation, args, value, text, accepted)
-    if not accepted:
-        return ()
-    if observation.each is not None:
-        return _listed(observation, args, value)
-    shown = thing_at(observation, PathScope(value, value, args))
-    return () if shown is None else (shown,)
-
-
-def _sightings(
-    observation: Observation, args: Mapping[str, Any], value: Any, text: str | None, accepted: bool | None
 ) -> Iterator[Sighting]:
-    """What a result shows where its words may tell."""
+    """What a call's result shows. `text` is its content where that is text or an error, else None."""
+    whole = PathScope(value, value, args)
     if text is not None and observation.absent is not None and (match := observation.absent.search(text)):
         scope = PathScope(match.groupdict(), value, args)
-        key = _key(observation, scope)
-        if key is not None:
+        if (key := _key(observation, scope)) is not None:
             yield Sighting(key, observation, scope, exists=False)
-    elif observation.text is not None:
-        match = observation.text.search(text) if text is not None else None
-        if match and (shown := thing_at(observation, PathScope(match.groupdict(), value, args))) is not None:
-            yield shown
-    elif accepted:
-        yield from _listed(observation, args, value)
-
-
-def _listed(observation: Observation, args: Mapping[str, Any], value: Any) -> Iterator[Sighting]:
-    """What data shows: one thing, or each that it lists."""
-    whole = PathScope(value, value, args)
-    each = observation.each
-    for scope in (whole,) if each is None else [PathScope(item, value, args, name) for item, name in each(whole)]:
-        shown = thing_at(observation, scope)
-        if shown is not None:
+        return
+    scopes = [whole]
+    if observation.text is not None:
+        found = observation.text.search(text) if text is not None else None
+        scopes = [PathScope(found.groupdict(), value, args)] if found else []
+    elif not accepted:
+        return
+    elif observation.each is not None:
+        scopes = [PathScope(item, value, args, name) for item, name in observation.each(whole)]
+    for scope in scopes:
+        if (shown := thing_at(observation, scope)) is not None:
             yield shown
 
 
@@ -153,12 +135,6 @@ def _names_a_thing(part: Any) -> bool:
 
 
 def _key(observation: Observation, scope: PathScope) -> Key | None:
-    if len(observation.key) == 1:
-        for place in observation.key[0]:
-            part = place(scope)
-            if _names_a_thing(part):
-                return (part,) if part.__class__ is str else key_of((part,))
-        return None
     parts: list[Any] = []
     for places in observation.key:
         for place in places:

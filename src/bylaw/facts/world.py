@@ -64,7 +64,7 @@ class Snapshot:
         """By kind, the fields that a write may have moved of any thing; None for all of them."""
         self._blurred: set[tuple[str, Key]] = set()
         """Written under a key that nothing has: some thing of almost that key may have moved."""
-        self._strangers: list[UndeclaredCall] = []
+        self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
         """Kinds of which a write may have made one more, or moved one that only its lost result names."""
 
@@ -77,7 +77,7 @@ class Snapshot:
         laid = self._overlay.get((entity, key))
         if laid is not None:
             return laid
-        if not (self._forgotten or self._blurred or self._strangers):
+        if not (self._forgotten or self._blurred or self._undeclared):
             return self._reader(entity, key)
         if self._is_lost(entity, key):
             return UNSEEN
@@ -89,7 +89,7 @@ class Snapshot:
         return (
             self._forgotten.get(entity, _NONE) is None
             or (bool(self._blurred) and (entity, loose_key(key)) in self._blurred)
-            or any(stranger.may_touch(key) for stranger in self._strangers)
+            or any(call.may_touch(key) for call in self._undeclared)
         )
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
@@ -98,7 +98,7 @@ class Snapshot:
         if self._lister is None or lost is None or lost & match.keys() or entity in self._perhaps_more:
             return None
         listed = self._lister(entity, match)
-        if listed is None or self._strangers:
+        if listed is None or self._undeclared:
             return None
         laid = [key for (kind, key) in self._overlay if kind == entity]
         keys = list(dict.fromkeys([*listed, *laid]))
@@ -122,10 +122,10 @@ class Snapshot:
         tool = self._schema.tools.get(call.tool)
         if tool is None:
             if not sounds_harmless(call.tool):
-                self._meet(UndeclaredCall(call))
+                self._note_undeclared(UndeclaredCall(call))
             return
         if tool.is_unsaid:
-            self._meet(UndeclaredCall(call))
+            self._note_undeclared(UndeclaredCall(call))
         effects = self._schema.effects.get(call.tool, ())
         value = result.value() if result is not None and result.captured else NOTHING
         if call.fault:
@@ -186,11 +186,11 @@ class Snapshot:
             self._blur(entity, key)
         self._forget(entity, key, fields)
 
-    def _meet(self, stranger: UndeclaredCall) -> None:
-        """A call of which nobody says what it changes may have done anything to what its arguments name."""
-        self._strangers.append(stranger)
+    def _note_undeclared(self, call: UndeclaredCall) -> None:
+        """A call without declared changes may have done anything to the things that its arguments name."""
+        self._undeclared.append(call)
         for laid in self._overlay:
-            if stranger.may_touch(laid[1]):
+            if call.may_touch(laid[1]):
                 self._overlay[laid] = UNSEEN
 
     def _blur(self, entity: str, key: Key) -> None:
