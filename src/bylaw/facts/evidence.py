@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from bylaw.facts.acceptance import accepted, failed, looks_failed
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.observation import Observation, Sighting, searched_text, sightings
-from bylaw.facts.path import NOTHING
+from bylaw.facts.observation import Observation, searched_text, sightings
 from bylaw.facts.schema import Schema
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result
@@ -143,9 +142,8 @@ def grade(
     is_accepted = accepted(tool, result, value)
     text = searched_text(result, value, is_accepted)
     for observation in observations or ():
-        for sighting in sightings(observation, call.arguments, value, text, is_accepted):
-            if _tells(sighting):
-                return "shown"
+        if any(each.tells_more() for each in sightings(observation, call.arguments, value, text, is_accepted)):
+            return "shown"
     if is_accepted is False or (tool is None and failed(result)):
         return "refused"
     if value is None or value == "" or value == [] or value == {}:
@@ -153,20 +151,6 @@ def grade(
     if isinstance(value, str):
         return "failing" if looks_failed(value) else "unreadable"
     return "readable" if observations is None else "unmapped"
-
-
-def _tells(sighting: Sighting) -> bool:
-    """Whether a sighting tells more than the key that was asked for."""
-    if not sighting.exists:
-        return True
-    entity = sighting.observation.entity
-    is_more = False
-    for name in entity.fields:
-        if name not in entity.key:
-            if sighting.show(name) is not NOTHING:
-                return True
-            is_more = True
-    return not is_more
 
 
 def _evidence(tool: str, graded: Counter[EvidenceGrade], maps: bool) -> LookupEvidence:

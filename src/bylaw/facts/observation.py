@@ -65,6 +65,12 @@ class Sighting(Struct, frozen=True, gc=False):
                 return declared.default
         return value  # pyright: ignore[reportUnknownVariableType]
 
+    def tells_more(self) -> bool:
+        """Whether it tells more than the key that was asked for; of a thing that is only a key, that it exists."""
+        entity = self.observation.entity
+        fields = [name for name in entity.fields if name not in entity.key]
+        return not self.exists or not fields or any(self.show(name) is not NOTHING for name in fields)
+
     def leaves_out(self, field: str) -> bool:
         """Whether what it shows of a field can only be the field's default."""
         item = self.scope.item

@@ -250,7 +250,7 @@ class ShownThings:
                 thing.sightings.append((step, delivered, who, sighting, time))
                 if not sighting.exists:
                     thing.is_ever_absent = True
-        if _tell(shown, self.schema.entities[entity]):
+        if any(sighting.tells_more() for sighting in shown):
             made.has_told = True
         elif made.accepted is not False:
             self._lose(made, entity)
@@ -269,17 +269,6 @@ class ShownThings:
 
 
 _NONE: list[Shown] = []
-
-
-def _tell(sightings: Sequence[Sighting], kind: Entity) -> bool:
-    """Whether any sighting tells more of a thing than its key: a field, or that it does not exist."""
-    for sighting in sightings:
-        if not sighting.exists:
-            return True
-        for name in kind.fields:
-            if name not in kind.key and sighting.show(name) is not NOTHING:
-                return True
-    return False
 
 
 def shown_before(shown: Sequence[Shown], start: int) -> Sequence[Shown]:
