@@ -3,7 +3,7 @@
 from bylaw.guard.evaluate import Completion, GuardOutcome, Inquiry, evaluate
 from bylaw.guard.language import Vocabulary
 from bylaw.guard.lookup import LookupFunction, ShownResults, parse_lookups, run_lookup
-from bylaw.guard.parse import Branch, Guard, compared_with_none, parse_guards, seen_from
+from bylaw.guard.parse import Branch, Guard, compared_with_none, parse_guard_files, parse_guards
 from bylaw.guard.run import NO_ASSUMPTIONS, Assumptions, no_such
 from bylaw.guard.single import Condition, compile_condition, compile_expression, evaluate_condition, judge_predicate
 
@@ -26,8 +26,8 @@ __all__ = [
     "evaluate_condition",
     "judge_predicate",
     "no_such",
+    "parse_guard_files",
     "parse_guards",
     "parse_lookups",
     "run_lookup",
-    "seen_from",
 ]

@@ -3,7 +3,7 @@
 import ast
 import io
 import tokenize
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -131,89 +131,70 @@ class Guard:
         return f"<guard {self.name} at {self.place}>"
 
 
-class Elsewhere(Struct, frozen=True):
-    """What the other guard files of a pack have for one of them."""
-
-    nodes: Mapping[str, ast.FunctionDef] = {}
-    """Functions that its guards may call: of one name in all files, and calling none that has several."""
-    files: Mapping[str, str] = {}
-    """Where each of these stands."""
-    called: frozenset[str] = frozenset()
-    """Names of functions that the others call."""
-    own: tuple[Sequence[ast.FunctionDef], Sequence[GuardError]] | None = None
-    """The file's own functions and what is wrong around them, where they were read for the others' sake."""
+def parse_guards(
+    text: str, *, file: str, vocabulary: Vocabulary, policies: Collection[str] = ()
+) -> tuple[dict[str, Guard], list[GuardError]]:
+    """The guards of one file by name, and all its faults; a guard with a fault is not among them."""
+    guards, faults = parse_guard_files({file: text}, vocabulary=vocabulary, policies=policies)
+    return {guard.name: guard for guard in guards}, faults
 
 
-NOWHERE = Elsewhere()
+def parse_guard_files(
+    files: Mapping[str, str], *, vocabulary: Vocabulary, policies: Collection[str] = ()
+) -> tuple[list[Guard], list[GuardError]]:
+    """The guards of several files, and all faults.
 
-
-def seen_from(files: Mapping[str, str], policies: Collection[str] = ()) -> dict[str, Elsewhere]:
-    """By file, what the others have for it."""
-    if len(files) < 2:
-        return dict.fromkeys(files, NOWHERE)
+    Functions that others call are shared by guards, unless `policies` names them as guards. A guard may call those of
+    another file if their name, and those of all that they call, stand in one file only.
+    """
     own = {file: functions_of(text, file=file) for file, text in files.items()}
-    functions = {file: found for file, (found, _) in own.items()}
     places: dict[str, list[str]] = {}
-    nodes: dict[str, ast.FunctionDef] = {}
-    for file, found in functions.items():
-        for node in found:
+    calls: dict[str, set[str]] = {}
+    for file, (functions, _) in own.items():
+        for node in functions:
             places.setdefault(node.name, []).append(file)
-            nodes[node.name] = node
-    calls = {name: _called_by(node) for name, node in nodes.items()}
-    called = {file: set[str]().union(*map(_called_by, found)) for file, found in functions.items()}
+            calls[node.name] = _called_by(node)
     plain = {name for name, where in places.items() if len(where) == 1 and name not in policies}
     while unclear := {name for name in plain if (calls[name] & places.keys()) - plain}:
         plain -= unclear
-    seen: dict[str, Elsewhere] = {}
-    for file in files:
-        reached = called[file] & plain
-        while more := (set[str]().union(*(calls[name] for name in reached)) & plain) - reached:
-            reached |= more
-        others = {name: nodes[name] for name in reached if places[name] != [file]}
-        where = {name: places[name][0] for name in others}
-        by_others = set[str]().union(*(names for other, names in called.items() if other != file))
-        seen[file] = Elsewhere(others, where, frozenset(plain & by_others), own[file])
-    return seen
+    nodes = {node.name: node for functions, _ in own.values() for node in functions}
+    called = {file: set[str]().union(*map(_called_by, functions)) for file, (functions, _) in own.items()}
+    guards: list[Guard] = []
+    faults: list[GuardError] = []
+    for file, (functions, known) in own.items():
+        reached = _closed(called[file] & plain, calls, plain)
+        others = {name: places[name][0] for name in sorted(reached) if places[name] != [file]}
+        by_others = plain & set[str]().union(*(names for other, names in called.items() if other != file))
+        shared = {
+            node.name: node for node in functions if node.name in called[file] | by_others and node.name not in policies
+        }
+        helpers = {**{name: nodes[name] for name in others}, **shared}
+        elsewhere = {name: place for name, place in others.items() if name not in shared}
+        used = _closed(set(by_others), {name: _called_by(node) for name, node in shared.items()})
+        wrong = list(known)
+        for node in functions:
+            if node.name not in shared:
+                scope = Scope(file, vocabulary)
+                scope.helpers = FileHelpers(helpers, elsewhere)
+                function = Statements(scope).function(node, ("call", "facts"))
+                wrong.extend(fault for fault in scope.faults if str(fault) not in {str(each) for each in wrong})
+                used |= scope.helpers.used
+                if function is not None:
+                    guards.append(Guard(node, scope, function, scope.helpers))
+        for name in sorted(shared.keys() - used):
+            hint = "call it from a guard, or remove it"
+            wrong.append(_fault(f"no guard calls `{name}`", file, shared[name].lineno, hint))
+        faults.extend(sorted(wrong, key=_line))
+    return guards, faults
 
 
-def parse_guards(
-    text: str, *, file: str, vocabulary: Vocabulary, policies: Collection[str] = (), elsewhere: Elsewhere = NOWHERE
-) -> tuple[dict[str, Guard], list[GuardError]]:
-    """The guards of one file by name, and all its faults; a guard with a fault is not among them.
-
-    Functions that others call are shared by guards, unless `policies` names them as guards.
-    """
-    functions, known = elsewhere.own or functions_of(text, file=file)
-    faults = list(known)
-    shared = _shared(functions, policies, elsewhere.called)
-    callable_ = {**elsewhere.nodes, **shared}
-    used = set(elsewhere.called)
-    while more := set[str]().union(*(_called_by(shared[name]) for name in used & shared.keys())) - used:
-        used |= more
-    guards: dict[str, Guard] = {}
-    for node in functions:
-        if node.name in shared:
-            continue
-        helpers = FileHelpers(callable_, {name: where for name, where in elsewhere.files.items() if name not in shared})
-        scope = Scope(file, vocabulary)
-        scope.helpers = helpers
-        function = Statements(scope).function(node, ("call", "facts"))
-        faults.extend(fault for fault in scope.faults if str(fault) not in {str(each) for each in faults})
-        used |= helpers.used
-        if function is not None:
-            guards[node.name] = Guard(node, scope, function, helpers)
-    for name in sorted(shared.keys() - used):
-        hint = "call it from a guard, or remove it"
-        faults.append(_fault(f"no guard calls `{name}`", file, shared[name].lineno, hint))
-    return guards, sorted(faults, key=_line)
-
-
-def _shared(
-    functions: Sequence[ast.FunctionDef], policies: Collection[str], elsewhere: Collection[str]
-) -> dict[str, ast.FunctionDef]:
-    """The functions that others call: no guards, but called by guards."""
-    called = set(elsewhere).union(*map(_called_by, functions))
-    return {node.name: node for node in functions if node.name in called and node.name not in policies}
+def _closed(names: set[str], calls: Mapping[str, set[str]], among: Collection[str] | None = None) -> set[str]:
+    """These names of functions, and all that they call; of those `among` some."""
+    while more := set[str]().union(*(calls.get(name, ()) for name in names)) - names:
+        if among is not None and not (more := more & set(among)):
+            break
+        names = names | more
+    return names
 
 
 def _called_by(node: ast.FunctionDef) -> set[str]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from bylaw.errors import BylawError
 from bylaw.facts.observation import Change
 from bylaw.facts.schema import FieldSearch, Schema
-from bylaw.guard import Guard, Vocabulary, parse_guards, parse_lookups, run_lookup, seen_from
+from bylaw.guard import Guard, Vocabulary, parse_guard_files, parse_lookups, run_lookup
 from bylaw.pack.rules import Rules
 from bylaw.policy.folder import ManifestError, NothingEnforces, PackFolder
 from bylaw.policy.python import parse_python
@@ -30,26 +30,21 @@ def read_guards(
     faults: list[BylawError] = []
     vocabulary = _vocabulary(schema)
     by_function = {policy.id.replace("-", "_"): policy for policy in policies.values()}
-    others = seen_from(folder.guards, by_function)
-    for file, text in folder.guards.items():
-        found, wrong = parse_guards(
-            text, file=file, vocabulary=vocabulary, policies=by_function, elsewhere=others[file]
-        )
-        faults.extend(wrong)
-        for function, guard in found.items():
-            policy = by_function.get(function)
-            if policy is None:
-                hint = "name the function after a policy id, `-` as `_`, or call it from a guard"
-                faults.append(ManifestError(f"guard `{function}` enforces no policy", place=guard.place, hint=hint))
-            elif policy.kind != "guard":
-                faults.append(
-                    ManifestError(f"policy `{policy.id}` is of kind {policy.kind}, not guard", place=guard.place)
-                )
-            elif policy.id in guards and not _is_laid_over(file, guards[policy.id].file):
-                hint = f"it has one at {guards[policy.id].place}"
-                faults.append(ManifestError(f"policy `{policy.id}` has a second guard", place=guard.place, hint=hint))
-            else:
-                guards[policy.id] = guard
+    found, wrong = parse_guard_files(folder.guards, vocabulary=vocabulary, policies=by_function)
+    faults.extend(wrong)
+    for guard in found:
+        policy = by_function.get(guard.name)
+        if policy is None:
+            hint = "name the function after a policy id, `-` as `_`, or call it from a guard"
+            faults.append(ManifestError(f"guard `{guard.name}` enforces no policy", place=guard.place, hint=hint))
+        elif policy.kind != "guard":
+            message = f"policy `{policy.id}` is of kind {policy.kind}, not guard"
+            faults.append(ManifestError(message, place=guard.place))
+        elif policy.id in guards and not _is_laid_over(guard.file, guards[policy.id].file):
+            hint = f"it has one at {guards[policy.id].place}"
+            faults.append(ManifestError(f"policy `{policy.id}` has a second guard", place=guard.place, hint=hint))
+        else:
+            guards[policy.id] = guard
     return guards, faults
 
 
