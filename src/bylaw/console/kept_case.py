@@ -17,9 +17,10 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.policy.case import WrittenCase, read_case_file
 from bylaw.policy.yaml import read_yaml, read_yaml_file
-from bylaw.review.case import CaseResult, run_case
+from bylaw.review.case import run_case
 
 CASES = "cases/from-audits.yaml"
+_NO_CASE = "nothing was written: the finding cannot be said as a case of the pack as it is now"
 HEAD = "# Calls that audits flagged, kept as cases of this pack.\n"
 
 
@@ -44,27 +45,23 @@ def keep_call_case(
         "policy": policy["id"],
         "call": {made["tool"]: made.get("arguments") or {}},
     }
-    told = ""
+    fault = ""
     ways: list[JsonRecord] = [{"facts": _facts(policy)}, {"events": list(_happened(events[:step]))}]
     for seen in ways:
         for reason in _reasons(policy):
-            ended = _ran(pack, head | seen | {"want": {"evidence": evidence} | reason})
-            if isinstance(ended, CaseResult) and ended.passed:
+            fault = _fault(pack, head | seen | {"want": {"evidence": evidence} | reason})
+            if not fault:
                 return _kept(root, pack, head | seen | {"want": want})
-            told = str(ended) if isinstance(ended, BylawError) else f"it gives {ended.got}"
     said = f"{evidence}{': ' + policy['because'] if policy['because'] else ''}"
-    why = f"the finding cannot be said as a case of the pack as it is now: the audit said {said}; {told}"
-    raise UsageError(f"nothing was written: {why}")
+    raise UsageError(f"{_NO_CASE}: the audit said {said}; {fault}")
 
 
 def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: int, want: str, note: str) -> Written:
     """Keep a broken rule: what happened up to the step that broke it."""
     pack = _loaded(root)
     record = {"note": " ".join(note.split()), "rule": rule, "events": list(_happened(events, step))}
-    ended = _ran(pack, record | {"want": "broken"})
-    if not isinstance(ended, CaseResult) or not ended.passed:
-        told = str(ended) if isinstance(ended, BylawError) else f"it gives {ended.got}"
-        raise UsageError(f"nothing was written: the finding cannot be said as a case of the pack as it is now; {told}")
+    if fault := _fault(pack, record | {"want": "broken"}):
+        raise UsageError(f"{_NO_CASE}; {fault}")
     return _kept(root, pack, record | {"want": want})
 
 
@@ -79,10 +76,8 @@ def _kept(root: Path, pack: Pack, record: JsonRecord) -> Written:
     done = add_record(root / CASES, record, head=HEAD, count=_count)
     if isinstance(ended, BylawError):
         return replace(done, told=str(ended))
-    return replace(
-        done,
-        told="it passes" if ended.passed else f"it wants {ended.want} and gets {ended.got}: the check has to change",
-    )
+    failed = f"it wants {ended.want} and gets {ended.got}: the check has to change"
+    return replace(done, told="it passes" if ended.passed else failed)
 
 
 def _loaded(root: Path) -> Pack:
@@ -91,11 +86,15 @@ def _loaded(root: Path) -> Pack:
     return load_pack(str(root))
 
 
-def _ran(pack: Pack, record: JsonRecord) -> CaseResult | BylawError:
+def _fault(pack: Pack, record: JsonRecord) -> str:
+    """The reason why a case does not pass; empty if it does."""
     try:
-        return run_case(pack, _read(record), CASES)
+        ended = run_case(pack, _read(record), CASES)
     except BylawError as error:
-        return error
+        return str(error)
+    if isinstance(ended, BylawError):
+        return str(ended)
+    return "" if ended.passed else f"it gives {ended.got}"
 
 
 def _read(record: JsonRecord) -> WrittenCase:

@@ -2,7 +2,7 @@
 # pyright: basic, reportMissingImports=false
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 from msgspec import Struct
@@ -30,20 +30,6 @@ ANSWERS: tuple[str, ...] = get_args(Answer)
 POSTURES: tuple[str, ...] = get_args(Posture)
 
 
-class Row(Struct, frozen=True):
-    """One decision in the list: nothing of what the call holds."""
-
-    number: int
-    time: float
-    conversation: str
-    tool: str
-    answer: str
-    allowed: bool
-    posture: str
-    policies: tuple[str, ...]
-    milliseconds: float
-
-
 class Wish(Struct, frozen=True):
     """Which decisions are listed; the address says the same."""
 
@@ -53,14 +39,13 @@ class Wish(Struct, frozen=True):
     q: str = ""
 
     @classmethod
-    def of(cls, request: Request) -> "Wish":
-        given = {name: request.query_params.get(name, "").replace("\0", "")[:200] for name in cls.__struct_fields__}
-        return cls(**given)
+    def of(cls, query: Mapping[str, str]) -> "Wish":
+        return cls(**{name: query.get(name, "").replace("\0", "")[:200] for name in cls.__struct_fields__})
 
-    def takes(self, row: Row) -> bool:
-        told = " ".join((row.conversation, row.tool, *row.policies)).lower()
-        exact = ((self.answer, row.answer), (self.posture, row.posture), (self.tool, row.tool))
-        return all(not wanted or wanted == found for wanted, found in exact) and self.q.lower() in told
+    def takes(self, conversation: str, made: Decision) -> bool:
+        text = " ".join((conversation, made.tool, *made.policies)).lower()
+        exact = ((self.answer, made.answer), (self.posture, made.enforced), (self.tool, made.tool))
+        return all(not wanted or wanted == found for wanted, found in exact) and self.q.lower() in text
 
 
 class Happened(Struct, frozen=True):
@@ -78,9 +63,10 @@ class LivePages(ServicePages):
 
     @shown("/live")
     def listed(self, asked: Asked) -> Response:
-        wish, tenant = Wish.of(asked.request), asked.visitor.tenant
-        every = [_row(entry) for entry in self._service.log.latest(tenant, "decision", limit=LOOKED_AT)]
-        rows = [row for row in every if wish.takes(row)]
+        wish = Wish.of(asked.query)
+        entries = self._service.log.latest(asked.visitor.tenant, "decision", limit=LOOKED_AT)
+        every = [(entry, read_decision(entry.body)) for entry in entries if entry.body is not None]
+        rows = [(entry, made) for entry, made in every if wish.takes(entry.conversation or "", made)]
         return self._page(
             "live.html",
             asked,
@@ -88,10 +74,10 @@ class LivePages(ServicePages):
             rows=rows[:LISTED],
             found=len(rows),
             looked_at=len(every),
-            tools=sorted({row.tool for row in every})[:200],
+            tools=sorted({made.tool for _, made in every})[:200],
             answers=ANSWERS,
             postures=POSTURES,
-            last=every[0].number if every else 0,
+            last=every[0][0].number if every else 0,
             clock=lambda then: time.strftime("%H:%M:%S", time.gmtime(then)),
         )
 
@@ -110,7 +96,7 @@ class LivePages(ServicePages):
     @shown("/live/c/{name:path}")
     def conversation(self, asked: Asked) -> Response:
         """One conversation with what was decided in it."""
-        name = from_path(asked.request.path_params["name"])
+        name = from_path(asked.path["name"])
         entries = self._service.entries(asked.visitor.tenant, name)
         happened = list(self._happened(entries))
         if not happened:
@@ -137,13 +123,6 @@ class LivePages(ServicePages):
                 against = [each for each in made.grounds if each.answer != "allow"]
                 because = tuple((each.policy, told.scrubbed(each.because or _unseen(each))) for each in against)
                 yield Happened("decision", "", made.tool, made, because)
-
-
-def _row(entry: Entry) -> Row:
-    assert entry.body is not None
-    made = read_decision(entry.body)
-    about = (made.tool, made.answer, made.allowed, made.enforced, made.policies, made.seconds * 1000)
-    return Row(entry.number, entry.time, entry.conversation or "", *about)
 
 
 def _unseen(ground: Ground) -> str:

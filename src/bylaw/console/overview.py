@@ -1,6 +1,7 @@
 """The overview: one sentence first, the gravest finding, then policies, agents, the trend, and what was not seen."""
 # pyright: basic, reportMissingImports=false
 
+from collections.abc import Collection
 from datetime import date
 from typing import Any
 
@@ -17,7 +18,7 @@ from bylaw.console.conversations import finding_data, sentence_of
 from bylaw.console.door import Asked
 from bylaw.console.index import Index, Wanted
 from bylaw.console.page import times
-from bylaw.console.view import AuditPages, View, read_summary
+from bylaw.console.view import AuditPages, View, conversations_of, read_summary
 
 TREND = 12
 """Audits that the trend shows at most, the latest ones."""
@@ -26,6 +27,12 @@ _KINDS = {
     "near_miss": ("near-miss", "near-misses"),
     "broken": ("broken rule", "broken rules"),
     "uninformed": ("uninformed call", "uninformed calls"),
+}
+_LISTS = {
+    "Tools without a guard": "unguarded_tools",
+    "Tools unknown to the pack": "unknown_tools",
+    "Policies whose sentences changed": "stale_policies",
+    "Unsigned policies": "unreviewed_policies",
 }
 
 
@@ -80,7 +87,7 @@ class OverviewPages(AuditPages):
             rows=self._policies(index),
             chart={"overview": overview(view.summary, view.criterion), "policies": stated_policies(view.policies)},
             trend=trend(view),
-            unseen=unseen(view.summary, index),
+            unseen=unseen(view.summary, index.states(Wanted())["open"]),
             fault=standings.fault,
             base=base,
         )
@@ -162,47 +169,41 @@ def _since(view: View, base: str) -> str:
 
 
 def trend(view: View) -> list[TrendPoint]:
-    """The audits that lie beside this one, and this one, by their day."""
+    """This audit and the others of the same pack in folders next to it, by their day."""
     found = [(name, read_summary(path), False) for name, path in view.bases.items()]
     found.append((view.out.resolve().name, view.summary, True))
-    points = [_point(name, summary, is_this, view) for name, summary, is_this in found if summary]
+    points = [_point(name, summary, is_this, view.criterion) for name, summary, is_this in found if summary]
     return sorted(points, key=lambda point: (point.date, point.is_this))[-TREND:]
 
 
-def _point(name: str, summary: JsonRecord, is_this: bool, view: View) -> TrendPoint:
-    verdicts: dict[str, int] = (summary.get("verdicts") or {}).get(view.criterion) or {}
+def _point(name: str, summary: JsonRecord, is_this: bool, criterion: str) -> TrendPoint:
+    verdicts: dict[str, int] = (summary.get("verdicts") or {}).get(criterion) or {}
     calls = sum(verdicts.values())
-    agents: list[JsonRecord] = summary.get("agents") or []
-    shares = [verdicts.get(kind, 0) / calls if calls else None for kind in ("violation", "near_miss")]
-    conversations = sum(agent.get("trajectories", 0) for agent in agents)
-    return TrendPoint(name, str(summary.get("date", "")), conversations, shares[0], shares[1], is_this)
+    violation, near_miss = (verdicts.get(kind, 0) / calls if calls else None for kind in ("violation", "near_miss"))
+    return TrendPoint(name, str(summary.get("date", "")), conversations_of(summary), violation, near_miss, is_this)
 
 
-def unseen(summary: JsonRecord, index: Index) -> list[tuple[str, str]]:
-    """What the audit could not see, in words."""
+def unseen(summary: JsonRecord, undecided: int) -> list[tuple[str, str]]:
+    """The limits of the audit, in words."""
     worlds = {
         "snapshot": "The database, replayed after each write.",
         "hindsight": "No database: later results in the same conversation.",
         "none": "No database, and later results were not used.",
     }
-    found: list[tuple[str, str]] = [("Ground truth", worlds.get(str(summary.get("world")), "Not recorded."))]
-    if opened := index.states(Wanted())["open"]:
-        found.append(("Undecided", f"{times(opened, 'call')} to review, not counted as violations."))
-    lists: list[tuple[str, str]] = [
-        ("Tools without a guard", "unguarded_tools"),
-        ("Tools unknown to the pack", "unknown_tools"),
-        ("Policies whose sentences changed", "stale_policies"),
-        ("Unsigned policies", "unreviewed_policies"),
-    ]
-    for title, key in lists:
-        names: list[Any] = list(summary.get(key) or ())
-        if names:
-            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-            found.append((title, ", ".join(cut(str(name), 60) for name in names[:8]) + more))
-    if summary.get("citations") not in ("text", None):
-        found.append(("Policy text", "The document was not given: policies are cited by heading and line."))
-    if not summary.get("outcome_from"):
-        found.append(("Outcomes", "The conversations have no recorded outcome."))
-    if skipped := len(summary.get("skipped") or ()):
-        found.append(("Unreadable records", f"{times(skipped, 'record')}, never counted as compliant."))
-    return found
+    names = {title: _listed(summary.get(key) or ()) for title, key in _LISTS.items()}
+    skipped = len(summary.get("skipped") or ())
+    cited = "" if summary.get("citations") in ("text", None) else "The document was not given: citations are lines."
+    found = {
+        "Ground truth": worlds.get(str(summary.get("world")), "Not recorded."),
+        "Undecided": f"{times(undecided, 'call')} to review, not counted as violations." if undecided else "",
+        **names,
+        "Policy text": cited,
+        "Outcomes": "" if summary.get("outcome_from") else "The conversations have no recorded outcome.",
+        "Unreadable records": f"{times(skipped, 'record')}, never counted as compliant." if skipped else "",
+    }
+    return [(title, words) for title, words in found.items() if words]
+
+
+def _listed(names: Collection[Any]) -> str:
+    first = ", ".join(cut(str(name), 60) for name in [*names][:8])
+    return f"{first} and {len(names) - 8} more" if len(names) > 8 else first

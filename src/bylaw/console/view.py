@@ -126,8 +126,7 @@ class View:
     @property
     def conversations(self) -> int:
         """The number of conversations that were audited."""
-        agents: list[JsonRecord] = self.summary.get("agents") or []
-        return sum(each.get("trajectories", 0) for each in agents)
+        return conversations_of(self.summary)
 
     @property
     def title(self) -> str:
@@ -210,6 +209,11 @@ def _bases(out: Path, given: Path | None) -> dict[str, Path]:
     if given is not None:
         found[given.name] = given
     return found
+
+
+def conversations_of(summary: JsonRecord) -> int:
+    agents: list[JsonRecord] = summary.get("agents") or []
+    return sum(each.get("trajectories", 0) for each in agents)
 
 
 def read_summary(out: Path) -> JsonRecord:
