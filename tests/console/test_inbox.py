@@ -267,7 +267,10 @@ def test_a_page_made_for_one_person_is_not_sent_by_another(log: Log, keys: dict[
     assert [each.answer.by for each in log.approvals("acme") if each.answer] == ["cy"]
 
 
-def test_a_card_for_a_customer_is_shown_and_cannot_be_answered_here(log: Log, tmp_path: Path) -> None:
+def test_a_card_for_a_customer_is_shown_and_cannot_be_answered_here(
+    log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bylaw.console.service_log.STREAM", 0.2)
     (tmp_path / "bank").mkdir()
     bank = write(tmp_path / "bank")
     app = Service(Desk(bank, log), {}, **pages_of(log, bank, {}, HOME, b"s" * 32))

@@ -162,74 +162,65 @@ class _Builder:
     def _add_call(self, place: int, call: JsonRecord) -> None:
         criterion = self._store.criterion
         verdict: str = call[criterion]
-        row = (
-            self._conversation(call["trajectory"], call["agent"]),
-            call["step"] or 0,
-            cut(call["tool"], 200),
-            verdict,
-        )
+        conversation = self._conversation(call["trajectory"], call["agent"])
+        row = (conversation, call["step"] or 0, cut(call["tool"], 200), verdict)
         self._run("INSERT INTO calls VALUES (?,?,?,?)", row)
         own = f"{call['trajectory']}:{call['step']}"
         opened: list[JsonRecord] = call.get("open_rules") or []
-        judged = [policy for policy in call["policies"] if flagged(policy[criterion])]
         if flagged(verdict):
+            judged = [policy for policy in call["policies"] if flagged(policy[criterion])]
             rules = opened if verdict == "inconclusive" else []
-            self._add_judged(place, call, call.get("finding") or own, judged, rules)
+            self._add(CALLS, place, call, call.get("finding") or own, reason_of_call(call, criterion), judged, rules)
         if opened and verdict != "inconclusive":
             # One finding for each undecided call, however many rules of it are undecided.
-            reason = reason_of_open(opened[0]["policy"], self._severity(opened[0]["policy"]), opened[0]["rule"])
-            words = "\n".join((own, *(_words_of_rule(rule) for rule in opened)))
-            because = self._words_in_a_row(opened[0])
-            charges = [(rule["policy"], "inconclusive") for rule in opened]
-            self._add(reason, CALLS, place, call, own, charges, because, words)
-
-    def _add_judged(
-        self, place: int, call: JsonRecord, name: str, judged: list[JsonRecord], rules: list[JsonRecord]
-    ) -> None:
-        criterion = self._store.criterion
-        reason = reason_of_call(call, criterion)
-        charges = [(policy["id"], policy[criterion]) for policy in judged]
-        charges += [(rule["policy"], "inconclusive") for rule in rules]
-        if judged or not rules:
-            own = (policy["because"] for policy in call["policies"] if policy["id"] == reason.policy)
-            because = next(own, "") or call.get("because") or reason.words
-        else:
-            because = self._words_in_a_row(rules[0])
-        words = "\n".join((name, _words_of_call(call, judged), *(_words_of_rule(rule) for rule in rules)))
-        self._add(reason, CALLS, place, call, name, charges, because, words)
+            policy = opened[0]["policy"]
+            reason = reason_of_open(policy, self._severity(policy), opened[0]["rule"])
+            self._add(CALLS, place, call, own, reason, [], opened)
 
     def _add_rule(self, place: int, broken: JsonRecord) -> None:
         name = broken.get("finding") or f"{broken['trajectory']}:{broken['step']}:{broken['rule']}"
         reason = reason_of_rule(broken["policy"], self._severity(broken["policy"]), broken["rule"])
         line = broken | {"tool": broken["rule"], "executed": None}
-        because, words = self._words_in_a_row(broken), f"{name}\n{_words_of_rule(broken)}"
-        self._add(reason, RULES, place, line, name, [(broken["policy"], "broken")], because, words)
+        self._add(RULES, place, line, name, reason, [], [broken])
 
     def _add(
         self,
-        reason: Reason,
         file: str,
         place: int,
         line: JsonRecord,
         name: str,
-        charges: Sequence[tuple[str, str]],
-        because: str,
-        words: str,
+        reason: Reason,
+        judged: Sequence[JsonRecord],
+        rules: Sequence[JsonRecord],
     ) -> None:
+        """Add a finding: `judged` are the policies that speak of it by a guard, `rules` those by a rule."""
         self._count += 1
+        charges = [(policy["id"], policy[self._store.criterion]) for policy in judged]
+        charges += [(rule["policy"], reason.verdict) for rule in rules]
         # A call that the tool refused did no harm: it is listed after those that were executed.
         gravity = reason.gravity + (500 if line["executed"] is False else 0)
         conversation = self._conversation(line["trajectory"], line["agent"])
         cell = self._cell(reason, line, gravity, list(dict.fromkeys(charges)))
-        row = (self._count, name, cell, gravity, conversation, file, place, line["step"] or 0, cut(because, 300))
+        because = cut(self._because(line, reason, judged, rules), 300)
+        row = (self._count, name, cell, gravity, conversation, file, place, line["step"] or 0, because)
         try:
             self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?)", row)
         except sqlite3.IntegrityError:
             # Two lines with one id: both are shown.
             self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?)", (row[0], f"{name}~{row[0]}", *row[2:]))
-        shared = (line["trajectory"], line["agent"], line["tool"], reason.words, reason.policy)
-        words = "\n".join(map(str, (words, *shared, *(part for charge in charges for part in charge))))
+        shared = (name, line["trajectory"], line["agent"], line["tool"], reason.words, reason.policy)
+        own = (_words_of_call(line, judged), *(value for rule in rules for value in rule.values()))
+        words = "\n".join(map(str, (*shared, *own, *(part for charge in charges for part in charge))))
         self._run("INSERT INTO words (rowid, text) VALUES (?, ?)", (self._count, words))
+
+    def _because(
+        self, line: JsonRecord, reason: Reason, judged: Sequence[JsonRecord], rules: Sequence[JsonRecord]
+    ) -> str:
+        if rules and not judged:
+            meanings = self._store.policies.get(rules[0]["policy"], {}).get("predicates", {})
+            return rule_words_in_a_row(rules[0], meanings)
+        own = (policy["because"] for policy in judged if policy["id"] == reason.policy)
+        return next(own, "") or line.get("because") or reason.words
 
     def _cell(self, reason: Reason, line: JsonRecord, gravity: int, charges: list[tuple[str, str]]) -> int:
         executed, verdict = line["executed"], reason.verdict
@@ -252,9 +243,6 @@ class _Builder:
 
     def _severity(self, policy: str) -> str:
         return self._store.policies.get(policy, {}).get("severity", "")
-
-    def _words_in_a_row(self, rule: JsonRecord) -> str:
-        return rule_words_in_a_row(rule, self._store.policies.get(rule["policy"], {}).get("predicates", {}))
 
     def _conversation(self, name: str, agent: str) -> int:
         number = self._conversations.get(name)
@@ -279,11 +267,7 @@ class _Builder:
             self._database.execute(query, [clean(value) if isinstance(value, str) else value for value in values])
 
 
-def _words_of_rule(rule: JsonRecord) -> str:
-    return "\n".join(map(str, rule.values()))
-
-
-def _words_of_call(call: JsonRecord, judged: list[JsonRecord]) -> str:
+def _words_of_call(call: JsonRecord, judged: Sequence[JsonRecord]) -> str:
     """The text that the page shows of a call."""
     shown: list[Any] = [call.get("because")]
     for policy in judged:
