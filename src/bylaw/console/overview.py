@@ -109,6 +109,7 @@ class OverviewPages(AuditPages):
             section="compare",
             base=base,
             bases=latest,
+            points=[point for point in trend(view, most=len(bases) + 1) if point.is_this or point.name == base],
             states=index.states(Wanted()),
             reasons=index.reasons(Wanted()),
             wanted=Wanted(base=base),
@@ -168,12 +169,12 @@ def _since(view: View, base: str) -> str:
     return f" since {then:%A}" if 0 < (date.today() - then).days < 7 else f" since {then.isoformat()}"
 
 
-def trend(view: View) -> list[TrendPoint]:
+def trend(view: View, most: int = TREND) -> list[TrendPoint]:
     """This audit and the others of the same pack in folders next to it, by their day."""
     found = [(name, read_summary(path), False) for name, path in view.bases.items()]
     found.append((view.out.resolve().name, view.summary, True))
     points = [_point(name, summary, is_this, view.criterion) for name, summary, is_this in found if summary]
-    return sorted(points, key=lambda point: (point.date, point.is_this))[-TREND:]
+    return sorted(points, key=lambda point: (point.date, point.is_this))[-most:]
 
 
 def _point(name: str, summary: JsonRecord, is_this: bool, criterion: str) -> TrendPoint:
