@@ -11,7 +11,6 @@ from bylaw.policy.document import Document
 from bylaw.policy.statement import DRAFTED_BY
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import words_of
-from bylaw.scan.difference import Differences, Narrowed
 from bylaw.scan.effect import Behaviour, Guess, guess
 from bylaw.scan.example import Example, choose_example, example_files
 from bylaw.scan.shape import SeenValues, Shape, Shapes, parameters_of
@@ -56,13 +55,12 @@ def skeleton(
     """
     if not document.sentences:
         raise UsageError("the document has no sentence", place=document.name)
-    survey, shapes, differences = Survey(effects=effects), Shapes(), Differences(effects)
+    survey, shapes = Survey(effects=effects), Shapes()
     timed = False
     for trajectory in trajectories:
         survey.add(trajectory)
         if isinstance(trajectory, Trajectory):
             shapes.add(trajectory)
-            differences.add(trajectory)
             timed = timed or trajectory.bears_times
     scan = survey.result()
     guesses = {each.tool: each for each in scan.tools}
@@ -73,7 +71,7 @@ def skeleton(
     files = {
         "pack.yaml": _manifest(name, document, stated_clock(document) if not timed else None),
         "policy.md": document.text,
-        "tools.yaml": _tools(scan.tools, shapes.tools, list(found.values()), effects or {}, catalogue, differences),
+        "tools.yaml": _tools(scan.tools, shapes.tools, list(found.values()), effects or {}, catalogue),
         "entities.yaml": _entities(found.values()),
         "policies.yaml": _policies(document, example),
         "rules.yaml": _RULES,
@@ -116,7 +114,6 @@ def _tools(
     found: Sequence[LoggedThing],
     effects: Mapping[str, Effect],
     catalogue: Collection[str],
-    differences: Differences,
 ) -> str:
     lines = [
         "# What each tool does is a guess: read | write | none. Correct it; a write is what policies bind.",
@@ -135,11 +132,8 @@ def _tools(
                 body["description"] = " ".join(str(description).split())[:300]
             if parameters := parameters_of(shape):
                 body["parameters"] = dict(parameters)
-        compared: list[str] = []
-        if each.effect == "write":
-            changes = _changes(each.tool, shape, found, differences, compared)
-            if changes or compared:
-                body["changes"] = changes
+        if each.effect == "write" and (changes := _changes(each.tool, shape, found)):
+            body["changes"] = changes
         if each.effect != "write" and len(body) == 1 and not (catalogue and each.tool not in catalogue):
             alike.setdefault(each.effect, []).append(each)
             continue
@@ -148,7 +142,6 @@ def _tools(
                 "  # Not in tools.json: the agent made it up, or the file lacks it. Take it out, or add it there"
             )
         lines.append(f"  # {each.sure:.0%} sure: {remark('; '.join(each.why))}")
-        lines += [f"  # before and after it: {remark('; '.join(compared))}"] if compared else []
         if each.declaration:
             lines.append(f"  # if such a result means that nothing was done, add: {remark(each.declaration)}")
         lines += _entry(each.tool, body)
@@ -187,11 +180,8 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
     return [f"  {word(name)}:", *(wrapped(f"    {part}: ", value) for part, value in body.items())]
 
 
-def _changes(
-    tool: str, shape: Shape, found: Sequence[LoggedThing], differences: Differences, compared: list[str]
-) -> list[str | dict[str, Any]]:
-    """What a write may change of the things that its arguments name; that there are such things it leaves as it is.
-    Fields that stayed as they were in the logs are left out, and `compared` says so."""
+def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str | dict[str, Any]]:
+    """What a write may change of the things that its arguments name: all fields but the key."""
     if set(words_of(tool)) & _ENDING:
         return []
     given = parameters_of(shape)
@@ -200,31 +190,13 @@ def _changes(
     changes: list[str | dict[str, Any]] = []
     for thing in found:
         fields = [name for name in thing.fields if name not in thing.key]
-        narrowed = differences.of(tool, thing)
-        left = [name for name in fields if name not in narrowed.kept]
         if thing.key and arguments.keys() >= set(thing.key):
             if not fields:
                 return []
-            changes += _listed_changes(thing.name, left) if narrowed.kept else [f"{thing.name}.*"]
+            changes.append(f"{thing.name}.*")
         elif thing.key and fields and (named := _named_otherwise(thing, arguments)):
-            changes += [{"as": thing.name, "key": named, "fields": left}] if left else []
-        else:
-            continue
-        if narrowed.kept:
-            compared.append(_said(thing.name, narrowed))
+            changes.append({"as": thing.name, "key": named, "fields": fields})
     return changes
-
-
-def _listed_changes(thing: str, fields: Sequence[str]) -> list[str | dict[str, Any]]:
-    """The fields one by one where they are few."""
-    if len(fields) > 3:
-        return [{"as": thing, "fields": list(fields)}]
-    return [f"{thing}.{name}" for name in fields]
-
-
-def _said(thing: str, narrowed: Narrowed) -> str:
-    changed = f"{', '.join(narrowed.changed)} changed, " if narrowed.changed else ""
-    return f"{thing}: {changed}{', '.join(narrowed.kept)} stayed"
 
 
 def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
