@@ -175,8 +175,8 @@ def prepare(name: str, lane: Lane, environment: Path, *, fresh: bool) -> Path:
         bylaw = f"{ROOT}[{lane.extras}]" if lane.extras else str(ROOT)
         subprocess.run(["uv", "venv", "-q", "--python", "3.11", environment], check=True)
         # Away from the project, whose pins are not those of a user.
-        install = ["uv", "pip", "install", "-q", "--python", python, "-e", bylaw, *lane.packages, *TESTING]
-        subprocess.run(install, check=True, cwd=environment.parent)
+        install = ["uv", "pip", "install", "-q", "--python", python, "-e", bylaw, "-e", str(ROOT / "lab")]
+        subprocess.run([*install, *lane.packages, *TESTING], check=True, cwd=environment.parent)
     return python
 
 
