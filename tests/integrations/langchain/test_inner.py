@@ -62,7 +62,7 @@ class Talk:
 
 def test_an_agent_inside_a_tool_is_decided_on_in_the_outer_conversation(tmp_path: Path) -> None:
     talk = Talk(tmp_path, greedy)
-    assert "Not done yet: not allowed (refund)" in talk.say("Give me my money")
+    assert "Not done yet: look this up first (refund)" in talk.say("Give me my money")
     assert talk.rentals.ran == []
     made = [(each.tool, each.agent != "", each.refused) for each in talk.events() if isinstance(each, Call)]
     assert made == [("call_specialist", False, False), ("refund", True, True)]
@@ -73,7 +73,7 @@ def test_an_agent_inside_a_tool_is_decided_on_in_the_outer_conversation(tmp_path
 def test_so_is_one_under_ainvoke(tmp_path: Path) -> None:
     talk = Talk(tmp_path, greedy)
     said = asyncio.run(talk.agent.ainvoke({"messages": [("user", "Give me my money")]}, THREAD))
-    assert "Not done yet: not allowed (refund)" in said["messages"][-1].content
+    assert "Not done yet: look this up first (refund)" in said["messages"][-1].content
     assert talk.rentals.ran == []
 
 

@@ -110,7 +110,7 @@ def test_the_tools_of_an_agent_that_is_a_tool_are_decided_on(tmp_path: Path) -> 
     specialist = talk.agent(greedy, name="specialist")
     tool = specialist.as_tool("call_specialist", "Call the specialist", hooks=hooks)
     result = talk.run(talk.agent(asks, tools=[tool]), "Give me my money")
-    assert "Not done yet: not allowed (refund)" in result.final_output
+    assert "Not done yet: look this up first (refund)" in result.final_output
     assert talk.rentals.ran == []
     assert hooks.tools == []
     made = [each for each in talk.guard.session.trajectory().events if isinstance(each, Call)]
@@ -188,7 +188,7 @@ def test_an_agent_that_a_plain_tool_runs_under_the_same_hooks_is_an_inner_one(tm
         return result.final_output
 
     result = talk.run(talk.agent(asks, tools=[function_tool(call_specialist)]), "Hello")
-    assert "Not done yet: not allowed (refund)" in result.final_output
+    assert "Not done yet: look this up first (refund)" in result.final_output
     said = [each for each in talk.guard.session.trajectory().events if isinstance(each, Message)]
     assert [each.text for each in said if each.by == "user"] == ["Hello"]
 
@@ -219,7 +219,7 @@ def test_so_is_one_that_it_runs_without_them(tmp_path: Path, way: str) -> None:
 
     tool = function_tool(in_thread if way == "sync" else run, name_override="call_specialist")
     result = talk.run(talk.agent(asks, tools=[tool]), "Hello")
-    assert "Not done yet: not allowed (refund)" in result.final_output
+    assert "Not done yet: look this up first (refund)" in result.final_output
     assert talk.rentals.ran == []
     assert hooks.tools == []
 
@@ -272,5 +272,5 @@ class RentalServer(MCPServer):
 def test_the_tools_of_an_agents_mcp_servers_are_decided_on(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     agent = talk.agent(greedy, tools=[], mcp_servers=[RentalServer(talk.rentals)])
-    assert "Not done yet: not allowed (refund)" in talk.run(agent, "Give me my money").final_output
+    assert "Not done yet: look this up first (refund)" in talk.run(agent, "Give me my money").final_output
     assert talk.rentals.ran == []

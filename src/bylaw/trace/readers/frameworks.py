@@ -12,7 +12,7 @@ from bylaw.trace.identity import agent_of_model
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, follow, text_id
 from bylaw.trace.readers.dialects import mixed_message
-from bylaw.trace.readers.recorded import message_of_parts
+from bylaw.trace.readers.recorded import message_of_parts, spread
 from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
@@ -138,7 +138,7 @@ def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
             continue
         said = cast(Fields, content)
         role = "user" if event.get("author") == "user" else "assistant"
-        yield message_of_parts({**said, "role": role, "parts": said.get("parts") or []})
+        yield spread(message_of_parts({**said, "role": role, "parts": said.get("parts") or []}))
 
 
 def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:

@@ -13,13 +13,12 @@ from bylaw.trace.readers.parts import (
     answer_in,
     answers_in,
     call_in,
-    heard,
     may_tell,
     named,
     unwrapped,
     words_in,
 )
-from bylaw.trace.recorded_value import part_text, plain_text
+from bylaw.trace.recorded_value import plain_text
 
 MessageMark = tuple[Any, ...]
 
@@ -29,7 +28,7 @@ def messages_in(recorded: Any, role: str) -> list[ChatMessage]:
 
     What one turn said and called is one message, also where it was kept as several.
     """
-    return merged([each for message in _messages_in(recorded, role) for each in _spread(message)])
+    return merged([each for message in _messages_in(recorded, role) for each in spread(message)])
 
 
 _CALLING = ("tool_calls", "toolCalls", "toolInvocations", "function_call", "functionCall")
@@ -52,7 +51,7 @@ def _messages_in(recorded: Any, role: str, *, listed: bool = False) -> list[Chat
     if choices := value.get("choices"):
         return _messages_in(choices[0], role)
     if isinstance(value.get("parts"), list) and ("role" in value or "kind" not in value):
-        return message_of_parts(value, role)
+        return [message_of_parts(value, role)]
     for name in ("generations", "message", "messages", "contents", "candidates"):
         if isinstance(value.get(name), list | dict):
             return _beside(value, _messages_in(value[name], role), role)
@@ -62,7 +61,7 @@ def _messages_in(recorded: Any, role: str, *, listed: bool = False) -> list[Chat
 def _beside(value: dict[str, Any], messages: list[ChatMessage], role: str) -> list[ChatMessage]:
     """Messages, and the calls that a record keeps beside them where they tell none themselves."""
     calls = {name: value[name] for name in _CALLING if value.get(name)}
-    if not calls or any(message.tool_calls or _spread(message) != [message] for message in messages):
+    if not calls or any(message.tool_calls or spread(message) != [message] for message in messages):
         return messages
     return messages + as_chat(calls, "an output", role)
 
@@ -75,7 +74,7 @@ def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMes
             return []
         call = call_in(message)
         if call or role == "user" or answer_in(message):
-            return message_of_parts({"parts": [message]}, "assistant" if call else role)
+            return [message_of_parts({"parts": [message]}, "assistant" if call else role)]
     if "role" in message or any(message.get(name) for name in _CALLING):
         return as_chat(message, "a message", role)
     for name in ("input", "output", "content", "prompt", "text"):
@@ -90,41 +89,10 @@ def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMes
     raise Malformed(f"a message cannot be read: it has {keys}, and neither a role nor content")
 
 
-def message_of_parts(message: dict[str, Any], role: str = "user") -> list[ChatMessage]:
+def message_of_parts(message: dict[str, Any], role: str = "user") -> ChatMessage:
     """A message in parts, of the GenAI conventions or of Gemini: text, calls and answers are parts of it."""
-    texts: list[str] = []
-    calls: list[ToolCall] = []
-    answers: list[ChatMessage] = []
     said = str(message.get("role") or role)
-    said = "assistant" if said == "model" else said
-    is_whole = True
-    for part in cast(list[dict[str, Any]], message["parts"]):
-        call, answer = call_in(part), answer_in(part)
-        if call is not None:
-            calls.append(ToolCall(call[2], name=call[0], arguments=call[1]))
-        if answer is not None:
-            answers.append(_told(answer))
-        if call is not None or answer is not None:
-            continue
-        if part.get("type") == "text":
-            texts.append(part_text(part) or "")
-        elif said != "assistant":
-            words, is_text = heard(part)
-            texts.append(words)
-            is_whole &= is_text
-        elif (words := words_in(part)) is not None:
-            # Reasoning, images and files say nothing that can be checked.
-            texts.append(words)
-        else:
-            raise Malformed(f"a message has a part that cannot be read: {named(part)}")
-    if said == "tool":
-        return answers
-    made = [ChatMessage(said, "\n".join(filter(None, texts)) or None, calls or None)]
-    if answers and not calls and not any(texts):
-        made = []
-    if not is_whole and said == "user":
-        made.append(ChatMessage("user", "", captured=False))
-    return made + answers if said == "assistant" else answers + made
+    return ChatMessage("assistant" if said == "model" else said, message["parts"])
 
 
 def _told(answer: PartAnswer) -> ChatMessage:
@@ -135,7 +103,7 @@ def _told(answer: PartAnswer) -> ChatMessage:
     return told
 
 
-def _spread(message: ChatMessage) -> list[ChatMessage]:
+def spread(message: ChatMessage) -> list[ChatMessage]:
     """A message whose calls and answers are blocks of its content, with these told apart."""
     content = message.content
     if not isinstance(content, list) or message.role not in {"assistant", "user", "tool"}:
@@ -156,6 +124,8 @@ def _spread(message: ChatMessage) -> list[ChatMessage]:
             calls.append(ToolCall(call[2], name=call[0], arguments=call[1]))
         elif answer is None:
             rest.append(part)
+    if message.role == "assistant" and (odd := next((part for part in rest if words_in(part) is None), None)):
+        raise Malformed(f"a message has a part that cannot be read: {named(odd)}")
     if not calls and not told_answers:
         return [message]
     told = {text_id(call.id) for call in message.tool_calls or ()}
