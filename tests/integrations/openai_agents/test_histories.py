@@ -175,7 +175,7 @@ def test_agents_that_hand_over_to_each_other_in_a_ring_are_protected(tmp_path: P
     first.handoffs, second.handoffs = [handoff(second)], [first]
     protected = talk.guard.protect(first)
     assert talk.guard.protect(protected) is protected
-    assert "Not allowed" in talk.run(first, "Pay").final_output
+    assert "Not done yet" in talk.run(first, "Pay").final_output
 
 
 def test_an_agent_that_a_plain_tool_runs_under_the_same_hooks_is_an_inner_one(tmp_path: Path) -> None:
