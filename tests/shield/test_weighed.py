@@ -214,7 +214,8 @@ def test_what_is_decided_live_is_what_a_replay_says() -> None:
             else:
                 plain.append(event)
         replayed = replay(pack, pack.postures, Trajectory("t", plain))
-        wanted = [(each.answer, tuple((g.policy, g.answer) for g in each.grounds)) for each in replayed]
+        said = list(replayed.values())
+        wanted = [(each.whole.decision, tuple((g.policy, g.answer) for g in each.grounds)) for each in said]
         assert live(Shield(pack), plain) == wanted
         kinds.update(answer for answer, _ in wanted)
     assert kinds == {"allow", "deny", "ask"}
