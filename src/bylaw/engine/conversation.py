@@ -87,7 +87,7 @@ class Conversation:
         `handover` and `delegation` replace what the pack says.
         """
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
-        given = copied(context) if context else {}
+        given: Mapping[str, Any] = copied(context) if context else {}
         warn_of_unknown(self.pack, given)
         self.id = id
         self._doubts = doubts
