@@ -161,7 +161,8 @@ def test_parquet_holds_the_same_rows(talks: list[LessonSeries], tmp_path: Path) 
     from bylaw.align.dataset import write_parquet
 
     write_sets("clinic", tmp_path, talks[2:4], talks[:2], turns=5, seed=0, source=Source("", "", {}))
-    for file in write_parquet(tmp_path):
+    write_parquet(tmp_path)
+    for file in tmp_path.glob("*.parquet"):
         rows = list(read_rows(file.with_suffix(".jsonl")))
         again = parquet.read_table(file).to_pylist()
         assert len(again) == len(rows)

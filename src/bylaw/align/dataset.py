@@ -111,22 +111,24 @@ NESTED = ("expected", "policies", "slots")
 """Columns whose shape differs from row to row: JSON text in Parquet."""
 
 
-def write_parquet(out: Path) -> list[Path]:
-    """A Parquet file beside every set of a folder."""
+def write_parquet(out: Path) -> None:
+    """A Parquet file next to every set of a folder."""
+    for file in sorted(out.glob("*.jsonl")):
+        rows = (
+            {name: msgspec.json.encode(value).decode() if name in NESTED else value for name, value in row.items()}
+            for row in read_rows(file)
+        )
+        write_table(file.with_suffix(".parquet"), rows)
+
+
+def write_table(path: Path, rows: Iterable[Row]) -> None:
+    """Write rows as Parquet."""
     try:
         table: Any = import_module("pyarrow").Table
         write: Any = import_module("pyarrow.parquet").write_table
     except ModuleNotFoundError:
-        raise UsageError("Parquet needs pyarrow", hint="install `bylaw[parquet]`, or leave out --parquet") from None
-    written: list[Path] = []
-    for file in sorted(out.glob("*.jsonl")):
-        rows = [
-            {name: msgspec.json.encode(value).decode() if name in NESTED else value for name, value in row.items()}
-            for row in read_rows(file)
-        ]
-        write(table.from_pylist(rows), file.with_suffix(".parquet"))
-        written.append(file.with_suffix(".parquet"))
-    return written
+        raise UsageError("Parquet needs pyarrow", hint="install `bylaw[parquet]`") from None
+    write(table.from_pylist(list(rows)), path)
 
 
 NAME = "data.json"

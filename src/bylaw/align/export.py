@@ -6,13 +6,12 @@ take thoughts out of earlier turns.
 """
 
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from bylaw.align.dataset import Manifest, Row, find_manifest, read_rows, write_rows
+from bylaw.align.dataset import Manifest, Row, find_manifest, read_rows, write_rows, write_table
 from bylaw.errors import UsageError
 
 Trainer = Literal["trl", "verl", "swift", "verifiers"]
@@ -31,15 +30,14 @@ def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
     if out.resolve() == data.resolve():
         raise UsageError("the sets lie there already", place=str(out), hint="name another folder with --out")
     out.mkdir(parents=True, exist_ok=True)
-    write = _write_parquet if trainer == "verl" else _write_lines
     written = [
-        write(out, name, ({"messages": row["messages"]} for row in read_rows(data / f"{name}.jsonl")))
+        _write(out, name, trainer, ({"messages": row["messages"]} for row in read_rows(data / f"{name}.jsonl")))
         for name in LEARNED
         if _is_there(data, name)
     ]
     if _is_there(data, "rl"):
         rows = (_tried(row, place, trainer, made) for place, row in enumerate(read_rows(data / "rl.jsonl")))
-        written.append(write(out, "rl", rows))
+        written.append(_write(out, "rl", trainer, rows))
         written.append(_write_reward(out, trainer, made))
     template = out / "chat_template.jinja"
     template.write_bytes(CHAT.read_bytes())
@@ -79,20 +77,13 @@ def _tried(row: Row, place: int, trainer: Trainer, made: Manifest) -> Row:
             }
 
 
-def _write_lines(out: Path, name: str, rows: Iterable[Row]) -> Path:
-    path = out / f"{name}.jsonl"
-    write_rows(path, rows)
-    return path
-
-
-def _write_parquet(out: Path, name: str, rows: Iterable[Row]) -> Path:
-    try:
-        table: Any = import_module("pyarrow").Table
-        write: Any = import_module("pyarrow.parquet").write_table
-    except ModuleNotFoundError:
-        raise UsageError("verl reads Parquet, which needs pyarrow", hint="install `bylaw[parquet]`") from None
-    path = out / f"{name}.parquet"
-    write(table.from_pylist(list(rows)), path)
+def _write(out: Path, name: str, trainer: Trainer, rows: Iterable[Row]) -> Path:
+    """Rows in the file format of a trainer."""
+    path = out / (f"{name}.parquet" if trainer == "verl" else f"{name}.jsonl")
+    if trainer == "verl":
+        write_table(path, rows)
+    else:
+        write_rows(path, rows)
     return path
 
 

@@ -264,46 +264,39 @@ _CHARACTERS = 4
 
 
 class Estimate:
-    """A chat that answers from what is at hand, and counts the rest."""
+    """A chat that only has known answers, and counts the other requests."""
 
     def __init__(self, known: Callable[[Request], Answer | None], most: int) -> None:
-        """Of what is counted, the first so many requests are kept."""
-        self._known = known
-        self._most = most
-        self._keys: set[str] = set()
-        self._characters = self._tokens = 0
-        """In requests, and at most in answers."""
-        self.leads = 0
-        """How many requests lead to others: those that ask for a plan."""
-        self.asked: list[Request] = []
+        """`most` is the budget: as many requests are kept in `asked`."""
+        self._known, self._most = known, most
+        self._counted: dict[str, Request] = {}
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """What is known already; for anything else it fails, as a model would that cannot be reached for this."""
-        found = [(request, self._known(request)) for request in requests]
-        for request, answer in found:
-            if answer is None and request.key not in self._keys:
-                self._count(request)
-        if any(answer is None for _, answer in found):
+        """The known answers; ChatError if one is not known."""
+        found = [self._known(request) for request in requests]
+        self._counted |= {each.key: each for each, answer in zip(requests, found, strict=True) if answer is None}
+        if None in found:
             raise ChatError("counted, not asked")
-        return [answer for _, answer in found if answer is not None]
+        return [answer for answer in found if answer is not None]
 
-    def _count(self, request: Request) -> None:
-        self._keys.add(request.key)
-        self._characters += sum(len(message.content) for message in request.messages)
-        self._tokens += request.max_tokens
-        self.leads += request.name == "plan"
-        if len(self.asked) < self._most:
-            self.asked.append(request)
+    @property
+    def asked(self) -> list[Request]:
+        """The counted requests that the budget allows."""
+        return list(self._counted.values())[: self._most]
 
     @property
     def requests(self) -> int:
         """How many requests would be sent at once."""
-        return len(self._keys)
+        return len(self._counted)
 
     def words(self, model: str) -> str:
         """What it costs, in one line."""
+        every = self._counted.values()
+        characters = sum(len(message.content) for each in every for message in each.messages)
+        leads = sum(each.name == "plan" for each in every)
         count = "1 request" if self.requests == 1 else f"{self.requests:,} requests"
-        tokens = f"about {self._characters // _CHARACTERS:,} tokens, at most {self._tokens:,} in answers"
-        more = f"; {self.leads:,} of them ask for a plan, each with a few more to follow" if self.leads else ""
+        answers = sum(each.max_tokens for each in every)
+        tokens = f"about {characters // _CHARACTERS:,} tokens, at most {answers:,} in answers"
+        more = f"; {leads:,} of them ask for a plan, each with a few more to follow" if leads else ""
         over = f". --budget allows {self._most:,}: the rest stays open" if self.requests > self._most else ""
         return f"{model} will be sent {count}: {tokens}{more}{over}."

@@ -275,37 +275,38 @@ class RequestReader:
         return _PackReader(self, pack.schema.tools)
 
     def read(self, text: str, tools: Mapping[str, Tool]) -> Allowance:
-        """What a request allows; all is asked about where a model has no answer, and says why."""
-        asked = question(text, tools)
-        found = self.known.get(asked.key)
-        if found is not None:
-            return found
+        """The allowance of a request; one that allows nothing, with the reason, if the model has no answer."""
 
         def made(answer: Answer) -> Allowance | None:
             reply = reply_of(answer)
-            if reply is None:
-                return None
-            return _keep(self.known, asked.key, allowance_of(reply, text, tools))
+            return None if reply is None else allowance_of(reply, text, tools)
 
-        found = self._asking.ask(asked, made) if self._asking is not None else "no model to ask"
-        return Allowance(unread=_keep(self.unanswered, asked.key, found)) if isinstance(found, str) else found
+        found = self._ask(question(text, tools), made, self.known, self.unanswered)
+        return Allowance(unread=found) if isinstance(found, str) else found
 
     def look(self, doubt: Doubt) -> Meaning | None:
-        """By argument, whether a call is what the user means; None where a model has no answer."""
-        asked = second_question(doubt)
-        found = self.meanings.get(asked.key)
-        if found is not None:
-            return found
+        """By argument, whether a call is what the user means; None if the model has no answer."""
 
         def made(answer: Answer) -> Meaning | None:
             reply = answer.read(SaidOfCall)
-            return None if reply is None else _keep(self.meanings, asked.key, meaning_of(reply, doubt))
+            return None if reply is None else meaning_of(reply, doubt)
 
-        found = self._asking.ask(asked, made) if self._asking is not None else "no model to ask"
-        if isinstance(found, str):
-            _keep(self.not_looked_at, asked.key, found)
-            return None
-        return found
+        found = self._ask(second_question(doubt), made, self.meanings, self.not_looked_at)
+        return None if isinstance(found, str) else found
+
+    def _ask(
+        self, asked: Request, made: Callable[[Answer], _Made | None], known: dict[str, _Made], missing: dict[str, str]
+    ) -> _Made | str:
+        """The answer, which is then known, or the reason why there is none."""
+        if (answered := known.get(asked.key)) is not None:
+            return answered
+
+        def kept(answer: Answer) -> _Made | None:
+            found = made(answer)
+            return None if found is None else _keep(known, asked.key, found)
+
+        found = self._asking.ask(asked, kept) if self._asking is not None else "no model to ask"
+        return _keep(missing, asked.key, found) if isinstance(found, str) else found
 
 
 class _PackReader:

@@ -193,30 +193,51 @@ class Batch:
     def __init__(self, folder: Path, *, model: str = "batch") -> None:
         self._folder = folder
         self._model = model
-        self._answers: Recordings | None = None
-        """What lay in the folder when it was last looked at."""
-        self.unasked: list[str] = []
-        """Answers in the folder that no request ever asked for, each with its file, as of the last time."""
         self._used: set[str] = set()
-        """Keys of the answers that were found."""
+        """Keys of the requests of this run."""
+        self._answers: Recordings | None = None
+
+    def find(self, request: Request) -> Answer | None:
+        """The answer to a request, if the folder has one that did not fail."""
+        found = self._known().find(request)
+        if found is not None:
+            self._used.add(request.key)
+        return found
+
+    def ask(self, requests: Sequence[Request]) -> list[Answer]:
+        """The answers. Unanswered requests are written down, and `Pending` says so."""
+        answers = self._answers = Recordings(self._folder)
+        self._used |= {request.key for request in requests}
+        found = {request.key: answers.find(request) for request in requests}
+        waiting = {request.key: request for request in requests if found[request.key] is None}
+        if waiting:
+            unasked, failed = self.unasked, [answers.failed[key] for key in waiting if key in answers.failed]
+            place = str(self._write(waiting))
+            raise Pending(len(waiting), place, str(self._folder), unasked, failed, self._unread())
+        return [answer for request in requests if (answer := found[request.key]) is not None]
+
+    @property
+    def unasked(self) -> list[str]:
+        """Answers that no request asked for, each with its file."""
+        known = set(self._used)
+        for file in (self._folder / REQUESTS).glob("*.jsonl"):
+            known |= requested_keys(file)
+        places = sorted(self._known().places.items())
+        return [f"`{key}` in {file.name}" for key, file in places if key not in known]
 
     @property
     def remarks(self) -> list[str]:
-        """What whoever answered should know of the folder, as of the last time it was looked at."""
-        self.unasked = self._unasked(self._known())
+        """Faults of the folder, for whoever wrote the answers."""
         told = {
             "an answer that nobody asked for": self.unasked,
             "a second answer": self._known().doubled,
             "not read, as its name does not end in .jsonl": self._unread(),
         }
-        return [
-            line
-            for what, places in told.items()
-            for line in (
-                *(f"{what}: {each}" for each in places[:_SHOWN]),
-                *([f"{what}: {len(places) - _SHOWN} more"] if len(places) > _SHOWN else []),
-            )
-        ]
+        lines: list[str] = []
+        for what, places in told.items():
+            lines += [f"{what}: {each}" for each in places[:_SHOWN]]
+            lines += [f"{what}: {len(places) - _SHOWN} more"] if len(places) > _SHOWN else []
+        return lines
 
     def _known(self) -> Recordings:
         if self._answers is None:
@@ -227,40 +248,13 @@ class Batch:
         found = sorted(self._folder.glob("*")) if self._folder.is_dir() else []
         return [path.name for path in found if path.is_file() and path.suffix in (".json", ".txt", ".ndjson")]
 
-    def find(self, request: Request) -> Answer | None:
-        """The answer to a request, where it lies in the folder and did not fail on the way."""
-        found = self._known().find(request)
-        if found is not None:
-            self._used.add(request.key)
-        return found
-
-    def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answers; what is not answered yet is written down, and `Pending` says so."""
-        answers = self._answers = Recordings(self._folder)
-        self._used |= {request.key for request in requests}
-        self.unasked = self._unasked(answers)
-        found = {request.key: answers.find(request) for request in requests}
-        waiting = {request.key: request for request in requests if found[request.key] is None}
-        if waiting:
-            place = self._write(waiting)
-            failed = [answers.failed[key] for key in waiting if key in answers.failed]
-            raise Pending(len(waiting), str(place), str(self._folder), self.unasked, failed, self._unread())
-        return [answer for request in requests if (answer := found[request.key]) is not None]
-
-    def _unasked(self, answers: Recordings) -> list[str]:
-        known = set(self._used)
-        for file in (self._folder / REQUESTS).glob("*.jsonl"):
-            known |= requested_keys(file)
-        return [f"`{key}` in {file.name}" for key, file in sorted(answers.places.items()) if key not in known]
-
     def _write(self, waiting: dict[str, Request]) -> Path:
-        """Write the requests into a file of their own, named by what it holds: written again it is the same file."""
+        """Write the requests to a file of their own; the same requests always go to the same file."""
         folder = self._folder / REQUESTS
         folder.mkdir(parents=True, exist_ok=True)
         text = b"".join(request_line(request, self._model) for request in waiting.values())
-        same = (file for file in sorted(folder.glob("*.jsonl")) if file.read_bytes() == text)
-        if (known := next(same, None)) is not None:
-            return known
-        file = folder / f"{len(list(folder.glob('*.jsonl'))) + 1:03}.jsonl"
+        files = sorted(folder.glob("*.jsonl"))
+        same = next((file for file in files if file.read_bytes() == text), None)
+        file = same or folder / f"{len(files) + 1:03}.jsonl"
         file.write_bytes(text)
         return file
