@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from bylaw.console.index import Wanted, open_index
-from bylaw.console.page import running
+from bylaw.console.page import marked, running
 from tests.console.conftest import Reader
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>'\"{{7*7}}\u202egnp\u0000\u001b[31m"
@@ -233,3 +233,8 @@ def test_a_time_ago_says_when_that_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: 1_794_960_000.0)
     assert str(running(3600)) == '<span data-ago="3600" title="2026-11-17 23:00 UTC">60 min</span>'
     assert str(running(600, down=True)) == '<span data-left="600" title="2026-11-18 00:10 UTC">10 min</span>'
+
+
+def test_a_name_in_a_reason_is_code_and_not_in_backticks() -> None:
+    assert marked("no such `Order`, **never**") == "<bdi>no such <code>Order</code>, <strong>never</strong></bdi>"
+    assert marked("`<b>\u202e`") == '<bdi><code>&lt;b&gt;<span class="unseen">U+202E</span></code></bdi>'

@@ -129,13 +129,6 @@ def test_a_step_names_the_policy_that_its_verdict_is_of(visit: Open, home: str, 
     assert tag.locator("code").inner_text() == row.policy
 
 
-def test_a_name_in_a_reason_is_code_and_not_in_backticks(visit: Open, home: str, out: Path) -> None:
-    row = next(row for row in open_index(out).findings(Wanted(state="all"), limit=500) if "`" in row.because)
-    page = visit(home).go(f"/finding/{row.id}").page
-    page.locator(".story code").first.wait_for()
-    assert "`" not in page.locator("bylaw-finding").inner_text()
-
-
 def test_the_words_that_decided_a_consent_light_up(visit: Open, home: str, out: Path) -> None:
     index = open_index(out)
 

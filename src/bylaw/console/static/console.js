@@ -128,15 +128,23 @@
     }
   });
 
-  // Somebody who is writing an answer keeps the card that it is written on.
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    const request = event.detail.requestConfig;
-    if (!request || request.path !== "/inbox/cards") return;
+  // Somebody who is writing an answer keeps the card that it is written on, also if they began while a new list was on its way.
+  function isKept(detail) {
     const cards = document.getElementById("cards");
-    const isLocked = cards && cards.hasAttribute("data-locked") && event.detail.elt.id === "listening";
-    const isWriting = isLocked || cards && (cards.contains(document.activeElement) && document.activeElement.matches("input") || [...cards.querySelectorAll("input[name=note], input[name=reason]")].some((field) => field.value));
-    if (!isWriting) return;
+    if (!cards || !detail.requestConfig || detail.requestConfig.path !== "/inbox/cards") return false;
+    const isListening = detail.requestConfig.elt.id === "listening";
+    const isWriting = (cards.contains(document.activeElement) && document.activeElement.matches("input")) || [...cards.querySelectorAll("input[name=note], input[name=reason]")].some((field) => field.value);
+    return isWriting || (isListening && cards.hasAttribute("data-locked"));
+  }
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (!isKept(event.detail)) return;
     event.preventDefault();
+    document.getElementById("news").hidden = false;
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.requestConfig.elt.id !== "listening" || !isKept(event.detail)) return;
+    event.detail.shouldSwap = false;
     document.getElementById("news").hidden = false;
   });
 
