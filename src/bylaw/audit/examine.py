@@ -14,7 +14,7 @@ from bylaw.audit.request import Request
 from bylaw.audit.row import Examined, writable
 from bylaw.audit.shelf import Shelf, open_tasks
 from bylaw.engine.conversation import OpenAnswers
-from bylaw.engine.fault import Fault, fault_of
+from bylaw.engine.judgement import Fault, fault_of
 from bylaw.engine.limited import limited_calls
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.rule_finding import RuleFinding

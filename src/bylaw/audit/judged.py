@@ -28,10 +28,9 @@ from bylaw.audit.row import (
 from bylaw.engine.limited import LimitedCall
 from bylaw.engine.needed import KnownFact, MissingFact
 from bylaw.engine.predicate_values import Answered
-from bylaw.engine.reason import fact_record
 from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
-from bylaw.engine.verdict import WORST_FIRST
+from bylaw.engine.verdict import WORST_FIRST, fact_record
 from bylaw.engine.wording import policy_words, rule_words
 from bylaw.facts.entity import Fact
 from bylaw.facts.value import plain

@@ -14,9 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.conduct import Conduct
-from bylaw.engine.fault import Fault, fault_of
 from bylaw.engine.handover import Former, HandedConduct, silenced
-from bylaw.engine.judgement import Judgement, PolicyEvidence, moment_of
+from bylaw.engine.judgement import Fault, Judgement, PolicyEvidence, fault_of, moment_of
 from bylaw.engine.predicate_values import Answered, AnswerPredicate, PredicateValues
 from bylaw.engine.request import Delegating, Granted, RequestModel, Requests
 from bylaw.engine.rule_finding import RuleFinding, Said

@@ -7,12 +7,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.fault import Fault
-from bylaw.engine.judgement import Judgement, PolicyEvidence
+from bylaw.engine.judgement import Fault, Judgement, PolicyEvidence
 from bylaw.engine.needed import KnownFact, MissingFact, NeededFacts
-from bylaw.engine.reason import Reason, fact_record
 from bylaw.engine.rule_finding import RuleFinding
-from bylaw.engine.verdict import Cell, Half, Ruling, Verdict, combine, worst
+from bylaw.engine.verdict import Cell, Half, Reason, Ruling, Verdict, combine, fact_record, worst
 from bylaw.engine.wording import is_hosts, policy_words
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Fact, FactSource

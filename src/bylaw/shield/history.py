@@ -22,10 +22,6 @@ from bylaw.trace.trajectory import Trajectory
 
 NO_DATA = Raw(b"null")
 _REQUEST = "request:"
-GROUNDS = 2000
-"""Grounds that are kept at hand at most."""
-_without_citations: dict[int, tuple[Ground, Ground]] = {}
-"""By identity, a ground and the same without what it cites."""
 
 
 class Opening(Struct, frozen=True, omit_defaults=True):
@@ -154,22 +150,9 @@ def added_context(body: bytes) -> dict[str, Any]:
 
 
 def decision_body(decision: Decision) -> bytes:
-    """A decision, to be written: what it does not say is left out, and where a policy permits, the pack says what it
-    cites."""
-    grounds = tuple(
-        _permitting(each) if each.answer == "allow" else _Ground(*astuple(each)) for each in decision.grounds
-    )
-    return encode(_Decision(*astuple(replace(decision, grounds=grounds))))
-
-
-def _permitting(ground: Ground) -> Ground:
-    """A ground without what it cites. That of a guard that permits is the same each time, and made once."""
-    known = _without_citations.get(id(ground))
-    if known is None or known[0] is not ground:
-        if len(_without_citations) >= GROUNDS:
-            _without_citations.clear()
-        known = _without_citations[id(ground)] = (ground, _Ground(*astuple(replace(ground, citations=()))))
-    return known[1]
+    """A decision, to be written without what it does not say and without the citations of policies that permit."""
+    told = (replace(each, citations=()) if each.answer == "allow" else each for each in decision.grounds)
+    return encode(_Decision(*astuple(replace(decision, grounds=tuple(_Ground(*astuple(each)) for each in told)))))
 
 
 def read_history(entries: Iterable[Entry], history: History | None = None) -> History | None:
