@@ -141,20 +141,12 @@ def is_known(answer: Any) -> bool:
     return answer is not UNSEEN and answer.__class__ is not OneOf
 
 
-class TellsOrigins(Protocol):
-    """A source that knows the conversation may tell where values came from and what the user asked for."""
-
-    def traced(self, value: Any) -> "Mapping[str, Any] | NoValue":
-        """Where an argument's value came from, of a list the worst founded; UNSEEN where the history is incomplete."""
-        ...
-
-    def requested(self) -> "bool | NoValue":
-        """Whether the call keeps to what the user asked for; UNSEEN where only the user can say."""
-        ...
-
-
 class FactSource(Protocol):
-    """Where a guard's facts come from: what the agent has seen, or what is really true."""
+    """Where a guard's facts come from: what the agent has seen, or what is really true.
+
+    One that knows the conversation also has `traced(value)`, the origin of a value, and `requested()`, whether the call
+    keeps to what the user asked for; both as in `SeenFacts`.
+    """
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         """The value, already of the field's type; `UNSEEN`; `OneOf` some; or `ABSENT` where no such thing exists.

@@ -98,8 +98,6 @@ def compile_each(text: str) -> Callable[[PathScope], Sequence[tuple[Any, Any]]]:
     """Every item at a path, with the name it stands under where an object is iterated."""
     root, steps = _parse(text)
     start = _START[root]
-    if steps == [None]:
-        return lambda scope: _items(start(scope), scope.key)
     return lambda scope: _walk([(start(scope), scope.key)], steps)
 
 
@@ -108,11 +106,6 @@ def first_name(text: str) -> str | None:
     root, steps = _parse(text)
     name = next((step for step in steps if step is not None), None)
     return name if root in ("", "result") and isinstance(name, str) and name != "*" else None
-
-
-def _items(value: Any, key: Any) -> list[tuple[Any, Any]]:
-    """The items of a list, by far the commonest of what is iterated."""
-    return [(item, key) for item in value if item is not NOTHING] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def compile_misfit(text: str) -> Callable[[PathScope], bool]:

@@ -28,7 +28,6 @@ from bylaw.facts.variable import (
     Words,
     is_exact,
     meet,
-    new_variable,
     place_of,
     plain_kind,
     points,
@@ -88,11 +87,11 @@ class Unknown:
         self.offset: int | Fraction = 0
         self.variable: Variable | None = None
         if kind == "text":
-            self.variable = new_variable(Variable, (text, words, None, needs, kind, None))
+            self.variable = Variable(text, words, None, needs, kind)
         elif kind in LINES:
             universe = EVERYWHERE if lowest is None else span_of(">=", lowest, step)
             universe = universe if highest is None else universe.meet(span_of("<=", highest, step))
-            self.variable = new_variable(Variable, (text, universe, step, needs, kind, None))
+            self.variable = Variable(text, universe, step, needs, kind)
 
     def __repr__(self) -> str:
         return f"<unknown {self.text}>"

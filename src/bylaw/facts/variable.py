@@ -207,10 +207,6 @@ class Variable(NamedTuple):
     """For `exists`: whose existence this is."""
 
 
-new_variable: Callable[..., Variable] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-"""Makes a Variable without the detour through its Python-level constructor."""
-
-
 @lru_cache(maxsize=_KEPT)
 def words_of(values: tuple[str, ...]) -> Words:
     """The words that a field may take."""

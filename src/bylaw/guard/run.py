@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from decimal import Decimal
 from itertools import islice
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 from bylaw.facts.entity import (
     ABSENT,
@@ -22,7 +22,6 @@ from bylaw.facts.entity import (
     Key,
     NoValue,
     Origin,
-    TellsOrigins,
 )
 from bylaw.facts.unknown import BranchDecider, Stuck, Unknown, UnknownBool, derive, expression_text, opaque_bool
 from bylaw.facts.value import key_of
@@ -119,15 +118,6 @@ ODD_KEYS = frozenset((bool, float, Decimal))
 """Parts of keys that are kept as text."""
 _UNKEPT = frozenset((list, dict, tuple, bool))
 """What cannot stand in a question that is kept: a list cannot be looked up, and `True` would be taken for `1`."""
-
-
-def _tells_origins(source: Any) -> TypeGuard[TellsOrigins]:
-    # To ask a Protocol costs more than all that a source has to do.
-    return hasattr(source, "traced")
-
-
-new_fact: Callable[..., Fact] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-"""Makes a Fact without the detour through its Python-level constructor: this is the hottest line of an audit."""
 
 
 def unknown_fact(
@@ -334,7 +324,7 @@ class GuardRun(BuiltIns):
         """The value of a field, or the Unknown that stands for it."""
         if key.__class__ is not tuple:
             return self.read_of_unknown(spec, key)
-        fact = new_fact(Fact, (spec.entity_name, key, spec.field_name))
+        fact = Fact(spec.entity_name, key, spec.field_name)
         memo = self.memo
         value = memo.get(fact, memo)
         if value is not memo:
@@ -376,8 +366,8 @@ class GuardRun(BuiltIns):
         if isinstance(value, Unknown):
             raise Stuck(value)
         self.is_open = True
-        source = self.source
-        found = source.traced(value) if _tells_origins(source) else UNSEEN
+        traced = getattr(self.source, "traced", None)
+        found: Any = UNSEEN if traced is None else traced(value)
         if not isinstance(found, NoValue):
             return admit(found)
         return unknown_fact(self, _TRACED, f"provenance({str(value)[:80]})", {HISTORY: "context"})
@@ -386,8 +376,8 @@ class GuardRun(BuiltIns):
         """Whether the call keeps to what the user asked for; where it does not, only the user can say."""
         self.spend(1)
         self.is_open = True
-        source = self.source
-        found = source.requested() if _tells_origins(source) else UNSEEN
+        requested = getattr(self.source, "requested", None)
+        found: Any = UNSEEN if requested is None else requested()
         if not isinstance(found, NoValue):
             return found
         return unknown_fact(self, _REQUESTED, "requested()", {REQUEST: "user"})
@@ -533,7 +523,7 @@ class GuardRun(BuiltIns):
         return unknown
 
     def is_shown_to_exist(self, spec: Spec, key: Key) -> bool:
-        fact = new_fact(Fact, (spec.entity_name, key, "exists"))
+        fact = Fact(spec.entity_name, key, "exists")
         found = self.given.get(fact, self)
         if found is self:
             found = self.given[fact] = self.source.read(spec.entity, key, EXISTS)
