@@ -107,6 +107,8 @@ ValueSet = Words | Spans
 
 _KEPT = 4096
 """Guards ask the same of one call after the other: so many answers are kept."""
+SMALL = 16
+"""Sets of more values or spans are not kept: a call may list thousands."""
 EVERYWHERE = Spans(((LOWEST, HIGHEST),))
 TRUE = Words(frozenset((True,)))
 FALSE = Words(frozenset((False,)))
@@ -150,8 +152,16 @@ Parted = tuple[ValueSet, ValueSet, bool | None]
 
 def parted(possible: ValueSet, region: ValueSet) -> Parted:
     """Of what is possible: what lies in the region, what does not, and whether all of it does, if that is sure."""
+    is_small = possible.size() <= SMALL and region.size() <= SMALL
+    return _kept_parted(possible, region) if is_small else _parted(possible, region)
+
+
+def _parted(possible: ValueSet, region: ValueSet) -> Parted:
     yes, no = meet(possible, region), meet(possible, region.rest())
     return yes, no, True if no.is_empty() else False if yes.is_empty() else None
+
+
+_kept_parted = lru_cache(maxsize=_KEPT)(_parted)
 
 
 def meet(one: ValueSet, other: ValueSet) -> ValueSet:
