@@ -7,7 +7,7 @@ from bylaw.compile.lesson import Label, teach
 from bylaw.engine.session import Session
 from bylaw.pack import Pack, load_pack
 from bylaw.rule.learning import LabelledAct, accuracy, learn
-from bylaw.rule.monitors import MonitorSet
+from bylaw.rule.monitor import MonitorSet
 from bylaw.rule.rule import read_rule
 from bylaw.trace import Call, Message, Trajectory
 from bylaw_lab.clinic.simulator import simulate

@@ -3,9 +3,9 @@
 from planted.bug import Bug
 
 BUGS = (
-    Bug("what does not matter is taken for all that does", "rule/monitors.py",
-        "if any(table[each] != table[each ^ place] for each in places):",
-        "if all(table[each] != table[each ^ place] for each in places):",
+    Bug("what does not matter is taken for all that does", "rule/monitor.py",
+        "if any(goes[each] != goes[each ^ bit] for each in completions)",
+        "if all(goes[each] != goes[each ^ bit] for each in completions)",
         "rule/temporal/test_monitors.py"),
     Bug("strong next counts as met at the end", "rule/progression.py",
         "moved = frozenset([2 << 2 * left])",
@@ -87,11 +87,11 @@ BUGS = (
         "return found.pop() if len(found) == 1 else None",
         "return found.pop()",
         "rule/temporal/test_lines.py"),
-    Bug("a predicate is needed only if it matters with the others false", "rule/monitors.py",
+    Bug("a predicate is needed only if it matters with the others false", "rule/monitor.py",
         "completions += [each | bit for each in completions]",
         "completions = [values, *[values | bit for bit in bits]]",
         "rule/temporal/test_monitors.py"),
-    Bug("an act that may break a rule passes", "rule/monitors.py",
+    Bug("an act that may break a rule passes", "rule/monitor.py",
         "if unknown and self.needs(values, unknown):",
         "if unknown and False:",
         "engine/test_rules.py"),

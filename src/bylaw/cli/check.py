@@ -13,6 +13,7 @@ from bylaw.cli.command import DocumentOption, command
 from bylaw.cli.console import counted, open_console, say, wrapped
 from bylaw.errors import BylawError, PackError
 from bylaw.pack import load_pack
+from bylaw.pack.causes import one_for_all
 from bylaw.pack.review import told_unaccepted
 from bylaw.policy.folder import find_folder, read_folder
 from bylaw.policy.statement import DRAFTED_BY
@@ -110,7 +111,7 @@ def _to_mend(report: CheckReport) -> Iterator[Section]:
     """What keeps a pack from being sound, the most pressing first."""
     if faults := report.faults:
         title = _counted(len(faults), "case", "cannot be run")
-        yield Section(title, list(_alike(faults)), "red", f"correct {faults[0].place}")
+        yield Section(title, _alike(faults), "red", f"correct {faults[0].place}")
     if stale := report.stale:
         what = "sentence is no longer in the document" if len(stale) == 1 else "sentences are no longer there"
         title = f"{_counted(len(stale), 'policy', '')}: the {what}"
@@ -199,21 +200,12 @@ def _cut(covered: Covered, room: int) -> str:
     return textwrap.shorten(covered.sentence.text, room, placeholder=" ...")
 
 
-def _alike(faults: Sequence[BylawError]) -> Iterator[str]:
-    """Faults that say the same are told once, with all their places."""
-    alike: dict[tuple[str, str, str], list[str]] = {}
+def _alike(faults: Sequence[BylawError]) -> list[str]:
+    """Faults that say the same, once, with all their places."""
+    alike: dict[tuple[str, str, str], list[BylawError]] = {}
     for fault in faults:
-        alike.setdefault((fault.code, fault.message, fault.hint), []).append(fault.place)
-    for (code, message, hint), places in alike.items():
-        yield f"{code} {places[0]}: {message}{f'; {hint}' if hint else ''}{_also(places)}"
-
-
-def _also(places: Sequence[str]) -> str:
-    """Where the same fault is, too; places in the same file by their line."""
-    file, _, _ = places[0].rpartition(":")
-    others = [place.removeprefix(f"{file}:") for place in places[1:]]
-    more = f" and {len(others) - 4} more" if len(others) > 4 else ""
-    return f" (also at {', '.join(others[:4])}{more})" if others else ""
+        alike.setdefault((fault.code, fault.message, fault.hint), []).append(fault)
+    return [f"{each.code} {each}" for each in map(one_for_all, alike.values())]
 
 
 def _figures(report: CheckReport) -> Iterable[str]:

@@ -15,8 +15,7 @@ from bylaw.pack.predicate import Predicate
 from bylaw.pack.rules import THE_CALL, ReadyRules
 from bylaw.rule.act import Act, says_something
 from bylaw.rule.circuit import Assessment, Evidence
-from bylaw.rule.monitor import Family
-from bylaw.rule.monitors import UNTOUCHED, MonitorSet
+from bylaw.rule.monitor import UNTOUCHED, Family, MonitorSet
 from bylaw.rule.rule import Rule
 from bylaw.rule.table import ActValues, TruthTable, lost
 from bylaw.trace.event import Call, Event, Message, Result

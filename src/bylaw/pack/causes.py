@@ -49,7 +49,7 @@ def causes(faults: Iterable[BylawError], *, files: Collection[str], declared: Ma
         # An argument of a tool that is not known cannot be known either.
         if broken.isdisjoint(_declared_in(fault)) and not (has_no_tool and _kind(fault) == "argument"):
             by_name.setdefault(fault.lacks or f"{fault.code} {fault.message} {fault.hint}", []).append(fault)
-    return kept + [_one_for_all(alike) for alike in by_name.values()]
+    return kept + [one_for_all(alike) for alike in by_name.values()]
 
 
 def _kind(fault: BylawError) -> str:
@@ -78,7 +78,7 @@ def _undeclared(part: str, is_there: bool, needing: Sequence[BylawError]) -> Byl
     return ManifestError(message, place=f"{part}.yaml", hint=hint)
 
 
-def _one_for_all(alike: Sequence[BylawError]) -> BylawError:
+def one_for_all(alike: Sequence[BylawError]) -> BylawError:
     """One fault for all the places that say the same."""
     first, *others = alike
     places = list(dict.fromkeys(fault.place for fault in others if fault.place != first.place))

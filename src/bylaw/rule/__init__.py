@@ -1,8 +1,7 @@
 """Rules that reason over time: LTL-f formulas, their monitors, the weighted circuits they form. Start at `monitor`."""
 
 from bylaw.rule.formula import Formula
-from bylaw.rule.monitor import Family, Monitor, MonitorReport
-from bylaw.rule.monitors import MonitorSet
+from bylaw.rule.monitor import Family, Monitor, MonitorReport, MonitorSet
 from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule, read_rule
 

@@ -10,7 +10,7 @@ acts can only pull weights down.
 import math
 import random
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, cast
+from typing import Literal
 
 import msgspec
 
@@ -138,28 +138,11 @@ def threshold_for(examples: Sequence[LabelledAct], theta: Sequence[float], false
     return passing[min(int(false_alarms * len(passing) + 1e-9), len(passing) - 1)] if passing else 0.0
 
 
-def minimise(batch: LabelledActs, size: int, l2: float) -> tuple[list[float], float]:
-    """The weights and the threshold of least loss: by scipy where the extra `learn` is installed, else by our own."""
-    try:
-        from scipy.optimize import minimize  # pyright: ignore
-    except ImportError:
-        return descend(batch, size, l2)
+def minimise(batch: LabelledActs, size: int, l2: float, *, rounds: int = 4000) -> tuple[list[float], float]:
+    """The weights and the threshold of least loss: accelerated projected gradient with restarts.
 
-    def objective(x: Any) -> tuple[float, list[float]]:
-        point = [float(each) for each in x]
-        value, gradient, slope = batch.hinge(point[:-1], point[-1], l2)
-        return value, [*gradient, slope]
-
-    bounds = [(0.0, None)] * size + [(None, None)]
-    options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000}
-    found = cast(Any, minimize)(
-        objective, [0.0] * (size + 1), jac=True, method="L-BFGS-B", bounds=bounds, options=options
-    )
-    return [float(x) for x in found.x[:-1]], float(found.x[-1])
-
-
-def descend(batch: LabelledActs, size: int, l2: float, *, rounds: int = 4000) -> tuple[list[float], float]:
-    """Accelerated projected gradient with restarts; the step is safe by the curvature's bound."""
+    The step is safe by the curvature's bound.
+    """
     curvature = l2 + sum(share * (1.0 + sum(d * d for _, d in row)) for row, _, share in batch.rows)
     point = [0.0] * (size + 1)
     ahead = list(point)

@@ -16,6 +16,7 @@ import yaml
 from msgspec import Struct
 
 from bylaw.errors import PackError, UsageError
+from bylaw.policy.reading import read_record
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import VERBS, hands_over, words_of
 from bylaw.policy.yaml import read_yaml_file
@@ -156,23 +157,20 @@ def _sounds_like_a_write(tool: str, evidence: tuple[EffectHint, ...]) -> bool:
     return weigh([*by_name(tool), *evidence])[0] == "write"
 
 
+class EffectsFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """What `--write-effects` writes."""
+
+    effects: dict[str, Effect] = {}
+
+
 def read_effects(path: Path) -> dict[str, Effect]:
     """The effects a person gave, by tool; every fault of the file is reported together."""
-    located = read_yaml_file(path)
-    given: Any = located.data.get("effects")
-    if not isinstance(given, dict):
+    read = read_record(read_yaml_file(path), EffectsFile)
+    if read.faults:
+        raise PackError(read.faults, place=str(path))
+    if not read.record.effects:
         raise UsageError("no `effects:` in the file", place=str(path), hint="write one with --write-effects")
-    effects: dict[str, Effect] = {}
-    faults: list[UsageError] = []
-    for tool, effect in cast("dict[str, Any]", given).items():
-        if effect in EFFECTS:
-            effects[tool] = effect
-        else:
-            place = located.place("effects", tool)
-            faults.append(UsageError(f"`{effect}` is not an effect", place=place, hint="use read, write or none"))
-    if faults:
-        raise PackError(faults, place=str(path))
-    return effects
+    return read.record.effects
 
 
 def effects_file(guesses: Iterable[Guess]) -> str:

@@ -11,7 +11,6 @@ from bylaw.rule.learning import (
     LabelledAct,
     LabelledActs,
     accuracy,
-    descend,
     learn,
     minimise,
     threshold_for,
@@ -67,13 +66,6 @@ def test_the_minimum_is_stationary_and_weights_are_never_negative():
     for weight, each in zip(theta, gradient, strict=True):
         assert weight >= 0
         assert abs(each) < 1e-5 if weight > 0 else each > -1e-5
-
-
-def test_scipy_and_our_own_descent_find_the_same_minimum():
-    pytest.importorskip("scipy")
-    batch = LabelledActs(random_examples(random.Random(3), 200, 6))
-    found = [batch.hinge(*solve(batch, 6, 0.01), 0.01)[0] for solve in (minimise, descend)]
-    assert found[0] == pytest.approx(found[1], abs=1e-8)
 
 
 def test_weight_zero_minimises_the_papers_loss_and_prohibitions_never_give_a_positive_margin():

@@ -8,8 +8,7 @@ import pytest
 
 from bylaw.rule.circuit import Circuit
 from bylaw.rule.inference import Inference
-from bylaw.rule.monitor import Monitor
-from bylaw.rule.monitors import MonitorSet
+from bylaw.rule.monitor import Monitor, MonitorSet
 from bylaw.rule.rule import read_rule
 from bylaw.rule.table import ActValues, TruthTable, chosen_table, lost
 

@@ -5,8 +5,7 @@ import random
 
 import pytest
 
-from bylaw.rule.monitor import Family, Monitor, Values
-from bylaw.rule.monitors import MonitorSet
+from bylaw.rule.monitor import Family, Monitor, MonitorSet, Values
 from bylaw.rule.rule import Rule, read_rule
 from bylaw.rule.table import ActValues
 
