@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 
@@ -210,7 +210,7 @@ class _Unpacked(StreamOver):
         # Zeros may pad the last member.
         while given := given if self._unpack is not None else given.lstrip(b"\0"):
             self._unpack = self._unpack or self._new()
-            before: Any = self._unpack.copy() if hasattr(self._unpack, "copy") else None
+            before = cast("Any", getattr(self._unpack, "copy", lambda: None)())
             try:
                 yield self._unpack.decompress(given)
             except self._error as error:

@@ -155,7 +155,7 @@ def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
         transcript.events.append(Message("user", "", turn, agent, time, confirmation=given))
     elif by == "user" and message.confirmation is None and message.handover is not None:
         # Who goes on may be unreadable: what was said before is not theirs either.
-        context = _as(message.handover, dict[str, Any]) or {}
+        context: dict[str, Any] = _as(message.handover, dict[str, Any]) or {}
         transcript.events.append(Message("user", "", turn, agent, time, handover=context))
     elif by == "user" and (message.captured or message.confirmation is not None):
         if text.strip() or not message.tool_calls or message.confirmation is not None:
@@ -200,7 +200,8 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         for each in message.tool_messages:
             _answer(transcript, each, each.id if each.tool_call_id is None else each.tool_call_id)
         return
-    content, agent = message.content, message.agent or ""
+    content: Any = message.content
+    agent = message.agent or ""
     # Only what names no call itself is a list of results: of another, each part may be the tool's own words.
     if content.__class__ is list and not id:
         for each in (answers := answers_in(content)):
@@ -208,9 +209,10 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         if answers:
             return
     error: Any = message.error if message.is_error is None else message.is_error
-    if content in (None, "") and isinstance(message.error, dict):
+    complaint: Any = message.error
+    if content in (None, "") and complaint.__class__ is dict:
         # A failed call may show its complaint in place of content.
-        content = cast("dict[str, Any]", message.error).get("message", content)
+        content = complaint.get("message", content)
     transcript.answer(
         content,
         text_id(id),
@@ -227,7 +229,8 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
 def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, position: int) -> None:
     """Content in parts, among which some APIs keep tool calls (agent) and tool results (user), or both in one part."""
     agent = message.agent or ""
-    parts = cast("list[Any]", message.content) if isinstance(message.content, list) else [message.content]
+    content: Any = message.content
+    parts: list[Any] = content if content.__class__ is list else [content]
     spoken: list[Any] = []
     answers: list[PartAnswer] = []
 

@@ -90,8 +90,8 @@ class _KnownConversation(Described, gc=False):
     messages: list[KnownMessage]
 
 
-_known_conversation = msgspec.json.Decoder(_KnownConversation)
-_known_messages = msgspec.json.Decoder(list[KnownMessage])
+_known_conversation: Any = msgspec.json.Decoder(_KnownConversation)
+_known_messages: Any = msgspec.json.Decoder(list[KnownMessage])
 _conversation = msgspec.json.Decoder(ChatConversation)
 _messages = msgspec.json.Decoder(list[ChatMessage])
 _anything = msgspec.json.Decoder(list[Fields])
@@ -117,7 +117,7 @@ _request = msgspec.json.Decoder(_Request)
 def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
     """A conversation whose messages need not be plain ones: an object with `messages`, or a bare list of them."""
     try:
-        return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)  # pyright: ignore[reportReturnType]
+        return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     # What is no conversation in any dialect is told as it always was.
