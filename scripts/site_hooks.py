@@ -14,6 +14,8 @@ ROOT = Path(__file__).parent.parent
 FRONT = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"(^|\n)(```|~~~).*?\n\2", re.DOTALL)
+_OPENING = re.compile(r"(?:<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w+)(?: (?P<about>\S[^\n]*))?$", re.MULTILINE)
+_MARK = re.compile(r"^<!-- (?:output|not run|test command|status: \d+|help: [\w ]+) -->\n", re.MULTILINE)
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -40,6 +42,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Links that leave `docs/` lead to the page made of the document, or become plain words."""
     del config
     own = page.file.src_uri
+    if own == "glossary.md":
+        page.meta["search"] = {"boost": 20}
     # Where the page stands in the repository, from which its links are written.
     home = own.removeprefix("front/") if own.startswith("front/") else f"docs/{own}"
 
@@ -54,8 +58,15 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
                 return f"{image}[{text}]({relpath(source, own.rpartition('/')[0] or '.')}{anchor})"
         return match[0] if image else text
 
+    markdown = _OPENING.sub(_titled, _MARK.sub("", markdown))
     found, last = list[str](), 0
     for fence in _FENCE.finditer(markdown):
         found += [_LINK.sub(mended, markdown[last : fence.start()]), fence[0]]
         last = fence.end()
     return "".join([*found, _LINK.sub(mended, markdown[last:])])
+
+
+def _titled(opening: re.Match[str]) -> str:
+    """An opening fence that the site renders: marks for tests are dropped, and a file's name becomes a title."""
+    title = opening["file"] or (opening["about"] or "").removeprefix("run").removeprefix("lookup")
+    return f'```{opening["language"]} title="{title}"' if title else f"```{opening['language']}"
