@@ -14,7 +14,9 @@ ROOT = Path(__file__).parent.parent
 FRONT = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"(^|\n)(```|~~~).*?\n\2", re.DOTALL)
-_OPENING = re.compile(r"(?:<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w+)(?: (?P<about>\S[^\n]*))?$", re.MULTILINE)
+_OPENING = re.compile(
+    r"(?:<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w+)(?: (?P<about>\S[^\n]*))?$", re.MULTILINE
+)
 _MARK = re.compile(r"^<!-- (?:output|not run|test command|status: \d+|help: [\w ]+) -->\n", re.MULTILINE)
 
 
