@@ -3,6 +3,8 @@
 import asyncio
 import json
 import re
+import threading
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +20,7 @@ from bylaw.record import Log
 from bylaw.record.verify import verify
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
+from bylaw.service.fairness import LARGE, Scheduler
 from bylaw.service.keys import Key, hash_of
 from bylaw.service.openapi import document
 from tests.service.asgi import ask
@@ -143,3 +146,43 @@ def test_without_a_key_the_counts_say_nothing_of_tenants(tmp_path: Path) -> None
     assert 'bylaw_decisions_total{answer="look_up",allowed="false"} 1' in page[""]
     assert 'tenant="ann",answer="look_up",allowed="false"} 1' in page[KEYS["ann"]]
     assert "look_up" not in page[KEYS["bob"]]
+
+
+def test_the_large_work_of_a_tenant_runs_beside_the_loop_one_tenant_after_the_other() -> None:
+    asyncio.run(_large_work())
+
+
+async def _large_work() -> None:
+    scheduler, order = Scheduler(), list[str]()
+
+    def work(name: str) -> str:
+        order.append(name)
+        time.sleep(0.02)
+        return threading.current_thread().name
+
+    async def large(tenant: str, name: str) -> str:
+        with scheduler.request(tenant, LARGE):
+            return await scheduler.run(tenant, lambda: work(name))
+
+    working = [asyncio.create_task(large("ann", f"ann {number}")) for number in range(4)]
+    working.append(asyncio.create_task(large("bob", "bob")))
+    await asyncio.sleep(0)
+    assert await scheduler.run("eve", lambda: threading.current_thread().name) == threading.current_thread().name
+    assert all(each.startswith("bylaw-beside") for each in await asyncio.gather(*working))
+    assert order.index("bob") <= 2, "ann's other requests wait for bob's"
+    assert (await scheduler.run("ann", lambda: threading.current_thread().name)).startswith("bylaw-beside"), "slow"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"events": [{"messages": [{"role": "user", "content": "a"}] * 1001}]}, "more than 1000 messages"),
+        ({"events": [{"user": "a" * 200_001}]}, "more than 200,000 characters"),
+    ],
+)
+def test_a_request_that_says_too_much_is_refused(said: dict[str, Any], why: str) -> None:
+    with Log(":memory:") as log:
+        app = Service(Desk(shop(), log), {hash_of(KEYS["ann"]): Key("ann")})
+        body = json.dumps({"conversation": "c", **said}).encode()
+        answer = asyncio.run(ask(app, "POST", "/v1/events", body, key=KEYS["ann"]))
+    assert (answer.status, why in answer.body.decode()) == (400, True)

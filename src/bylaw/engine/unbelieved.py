@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from bylaw.facts.acceptance import accepted, declares_refusal
 from bylaw.facts.schema import Schema
-from bylaw.facts.value import alike
 from bylaw.trace.event import Call, Event, Message, Result, tells_refusal
 from bylaw.trace.transcript import Transcript
 
@@ -57,13 +56,13 @@ def withhold_old(events: list[Event], start: int) -> None:
             events[step] = replace(event, captured=False)
 
 
-def _look_up(events: list[Event], step: int) -> tuple[str, str, str] | None:
-    """The call and the content of a result; None for other events."""
+def _look_up(events: list[Event], step: int) -> tuple[str, str] | None:
+    """The tool and the content of a result; None for other events. Arguments may be hidden when it is told again."""
     event = events[step]
     call = events[event.call] if isinstance(event, Result) and event.call is not None else None
     if not isinstance(event, Result) or not isinstance(call, Call):
         return None
-    return call.tool, repr(alike(call.arguments)), event.text
+    return call.tool, event.text
 
 
 def doubt(script: Transcript, start: int, schema: Schema) -> None:

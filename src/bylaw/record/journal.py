@@ -89,7 +89,8 @@ class Journal:
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         """The turn of a loop is over."""
         jobs = self._gathered.pop(loop, [])
-        if not self._in_loop or self._closed:
+        if not self._in_loop or self._closed or self._since:
+            # The loop does not wait for the transaction that is under way in the thread.
             self._put(jobs)
         else:
             try:

@@ -284,7 +284,10 @@ class Service:
     def answered_at_once(self, method: str, path: str, headers: Headers, still: float) -> tuple[int, str, bytes]:
         """What can be answered from any thread while the loop is blocked: it touches no file."""
         name = self.desk.log.name
-        wrong = f"nothing was done for {still:.0f} seconds: `{name}` may be locked, or its disk may hang"
+        why = f"`{name}` may be locked, or its disk may hang"
+        if self.desk.scheduler.is_working:
+            why = f"a request takes long, or {why}"
+        wrong = f"nothing was done for {still:.0f} seconds: {why}"
         if not self._keys and not is_from_here(headers):
             return 403, JSON, _encode(Failure(Complaint("BY703", ELSEWHERE)))
         if (method, path) == ("GET", "/metrics"):
@@ -334,13 +337,19 @@ class _Post:
         return status
 
     async def _answered(self, bearer: str, tenant: str, body: bytes) -> Any:
+        scheduler = self._service.desk.scheduler
+        with scheduler.request(tenant, len(body)):
+            given = await scheduler.run(tenant, partial(self._read, body))
+            if self._role == "approve":
+                given = replace(given, by=holder_of(bearer, self._keys, given.by))
+            return await self._answer(tenant, given)
+
+    def _read(self, body: bytes) -> Any:
         given = self._decode(body)
         if twice := repeated_key(body):
             # Which of the values counts, the tool that is called may see otherwise.
             raise BadRequest(f"`{twice}` is given twice in one object")
-        if self._role == "approve":
-            given = replace(given, by=holder_of(bearer, self._keys, given.by))
-        return await self._answer(tenant, given)
+        return given
 
 
 def _few(requests: list[T]) -> list[T]:

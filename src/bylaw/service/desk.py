@@ -5,6 +5,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from bylaw.record.approval import Approval, Status
 from bylaw.record.entry import Entry
 from bylaw.record.journal import LogError
 from bylaw.record.stop import Stopped
+from bylaw.service.fairness import Scheduler
 from bylaw.service.metrics import Metrics
 from bylaw.service.request import (
     ApprovalAnswer,
@@ -70,6 +72,7 @@ class Desk:
         self.metrics = Metrics()
         self._earlier = tuple(earlier)
         self._answers, self._requests = answers, requests
+        self.scheduler = Scheduler()
         self._shields: dict[str, Shield] = {}
         self._sessions: OrderedDict[tuple[str, str], LiveSession] = OrderedDict()
         self._most = sessions
@@ -209,6 +212,7 @@ class Desk:
                 answers=self._answers,
                 requests=self._requests,
             )
+            shield.scheduled = partial(self.scheduler.run, tenant)
         return shield
 
     def _session(self, tenant: str, name: str, context: Mapping[str, Any] | None, agent: str) -> LiveSession:

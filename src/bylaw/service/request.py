@@ -1,6 +1,6 @@
 """What goes into the service and what comes out: records, read strictly where bytes enter."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -22,6 +22,10 @@ NAME = 300
 """Characters in a name at most."""
 MANY = 1000
 """Events or requests in one request at most."""
+MESSAGES = 1000
+"""Messages in one request at most."""
+LONGEST = 200_000
+"""Characters in a message at most."""
 
 Name = msgspec.Meta(min_length=1, max_length=NAME)
 
@@ -99,6 +103,9 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
         _check(self.conversation, self.events, self.calls, self.request, self.agent)
         if self.messages is not None and (self.conversation or self.events or self.calls):
             raise BadRequest("`messages` are the whole history: with them, give `tool` and `arguments` alone")
+        if self.messages is not None and len(self.messages) > MESSAGES:
+            raise BadRequest(f"more than {MESSAGES} messages in one request")
+        _check_size(each.get("content") for each in self.messages or ())
         if self.tool:
             return [(self.tool, self.arguments, self.id)]
         return [(call.tool, call.arguments, call.id) for call in self.calls]
@@ -132,6 +139,16 @@ def _check(
         raise BadRequest("a request that may be sent again must name its `conversation`")
     if len(events) > MANY or len(calls) > MANY:
         raise BadRequest(f"more than {MANY} events or calls in one request")
+    for event in events:
+        _check_size([event.user, event.agent])
+    if sum(len(event.messages) for event in events if isinstance(event.messages, list)) > MESSAGES:
+        raise BadRequest(f"more than {MESSAGES} messages in one request")
+
+
+def _check_size(said: Iterable[Any]) -> None:
+    """No message is longer than anybody would write."""
+    if any(isinstance(text, str) and len(text) > LONGEST for text in said):
+        raise BadRequest(f"a message has more than {LONGEST:,} characters")
 
 
 class DecideBatch(Struct, frozen=True, forbid_unknown_fields=True):

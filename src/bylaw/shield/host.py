@@ -1,6 +1,6 @@
 """What a live conversation needs to know of its host: the shield's settings, and how the user is reached."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -11,6 +11,9 @@ from bylaw.policy.posture import Postures
 from bylaw.record.log import Log
 from bylaw.shield.history import Opening
 from bylaw.shield.resolving import RunTool
+
+RunScheduled = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Does a piece of work, and awaits what it returns."""
 
 
 class Host(Protocol):
@@ -25,6 +28,7 @@ class Host(Protocol):
     answers: OpenAnswers | None
     requests: OpenRequests | None
     doubts: Mapping[str, str]
+    scheduled: RunScheduled | None
     is_closed: bool
     unwritten: dict[int, Any]
 

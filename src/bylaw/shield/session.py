@@ -334,7 +334,8 @@ class LiveSession:
     def _loop(self) -> LoopSettling:
         """How coroutines settle; few sessions have any."""
         has_models = self.shield.answers is not None or self.shield.requests is not None
-        return LoopSettling(self._service, self.shield.log, self._lock, has_models=has_models)
+        shield = self.shield
+        return LoopSettling(self._service, shield.log, self._lock, has_models=has_models, scheduled=shield.scheduled)
 
     @property
     def id(self) -> str:

@@ -20,9 +20,12 @@ from bylaw.record.entry import Draft
 from bylaw.record.log import Log
 from bylaw.shield.decision import Decision
 from bylaw.shield.decision_service import DecisionService, Wanted
+from bylaw.shield.host import RunScheduled
 from bylaw.shield.journal import TRIES
 from bylaw.shield.repeating import Repeated
 
+MANY = 50
+"""Drafts from which they are written by the log's own thread, and not in the loop."""
 ASKING = 200
 """Conversations that wait for a model or the host's tools at once, at most."""
 
@@ -107,11 +110,21 @@ def _asking() -> ThreadPoolExecutor:
 class LoopSettling:
     """Settles what coroutines want of one session, one after the other."""
 
-    def __init__(self, service: DecisionService, log: Log | None, lock: threading.RLock, *, has_models: bool) -> None:
+    def __init__(
+        self,
+        service: DecisionService,
+        log: Log | None,
+        lock: threading.RLock,
+        *,
+        has_models: bool,
+        scheduled: RunScheduled | None = None,
+    ) -> None:
+        """`scheduled` runs work that asks nobody, in the loop or beside it; without it, all runs in the loop."""
         self._service = service
         self._log = log
         self._lock = lock
         self._has_models = has_models
+        self._scheduled = scheduled
         self._queue: asyncio.Lock | None = None
 
     async def settle(self, wanted: Wanted) -> list[Decision]:
@@ -143,6 +156,8 @@ class LoopSettling:
         service, run = self._service, partial(self._alone, step.run)
         match step.kind:
             case "write":
+                if len(step.drafts) > MANY:
+                    return await asyncio.wrap_future(log.journal.submit(step.drafts))
                 return await log.append_async(step.drafts)
             case "ask":
                 return await self._asked(step.run)
@@ -152,7 +167,7 @@ class LoopSettling:
                     return await asyncio.to_thread(run)
                 return await self._asked(step.run)
             case "read":
-                return run() if log.reads_at_once else await asyncio.to_thread(run)
+                return await self._here(step.run) if log.reads_at_once else await asyncio.to_thread(run)
             case "catch_up":
                 # What is decided now is written soon; a host's tools and models may take long.
                 catch_up = partial(self._alone, partial(service.catch_up, settled=self._may_ask_others))
@@ -160,7 +175,12 @@ class LoopSettling:
                     return catch_up()
                 if not self._may_ask_others and self._alone(service.take_for_new):
                     return None
-                return catch_up() if log.reads_at_once else await asyncio.to_thread(catch_up)
+                return await self._here(catch_up) if log.reads_at_once else await asyncio.to_thread(catch_up)
+
+    async def _here(self, do: Callable[[], Found]) -> Found:
+        """Do what asks nobody, where the host wants it done."""
+        run = partial(self._alone, do)
+        return run() if self._scheduled is None else await self._scheduled(run)
 
     def _alone(self, do: Callable[[], Found]) -> Found:
         """One thing at a time, whatever else is asked of the session."""
@@ -175,7 +195,7 @@ class LoopSettling:
     async def _asked(self, do: Callable[[], Found]) -> Found:
         """Do what may ask others, and wait for them in a thread."""
         if not self._may_ask_others:
-            return self._alone(do)
+            return await self._here(do)
         # Each may wait long for a model, and nobody who needs none is to wait for it.
         context = contextvars.copy_context()
 

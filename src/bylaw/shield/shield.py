@@ -19,6 +19,7 @@ from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.stop import STOPS
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import Opening, read_opening
+from bylaw.shield.host import RunScheduled
 from bylaw.shield.resolving import RunTool
 from bylaw.shield.session import LiveSession
 from bylaw.text.own_log import own_log
@@ -75,6 +76,8 @@ class Shield:
         """Answers for predicates that code cannot settle, such as `bylaw.answering.Answerer`."""
         self.requests = requests
         """Reads what a request allows, such as `bylaw.answering.RequestReader`; without it the catalogue's words do."""
+        self.scheduled: RunScheduled | None = None
+        """Where the work of coroutines is done that asks nobody: a host of many tenants may set it."""
         self.doubts: Mapping[str, str] = {}
         """By tool, what the host has against it now: each call of it is put to a person, whatever policies say."""
         self.clock = clock

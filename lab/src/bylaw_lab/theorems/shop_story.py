@@ -74,11 +74,14 @@ class Shop(Story):
 
     @property
     def facts(self) -> str:
-        """The price of the order that is being voided, as the agent saw it last: its guard reads nothing else."""
+        """The price of the order that is being voided, as the agent saw it last under this name: its guard reads nothing
+        else."""
         return self._last_seen.get(self._wanted, "")
 
-    def about(self, order: str) -> None:
-        self._wanted = order
+    def attempt(self, wanted: Wanted) -> Decision | None:
+        if "order_id" in wanted.arguments:
+            self._wanted = wanted.arguments["order_id"]
+        return super().attempt(wanted)
 
     def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
         theorem = "T8-facts" if wanted.tool == "refund" and not decision.approval else "T6-approvals"
@@ -93,7 +96,7 @@ class Shop(Story):
         made, way = (wanted.tool, wanted.arguments, id), self.rng.random()
         if way < 0.85:
             self.host.result(record, *made)
-            self._last_seen[order] = left["paid"]
+            self._last_seen[wanted.arguments["order_id"]] = left["paid"]
             self.events.append(Shown(order, self.paid[order] - self.refunded[order], since))
         elif way < 0.9:
             self.host.result(record[: self.rng.randrange(len(record))], *made)
@@ -109,7 +112,8 @@ class Shop(Story):
             order = true_name(wanted.arguments["order_id"])
             self.refunded[order] += Decimal(wanted.arguments["amount"])
             # What was seen before is out of date.
-            self._last_seen.pop(order, None)
+            for name in next(names for names in ORDERS if order in names):
+                self._last_seen.pop(name, None)
 
     def stop(self) -> None:
         """A person stops a tool or all writes."""
@@ -149,7 +153,6 @@ def shop_story(rng: Random, log: Log | None, name: str) -> list[True_]:
     order = rng.choice(ORDERS)
     for _ in range(rng.choice((3, 5, 8))):
         way = rng.random()
-        shop.about(order[0])
         spelled = order[0] if rng.random() < 0.85 else rng.choice(order)
         if rng.random() < 0.4:
             rng.choice((shop.stop, shop.lift, shop.lift))()
