@@ -74,8 +74,7 @@ class Shop(Story):
 
     @property
     def facts(self) -> str:
-        """The price of the order that is being voided, as the agent saw it last under this name: its guard reads nothing
-        else."""
+        """The price of the order that is being voided, as the agent saw it last under this name."""
         return self._last_seen.get(self._wanted, "")
 
     def attempt(self, wanted: Wanted) -> Decision | None:
