@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -210,7 +210,7 @@ class _Unpacked(StreamOver):
         # Zeros may pad the last member.
         while given := given if self._unpack is not None else given.lstrip(b"\0"):
             self._unpack = self._unpack or self._new()
-            before = cast("Any", getattr(self._unpack, "copy", lambda: None)())
+            before = _copied(self._unpack)
             try:
                 yield self._unpack.decompress(given)
             except self._error as error:
@@ -223,6 +223,11 @@ class _Unpacked(StreamOver):
             given = b""
             if self._unpack.eof:
                 given, self._unpack = self._unpack.unused_data, None
+
+
+def _copied(unpack: Any) -> Any:
+    """A copy of what unpacks gzip; None for zstd, which cannot be copied."""
+    return unpack.copy() if hasattr(unpack, "copy") else None
 
 
 def _new_gzip() -> Any:
