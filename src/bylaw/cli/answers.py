@@ -23,9 +23,9 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
         "--llm MODEL",
         "Ask a model where code cannot tell: one at OPENAI_BASE_URL, batch:DIR, or recorded (in --memory).",
     ] = None
-    memory: Annotated[Folder, "For --llm: where answers and plans that worked are kept."] = None
+    memory: Annotated[Folder, "For --llm: folder for answers and plans."] = None
     embedder: Annotated[
-        Name, "For --memory, what tells like plans: hashed (spelling), wordllama (extra `embed`), a folder, a URL."
+        Name, "For --memory: similarity by hashed (spelling), wordllama (extra `embed`), a folder, a URL."
     ] = ""
     operations: Annotated[
         tuple[str, ...],

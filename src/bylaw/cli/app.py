@@ -77,7 +77,7 @@ GROUPS = {
         "tools": "Show how an MCP server's tools were described when accepted, and what changed; accept that.",
         "serve": "Answer over HTTP whether an agent may make a call.",
         "backtest": "Show what a change to a policy would have done to recorded calls.",
-        "stop": "Stop an agent, a tool, a policy or all writes of a tenant, at once and for a while.",
+        "stop": "Block an agent, a tool, a policy or all writes of a tenant, immediately, for a set time.",
         "log": "The decision log: verify it, export it, answer approvals, remove conversations.",
     },
     "Compile a policy document": {

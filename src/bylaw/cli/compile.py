@@ -49,7 +49,7 @@ def compile_command(
     price: Annotated[str, "--price IN,OUT", "Dollars for a million tokens in and out, such as 2.5,10."] = "",
     refine: Annotated[int, "--refine N", "Refine up to N rules: make them verifiable, merge duplicates."] = 0,
     embedder: Annotated[
-        Name, "For --refine, what tells like predicates: hashed (spelling), wordllama (extra `embed`), a folder, a URL."
+        Name, "For --refine: similarity by hashed (spelling), wordllama (extra `embed`), a folder, a URL."
     ] = "",
     dry_run: Annotated[bool, "Say what asking would take, and stop."] = False,
     as_is: Annotated[bool, "Do not wait for answers: a policy whose questions have none gets no check."] = False,

@@ -1,4 +1,4 @@
-"""`bylaw stop`: keep an agent, a tool, a policy or a whole tenant from writing, at once and for a while."""
+"""`bylaw stop`: block writes of an agent, a tool, a policy or a whole tenant, immediately, for a set time."""
 
 import getpass
 import json
@@ -33,16 +33,16 @@ class Terms(Struct, frozen=True, kw_only=True):
     tenant: Tenant = DEFAULT_TENANT
     reason: Annotated[str, "Why; agents are told this."]
     span: Annotated[str, "--for TIME", "How long: 30m, 2h, 7d."]
-    ask: Annotated[bool, "Put each write to a person, instead of refusing it."] = False
+    ask: Annotated[bool, "Require approval for each write, instead of refusing it."] = False
     by: By
 
 
 @click.group("stop", cls=InOrder)
 def stop_command() -> None:
-    """Stop an agent, a tool, a policy or all writes of a tenant, at once and for a while.
+    """Block an agent, a tool, a policy or all writes of a tenant, immediately, for a set time.
 
-    Every shield and service on the log obeys with the next decision that it writes; what was decided before is done.
-    Calls that only read go on.
+    Applies to the next decision of every shield and service on the log. Earlier decisions are not undone, and reads
+    continue.
     """
 
 
@@ -54,7 +54,7 @@ def tool_command(name: str, *, terms: Terms, pack: KnownTo = None) -> None:
 
 @command("agent", stop_command)
 def agent_command(name: str, *, terms: Terms) -> None:
-    """Stop every write of an agent, by the name its runs are counted under."""
+    """Stop every write of an agent, by its name in the log."""
     _stop("agent", name, terms)
 
 
@@ -75,10 +75,10 @@ def list_command(
     *,
     where: LogPlace,
     tenant: Tenant = DEFAULT_TENANT,
-    every: Annotated[bool, "--all", "Also those that were lifted or are over."] = False,
+    every: Annotated[bool, "--all", "Include lifted and expired stops."] = False,
     as_json: Json = False,
 ) -> None:
-    """List the stops that stand."""
+    """List active stops."""
     refuse_stranger(existing(where), tenant, where)
     now = time.time()
     with Log(where) as log:
@@ -102,7 +102,7 @@ def lift_command(
     reason: Annotated[str, "Why; the log keeps it."] = "",
     by: By,
 ) -> None:
-    """End a stop before its time."""
+    """End a stop early."""
     existing(where)
     with Log(where) as log:
         lifted = log.lift(stop, by=by, reason=reason, tenant=tenant)
