@@ -216,9 +216,10 @@ class _Unpacked(StreamOver):
             except self._error as error:
                 self._fault = error
                 # zlib gives nothing of the piece it fails in: a wrong checksum at the end would cost a small file.
-                with suppress(zlib.error):
-                    for at in range(len(given) if before is not None else 0):
-                        yield before.decompress(given[at : at + 1])
+                if before is not None:
+                    with suppress(zlib.error):
+                        for at in range(len(given)):
+                            yield before.decompress(given[at : at + 1])
                 return
             given = b""
             if self._unpack.eof:
