@@ -8,7 +8,9 @@ nodes that a repr can contain become data.
 import ast
 import math
 import re
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from typing import Any, Final
 
@@ -17,6 +19,8 @@ from bylaw.trace.contradicted import record_of
 LONGEST = 1 << 20
 """Characters of a text that is read; a longer one stays text."""
 DEEPEST = 60
+_TRIES = 20
+_parsing = threading.Lock()
 
 _TOKEN = re.compile(
     r"""(?P<text>b?(?:'[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"))"""
@@ -48,13 +52,21 @@ def read_python(text: str) -> Any:
         text = f"fields({text})"
     source = _literal(text, is_bare=is_bare)
     try:
-        match ast.parse(f"[{source}]", mode="eval").body:
+        match _parsed(f"[{source}]"):
             case ast.List(elts=[only]) if not source.endswith(","):
                 return _value(only)
             case _:
                 raise NotPython
     except (SyntaxError, ValueError, TypeError, OverflowError, RecursionError, MemoryError) as error:
         raise NotPython from error
+
+
+def _parsed(source: str) -> ast.expr:
+    # Python 3.11 counts the depth of the trees that all threads build in one place, and fails if two build at once.
+    for _ in range(_TRIES):
+        with _parsing, suppress(SystemError):
+            return ast.parse(source, mode="eval").body
+    raise NotPython
 
 
 def _literal(text: str, *, is_bare: bool) -> str:
