@@ -293,7 +293,8 @@ class _Explanation(Struct, frozen=True):
         self._say(2, f"at this step: {rule_words_for_reader(found, policy.get('predicates', {}))}")
         for label, step, text in _exchange(found, self.events):
             self._say(4, f"{label} at step {step}: {_short(text)}")
-        if any((each.get("why") or {}).get("reason") == "unread" for each in found.get("predicates", ())):
+        reasons = [why.get("reason") for each in found.get("predicates", ()) if (why := each.get("why"))]
+        if "unread" in reasons:
             self._say(4, "a yes counts after a card, or a sentence that the tool's `put_as` in tools.yaml defines")
 
     def _call(self) -> None:
