@@ -1,42 +1,36 @@
 """Data that was logged as Python prints it: literals, and the reprs of dataclasses, pydantic models and enumerations.
 
 Frameworks pass a tool's result through `str`, so that `{'status': 'out', 'returned_on': None}` or
-`Loan(status='out', returned_on=None)` replaces the JSON. Nothing is evaluated: Python's parser reads the text, and only
-nodes that a repr can contain become data.
+`Loan(status='out', returned_on=None)` stands where JSON was meant. Nothing is evaluated: a text is read in one pass,
+whole or not at all, and becomes what a JSON log would have held.
 """
 
-import ast
-import math
 import re
-import threading
-from collections.abc import Sequence
-from contextlib import suppress
-from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
-from typing import Any, Final
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from typing import Any, Final, cast
 
-from bylaw.trace.contradicted import record_of
+import msgspec
+
+from bylaw.trace.contradicted import decode_json, record_of
 
 LONGEST = 1 << 20
 """Characters of a text that is read; a longer one stays text."""
 DEEPEST = 60
-_TRIES = 20
-_parsing = threading.Lock()
 
-_TOKEN = re.compile(
-    r"""(?P<text>b?(?:'[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"))"""
-    r"""|(?P<factory><class\ '[\w.]+'>,)|(?P<member><[A-Za-z_][\w.]*:\s)|(?P<open>[\[({])|(?P<close>[\])}>])"""
-    r"""|(?P<space>(?<=[^,\s(])\s+(?=[A-Za-z_]\w*=))""",
-    re.VERBOSE,
-)
-_FIELD = re.compile(r"[A-Za-z_]\w*=")
-_UNPRINTED = re.compile(r"""[^\w\s.,:()\[\]{}'=+-]|\w\s+\w|''\s*\w*''|-\s*-|\b\d\w*_|\b0[xXoObB]""")
-"""In a text whose strings are empty, what no repr contains: operators, keywords, adjacent strings, other numerals."""
-_ODD_ESCAPE = re.compile(r"""(?<!\\)(?:\\\\)*\\[^xuUntr\\'"0ab]""")
-_CLOSER: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
-_CONSTANTS: Final[dict[str, Any]] = {"nan": None, "inf": None, "null": None, "true": True, "false": False}
-_CLOCKS: Final[dict[str, Any]] = {"datetime": datetime, "date": date, "time": time}
+_SPACE = re.compile(r"\s*")
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_FIELD = re.compile(r"([A-Za-z_]\w*)=")
+_NUMBER = re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?![\w.])")
+_TEXT = re.compile(r"""(b?)('[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*")""")
+_PLAIN = re.compile(r"""'[^'\\\n]*(?:\\.[^'\\\n]*)*'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\b(?:None|True|False)\b""")
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)")
+_MEMBER = re.compile(r"<[A-Za-z_][\w.]*: ")
+_CLASS = re.compile(r"<class '[\w.]+'>")
+_CONSTANTS: Final[dict[str, Any]] = {"None": None, "True": True, "False": False, "nan": None, "inf": None}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "0": "\0", "a": "\a", "b": "\b"}
+_CLOCKS = {"datetime.datetime": datetime, "datetime.date": date, "datetime.time": time}
 _LISTS = {"set", "frozenset", "tuple", "list", "deque", "array"}
-_ZONES = {"TzInfo", "timezone", "tzutc", "ZoneInfo"}
+_ZONES = {"datetime.timezone.utc", "UTC"}
 
 
 class NotPython(Exception):
@@ -44,149 +38,247 @@ class NotPython(Exception):
 
 
 def read_python(text: str) -> Any:
-    """The value that Python printed as `text`; `NotPython` if it printed none, or one that is not data."""
-    if len(text) > LONGEST or _ODD_ESCAPE.search(text):
+    """The value that Python printed as `text`; `NotPython` where it did not print one, or one that is not data."""
+    if len(text) > LONGEST:
         raise NotPython
-    text = text.strip()
-    if is_bare := _FIELD.match(text) is not None:
-        text = f"fields({text})"
-    source = _literal(text, is_bare=is_bare)
     try:
-        match _parsed(f"[{source}]"):
-            case ast.List(elts=[only]) if not source.endswith(","):
-                return _value(only)
-            case _:
-                raise NotPython
-    except (SyntaxError, ValueError, TypeError, OverflowError, RecursionError, MemoryError) as error:
-        raise NotPython from error
-
-
-def _parsed(source: str) -> ast.expr:
-    # Python 3.11 counts the depth of the trees that all threads build in one place, and fails if two build at once.
-    for _ in range(_TRIES):
-        with _parsing, suppress(SystemError):
-            return ast.parse(source, mode="eval").body
-    raise NotPython
-
-
-def _literal(text: str, *, is_bare: bool) -> str:
-    """`text` as an expression: members of enumerations become their values, and bare fields (pydantic's `str`) are
-    separated by commas."""
-    source: list[str] = []
-    skeleton: list[str] = []
-    closers: list[str] = []
-    end = 0
-    for token in _TOKEN.finditer(text):
-        between, mark = text[end : token.start()], token[0]
-        end = token.end()
-        written, shape = mark, mark
-        match token.lastgroup:
-            case "text":
-                shape = "''"
-            case "factory":
-                written = shape = ""
-            case "space":
-                written = shape = ", " if is_bare else mark
-            case "close":
-                if not closers or closers.pop() != mark:
-                    raise NotPython
-                written = shape = ")" if mark == ">" else mark
-            case _:
-                closers.append(_CLOSER[mark[0]])
-                written = shape = "(" if mark[0] == "<" else mark
-        if len(closers) > DEEPEST:
-            raise NotPython
-        source += (between, written)
-        skeleton += (between, shape)
-    rest = text[end:]
-    if closers or _UNPRINTED.search("".join(skeleton) + rest):
+        # Plain literals are soon told as JSON; whatever else there is fails here, and is read below.
+        return decode_json(_PLAIN.sub(_as_json, text))
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    reading = _Reading(text)
+    value = reading.fields(0, "") if _FIELD.match(text, reading.at) else reading.value(0)
+    reading.skip()
+    if reading.at != len(text):
         raise NotPython
-    return "".join(source) + rest
+    return value
 
 
-def _value(node: ast.expr) -> Any:
-    match node:
-        case ast.Constant(value=bytes(data)):
-            return data.decode("latin-1")
-        case ast.Constant(value=str(text)):
-            return text if text.isascii() else text.encode("utf-8", "replace").decode()
-        case ast.Constant(value=float(number)):
-            return number if math.isfinite(number) else None
-        case ast.Constant(value=None | bool() | int() as plain):
-            return plain
-        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
-            return [_value(item) for item in items]
-        case ast.Dict(keys=keys, values=values):
-            return record_of((_key(_value(key)), _value(each)) for key, each in zip(keys, values, strict=True) if key)
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
-            return -number if math.isfinite(number) else None
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Name(id="inf")):
+class _Reading:
+    """A text, and how far it has been read."""
+
+    __slots__ = ("at", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.skip()
+
+    def skip(self) -> None:
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+
+    def meets(self, mark: str) -> bool:
+        """Whether `mark` comes next; it is read if so."""
+        self.skip()
+        if not self.text.startswith(mark, self.at):
+            return False
+        self.at += len(mark)
+        return True
+
+    def expect(self, mark: str) -> None:
+        if not self.meets(mark):
+            raise NotPython
+
+    def value(self, depth: int) -> Any:
+        if depth > DEEPEST:
+            raise NotPython
+        self.skip()
+        first = self.text[self.at : self.at + 1]
+        match first:
+            case "{":
+                return self._braces(depth)
+            case "[":
+                self.at += 1
+                return self._items("]", depth)
+            case "(":
+                self.at += 1
+                return self._items(")", depth)
+            case "<":
+                return self._member(depth)
+            case _:
+                pass
+        if found := _TEXT.match(self.text, self.at):
+            return self._string(found)
+        if found := _NUMBER.match(self.text, self.at):
+            self.at = found.end()
+            return _number(found[0])
+        if self.meets("-inf"):
             return None
-        case ast.Name(id=name) if name in _CONSTANTS:
+        return self._named(depth)
+
+    def _string(self, found: "re.Match[str]") -> str:
+        self.at = found.end()
+        return _ESCAPE.sub(_unescaped, found[2][1:-1]) if "\\" in found[2] else found[2][1:-1]
+
+    def _items(self, end: str, depth: int) -> list[Any]:
+        items: list[Any] = []
+        while not self.meets(end):
+            items.append(self.value(depth + 1))
+            if not self.meets(","):
+                self.expect(end)
+                break
+        return items
+
+    def _braces(self, depth: int) -> Any:
+        """A dict, or a set, which JSON can only list."""
+        self.at += 1
+        if self.meets("}"):
+            return {}
+        first = self.value(depth + 1)
+        if not self.meets(":"):
+            if self.meets(","):
+                return [first, *self._items("}", depth)]
+            self.expect("}")
+            return [first]
+        pairs = [(_key(first), self.value(depth + 1))]
+        while not self.meets("}"):
+            self.expect(",")
+            if self.meets("}"):
+                break
+            name = self.value(depth + 1)
+            self.expect(":")
+            pairs.append((_key(name), self.value(depth + 1)))
+        return record_of(pairs)
+
+    def _member(self, depth: int) -> Any:
+        """A member of an enumeration is its value; any other object in angle brackets says nothing."""
+        found = _MEMBER.match(self.text, self.at)
+        if not found:
+            raise NotPython
+        self.at = found.end()
+        value = self.value(depth + 1)
+        self.expect(">")
+        return value
+
+    def _named(self, depth: int) -> Any:
+        """A constant, or what a class prints of itself."""
+        found = _NAME.match(self.text, self.at)
+        if not found:
+            raise NotPython
+        name = found[0]
+        self.at = found.end()
+        if not self.text.startswith("(", self.at):
+            if name not in _CONSTANTS:
+                raise NotPython
             return _CONSTANTS[name]
-        case ast.Call(func=function, args=args, keywords=keywords):
-            return _object(_name(function), args, {each.arg or "": each.value for each in keywords})
-        case _:
+        self.at += 1
+        if name.rpartition(".")[2] in {"datetime", "date", "time", "timedelta"}:
+            return self._moment(name, depth)
+        if found := _CLASS.match(self.text, self.at):
+            # A defaultdict shows its factory first.
+            self.at = found.end()
+            self.expect(",")
+        self.skip()
+        if _FIELD.match(self.text, self.at):
+            return self.fields(depth, ")")
+        items = self._items(")", depth)
+        match name.rpartition(".")[2], items:
+            case ("OrderedDict", [list()]):
+                return _paired(cast("list[Any]", items[0]))
+            case (_, [only]):
+                return only
+            case (short, []) if short not in _LISTS:
+                return {}
+            case _:
+                return items
+
+    def fields(self, depth: int, end: str) -> dict[str, Any]:
+        """`name=value` again and again, with commas up to `end`, or as pydantic's `str`, with spaces up to the end."""
+        if depth > DEEPEST:
             raise NotPython
+        pairs: list[tuple[str, Any]] = []
+        while found := _FIELD.match(self.text, self.at):
+            self.at = found.end()
+            pairs.append((found[1], self.value(depth + 1)))
+            if end and not self.meets(","):
+                break
+            self.skip()
+        if end:
+            self.expect(end)
+        return record_of(pairs)
 
+    def _moment(self, name: str, depth: int) -> Any:
+        """A date, a time or a span of time, as ISO 8601 writes it; a span in seconds."""
+        numbers: list[Any] = []
+        named: dict[str, Any] = {}
+        while not self.meets(")"):
+            self.skip()
+            if found := _FIELD.match(self.text, self.at):
+                self.at = found.end()
+                named[found[1]] = self._zone(depth) if found[1] == "tzinfo" else self.value(depth + 1)
+            else:
+                numbers.append(self.value(depth + 1))
+            if not self.meets(","):
+                self.expect(")")
+                break
+        try:
+            kind = name if name.startswith("datetime.") else f"datetime.{name}"
+            if kind == "datetime.timedelta":
+                return timedelta(*numbers, **named).total_seconds()
+            clock: Any = _CLOCKS[kind]
+            return clock(*numbers, **named).isoformat()
+        except (TypeError, ValueError, OverflowError) as error:
+            raise NotPython from error
 
-def _object(name: str, args: Sequence[ast.expr], named: dict[str, ast.expr]) -> Any:
-    """The data in the repr of an object: its fields, its only argument, or a list."""
-    if name in _CLOCKS or name == "timedelta":
-        return _moment(name, args, named)
-    if args and named:
-        raise NotPython
-    items = [_value(item) for item in args]
-    match name, args:
-        case (_, []) if named or name not in _LISTS:
-            return record_of((name, _value(value)) for name, value in named.items())
-        case "OrderedDict", [ast.List(elts=pairs)]:
-            if not all(isinstance(pair, ast.Tuple) and len(pair.elts) == 2 for pair in pairs):
-                raise NotPython
-            return record_of((_key(key), value) for key, value in items[0])
-        case _, [_]:
-            return items[0]
-        case _:
-            return items
-
-
-def _moment(name: str, args: Sequence[ast.expr], named: dict[str, ast.expr]) -> Any:
-    """A date, a time or a span of time, as ISO 8601 writes it; a span in seconds."""
-    given = [_value(each) for each in args]
-    options = {name: _zone(each) if name == "tzinfo" else _value(each) for name, each in named.items()}
-    if name == "timedelta":
-        return timedelta(*given, **options).total_seconds()
-    return _CLOCKS[name](*given, **options).isoformat()
-
-
-def _zone(node: ast.expr) -> tzinfo | None:
-    """A time's zone: UTC, or so many seconds from it. One known by name alone says no offset."""
-    match node:
-        case ast.Constant(value=None):
-            return None
-        case ast.Name(id="UTC") | ast.Attribute(attr="utc"):
+    def _zone(self, depth: int) -> timezone | None:
+        """A time's zone: UTC, or so many seconds from it. One known by name alone says no offset."""
+        self.skip()
+        found = _NAME.match(self.text, self.at)
+        name = found[0] if found else ""
+        if found and name in _ZONES:
+            self.at = found.end()
             return UTC
-        case ast.Call(func=function, args=args, keywords=keywords) if _name(function) in _ZONES:
-            match [*args, *(each.value for each in keywords)]:
-                case [] | [ast.Name(id="UTC") | ast.Constant(value="UTC")]:
-                    return UTC
-                case [offset]:
-                    return timezone(timedelta(seconds=_value(offset)))
-                case _:
-                    raise NotPython
-        case _:
-            raise NotPython
+        if name == "None":
+            self.at += len(name)
+            return None
+        if found and name.rpartition(".")[2] in {"TzInfo", "timezone", "tzutc", "ZoneInfo"}:
+            self.at = found.end()
+            self.expect("(")
+            inner = self.text[self.at : self.text.find(")", self.at)]
+            if inner in {"UTC", "0", "", "key='UTC'", "'UTC'", "datetime.timedelta(0"}:
+                self.at += len(inner)
+                self.expect(")")
+                if inner.startswith("datetime"):
+                    self.expect(")")
+                return UTC
+            offset = self.value(depth + 1)
+            self.expect(")")
+            if isinstance(offset, int | float) and abs(offset) < 86_400:
+                return timezone(timedelta(seconds=offset))
+        raise NotPython
 
 
-def _name(function: ast.expr) -> str:
-    """The last part of the dotted name that is called."""
-    match function:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=ast.Name() | ast.Attribute() as owner, attr=name) if _name(owner):
-            return name
-        case _:
+def _as_json(found: "re.Match[str]") -> str:
+    match found[0]:
+        case "None":
+            return "null"
+        case "True":
+            return "true"
+        case "False":
+            return "false"
+        case quoted:
+            text = _ESCAPE.sub(_unescaped, quoted[1:-1]) if "\\" in quoted else quoted[1:-1]
+            return msgspec.json.encode(text.encode("utf-8", "replace").decode()).decode()
+
+
+def _number(written: str) -> int | float:
+    # Python itself refuses to read longer ones, and no tool means such a number.
+    if len(written) > 4000:
+        raise NotPython
+    return int(written) if written.lstrip("-").isdigit() else float(written)
+
+
+def _unescaped(found: "re.Match[str]") -> str:
+    mark = found[1]
+    if mark[0] in "xuU" and len(mark) > 1:
+        code = int(mark[1:], 16)
+        if code > 0x10FFFF:
             raise NotPython
+        return chr(code)
+    if mark not in _ESCAPES:
+        return "\\" + mark
+    return _ESCAPES[mark]
 
 
 def _key(name: Any) -> str:
@@ -202,3 +294,14 @@ def _key(name: Any) -> str:
             return repr(name)
         case _:
             raise NotPython
+
+
+def _paired(pairs: list[Any]) -> dict[str, Any]:
+    named: list[tuple[str, Any]] = []
+    for pair in pairs:
+        match pair:
+            case [name, value]:
+                named.append((_key(name), value))
+            case _:
+                raise NotPython
+    return record_of(named)
