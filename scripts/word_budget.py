@@ -6,11 +6,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 WORDS = {
     "README.md": 920,
-    "docs/guides": 31_000,
-    "docs/reference": 37_000,
-    "docs/results": 6_000,
-    "docs/decisions": 9_000,
-    "docs": 80_000,
+    "docs/guides": 23_900,
+    "docs/reference": 30_300,
+    "docs/results": 2_500,
+    "docs/decisions": 3_130,
+    "docs": 66_000,
 }
 DECISIONS = 30
 
