@@ -182,3 +182,32 @@ def went_on(since: Callable[[Shield, LiveSession, Clock], None], tmp_path: Path)
         session.interrupt("a", decision)
         since(shield, session, clock)
         return session.resume("a", "pay", PAY) is not None, session.decide("pay", PAY, id="b", agent="inner").allowed
+
+
+@pytest.mark.parametrize("has_log", [False, True])
+def test_it_does_not_go_on_after_another_card_for_it(has_log: bool, tmp_path: Path) -> None:
+    """A yes to that card allows a call of its own: with the paused one, the money would be sent twice."""
+    pack = Pack.from_files(
+        {
+            "pack.yaml": "format: 1\nname: bank\ndocument: policy.md\n",
+            "policy.md": "Money is sent only after a yes.\n",
+            "policies.yaml": "policies: [{id: confirm, kind: rule, spans: [Money is sent only after a yes.]}]\n",
+            "rules.yaml": (
+                "predicates: {change: {effect: write}, agreed: {consented: card}}\n"
+                "rules: [{id: confirm, formula: ALWAYS (change IMPLIES agreed)}]\n"
+            ),
+            "tools.yaml": "tools: {send: {effect: write, parameters: {to: string}, changes: []}}\n",
+        }
+    )
+    call = {"to": "DE77"}
+    with Shield(pack, log=tmp_path / "log.db" if has_log else None) as shield:
+        session = shield.session("c" if has_log else "")
+        first = session.decide("send", call, id="a")
+        assert first.card is not None
+        session.confirm(first.card, True, by="button")
+        allowed = session.decide("send", call, id="b")
+        assert allowed.allowed
+        session.interrupt("b", allowed)
+        again = session.decide("send", call, id="c")
+        assert again.card is not None
+        assert session.resume("b", "send", call) is None

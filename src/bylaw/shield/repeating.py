@@ -16,7 +16,7 @@ from bylaw.policy.posture import Postures
 from bylaw.shield.decision import Answer, Decision, gravest
 from bylaw.shield.grounds import find_grounds, weigh
 from bylaw.shield.history import History, Named
-from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.event import Call, Card, Event, Message, Result
 
 DONE_BEFORE = "Made before, and its result is known: do not make it again"
 """What the agent is told if a request comes again after the result of its call."""
@@ -56,11 +56,11 @@ def has_result(events: Sequence[Event], step: int) -> bool:
 
 
 def still_allowed(conversation: Conversation, postures: Postures, step: int, now: float, lacks: str) -> bool:
-    """Whether an allowed call without a result may run by all that is known now: the user has not spoken since, and no
-    policy objects to it more than it did then."""
+    """Whether an allowed call without a result may run by all that is known now: the user has not spoken and was not
+    shown another card for the tool since, and no policy objects to it more than it did then."""
     events = conversation.events
     call = events[step]
-    if not isinstance(call, Call) or any(isinstance(each, Message) and each.by == "user" for each in events[step:]):
+    if not isinstance(call, Call) or any(_asks_anew(each, call.tool) for each in events[step:]):
         return False
     # As if it had not been made yet: what it would change is as it was.
     held = [*events[:step], replace(call, refused=True, card=None), *events[step + 1 :]]
@@ -72,6 +72,17 @@ def still_allowed(conversation: Conversation, postures: Postures, step: int, now
         gravest((answer, before := then.get(policy, "allow"))) == before
         for policy, answer in _answers(conversation, postures, held, again, lacks).items()
     )
+
+
+def _asks_anew(event: Event, tool: str) -> bool:
+    """Whether the user spoke, or was shown a card for the tool: a late yes to that card allows a call of its own."""
+    match event:
+        case Message(by="user"):
+            return True
+        case Call(card=Card()):
+            return event.tool == tool
+        case _:
+            return False
 
 
 def _answers(

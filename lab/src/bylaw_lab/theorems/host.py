@@ -47,7 +47,8 @@ class Host:
         self.may_reopen = log is not None
         self.shield = self._open_shield()
         self.session = self._open_session()
-        self._unwritten: list[tuple[str, str, float]] = []
+        self._unwritten: list[Callable[[], object]] = []
+        """Reports since the last decision."""
         self.edits: list[str] = []
         """How the history of the last decision was edited."""
 
@@ -75,9 +76,9 @@ class Host:
         self._unwritten.clear()
 
     def _report_again(self) -> None:
-        """Report the messages that a crashed worker had not written yet."""
-        for by, text, at in self._unwritten:
-            self.session.user(text, time=at) if by == "user" else self.session.agent(text, time=at)
+        """Report the messages and results that a crashed worker had not written yet."""
+        for report in self._unwritten:
+            report()
 
     def vouch(self, principal: str) -> bool:
         """Continue with another principal; whether the shield accepts that."""
@@ -90,7 +91,8 @@ class Host:
 
     def user(self, text: str) -> None:
         self.session.user(text)
-        self._unwritten.append(("user", text, self.clock.now))
+        at = self.clock.now
+        self._unwritten.append(lambda: self.session.user(text, time=at))
 
     def other(self, text: str) -> None:
         """Words in the role `user` that are not the user's."""
@@ -99,7 +101,8 @@ class Host:
 
     def agent(self, text: str) -> None:
         self.session.agent(text)
-        self._unwritten.append(("agent", text, self.clock.now))
+        at = self.clock.now
+        self._unwritten.append(lambda: self.session.agent(text, time=at))
 
     def decide(self, tool: str, arguments: Mapping[str, Any], id: str) -> Decision:
         self._unwritten.clear()
@@ -112,6 +115,7 @@ class Host:
 
     def result(self, content: str, tool: str, arguments: Mapping[str, Any], id: str, **told: Any) -> None:
         self.session.result(content, id=id, **told)
+        self._unwritten.append(lambda: self.session.result(content, id=id, **told))
 
     def no_result(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
         """The call was made, and its result was lost."""

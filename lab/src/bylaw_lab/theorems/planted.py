@@ -195,7 +195,7 @@ BUGS = (
     Bug(
         "a write leaves facts fresh",
         "facts/changes.py",
-        "                if touch.counts(known_at):\n",
+        "                if touch.counts(key, known_at):\n",
         "                if False:\n",
         "shop",
     ),
