@@ -439,3 +439,31 @@ def test_what_is_only_supposed_is_said_to_be(tmp_path: Path) -> None:
     assert "Rental['R1'].customer_id is \"C1\"" in known
     assert rest.splitlines()[0] == "  context.signed_in_as"
     assert 'only supposed: "another customer\'s rental"' in rest
+
+
+@pytest.mark.parametrize("first", ["user", "person"])
+@pytest.mark.parametrize("approves", [True, False])
+def test_a_person_is_asked_once_whether_they_or_the_user_answer_first(
+    tmp_path: Path, first: str, approves: bool
+) -> None:
+    with desk(tmp_path, log=tmp_path / "log.sqlite") as shield:
+        session = shield.session("c")
+        looked_up(session, "get_rental", {"rental_id": "R1"}, Rentals().rental)
+        asked = session.decide("extend_rental", EXTEND)
+        assert asked.card is not None
+        assert asked.approval
+        assert shield.log is not None
+        answer = shield.log.approve if approves else shield.log.reject
+        if first == "person":
+            answer(asked.approval, by="ann")
+            early = session.decide("extend_rental", EXTEND)
+            assert not early.allowed, "the user has said nothing yet"
+        session.confirm(asked.card.id, True, by="button")
+        if first == "user":
+            assert session.decide("extend_rental", EXTEND).approval == asked.approval
+            answer(asked.approval, by="ann")
+        assert session.decide("extend_rental", EXTEND).allowed is approves
+        assert not session.decide("extend_rental", EXTEND).allowed
+        assert sum(each.id == asked.approval for each in shield.log.approvals("default")) == 1
+        filed = [each for each in shield.log.approvals("default") if each.id != asked.approval]
+        assert len(filed) <= approves, "only the call after the one that ran is a new question"

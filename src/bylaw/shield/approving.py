@@ -227,6 +227,11 @@ def _is_for_person(ground: Ground) -> bool:
     return ground.answer == "ask" and (not whom or "person" in whom)
 
 
+def _is_for_user(ground: Ground) -> bool:
+    """Whether nothing but the user's yes to this call is missing."""
+    return ground.puts_card and ground.answer == "ask" and not _is_for_person(ground)
+
+
 def lift(ground: Ground, by: str) -> Ground:
     """A ground after a person has said yes: what only the user can say is still open."""
     if ground.posture != "enforce" or not _is_for_person(ground):
@@ -263,12 +268,16 @@ def question(grounds: Iterable[Ground]) -> str:
 
 
 def facts_of(judgement: Judgement, grounds: Iterable[Ground]) -> Any:
-    """What a decision rests on: every fact that was asked for with what was known of it, and what is open."""
+    """What a decision rests on: every fact that was asked for with what was known of it, and what is open.
+
+    A yes that only the user can give is not part of it: whether they answer before or after a person, the person's
+    answer counts.
+    """
     seen = sorted(f"{name} = {value!r}" for name, value in judgement.seen.answers())
     objections = sorted(
         [ground.policy, ground.answer, *ground.missing, *(each.fact for each in ground.questions)]
         for ground in grounds
-        if ground.answer != "allow"
+        if ground.answer != "allow" and not _is_for_user(ground)
     )
     return [seen, objections]
 
