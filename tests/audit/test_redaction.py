@@ -192,6 +192,8 @@ def test_a_line_is_passed_over_only_if_it_holds_no_value(
     for parts in around:
         mixed = data.draw(st.permutations([*parts, *(str(value) for value in values)]))
         text = "".join(mixed)
+        # Beside an escape the values are found by a pattern, elsewhere letter by letter.
+        assert scrub.text(f"%; {text}") == f"%; {scrub.text(text)}"
         record = {"phone": text, "x": values, text[:5]: {"a": mixed}}
         if scrub.data(record) != record:
             assert scrub.may_stand_in(json.dumps(record).encode())

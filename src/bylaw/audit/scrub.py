@@ -18,6 +18,10 @@ SAYS_LITTLE = 2
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
+_ESCAPES = ("\\", "%", "&")
+"""One of these stands in every spelling of a letter that is not the letter itself."""
+_SPELLED_OTHERWISE = re.compile(r"[\s\"'\\/]")
+"""Letters that need none of these to be spelled in other ways."""
 _SPACE = (
     r"(?:\s|\\+[nrtf]|%20|%0[9a-d]|\+|&nbsp;"
     r"|\\+u(?:00(?:0[9a-d]|1[c-f]|20|85|a0)|1680|20(?:0[0-9a]|2[89f]|5f)|3000))+"
@@ -53,6 +57,8 @@ class Scrub:
         """Letters that no spelling of a value changes: without any of them, a text holds none of the values."""
         self._encoded_runs = [run.encode() for run in self._runs]
         self._strong: re.Pattern[str] | None = None
+        self._is_literal = all(map(_is_literal, labels))
+        """Whether, in a text without escapes, the values can only stand as they are."""
         self.is_empty = not (self._texts or self._fields or self._weak)
         """Whether there is nothing to hide."""
 
@@ -113,9 +119,31 @@ class Scrub:
         return False
 
     def _without_strong(self, text: str) -> str:
+        if self._is_literal and text.isascii() and not any(sign in text for sign in _ESCAPES):
+            return self._without_literal(text)
         if self._strong is None:
             self._strong = _any_of(self._texts)
         return self._strong.sub(self._name, text)
+
+    def _without_literal(self, text: str) -> str:
+        """The same where no other spelling is possible: making a pattern would add a fifth to an audit."""
+        lower = text.lower()
+        found: list[tuple[int, bool, int, str]] = []
+        for value, tag in self._labels.items():
+            size, at = len(value), lower.find(value)
+            is_short = size < ANYWHERE
+            while at >= 0:
+                if not (is_short and (_is_word(lower[at - 1 : at]) or _is_word(lower[at + size : at + size + 1]))):
+                    found.append((at, is_short, -size, tag))
+                at = lower.find(value, at + 1)
+        found.sort()
+        parts: list[str] = []
+        done = 0
+        for at, _, size, tag in found:
+            if at >= done:
+                parts += (text[done:at], tag)
+                done = at - size
+        return "".join([*parts, text[done:]])
 
     def _name(self, match: re.Match[str]) -> str:
         return self._labels.get(normalize("NFC", match[0]).lower(), "[private]")
@@ -124,6 +152,15 @@ class Scrub:
 @lru_cache(maxsize=4096)
 def _run(text: str) -> str:
     return max(_RUN.findall(text), key=len, default="").lower()
+
+
+@lru_cache(maxsize=4096)
+def _is_literal(text: str) -> bool:
+    return text.isascii() and not _SPELLED_OTHERWISE.search(text)
+
+
+def _is_word(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
 
 
 def _spelled(value: Any) -> str:
