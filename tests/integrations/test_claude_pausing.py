@@ -19,14 +19,15 @@ from tests.integrations.claude_desk import SERVER, options, run, start
 from tests.integrations.claude_desk import alone as alone
 from tests.integrations.claude_desk import named as named
 from tests.integrations.guide import run_section
-from tests.integrations.pausing import CONFIRMED, Asking, EveryPause
+from tests.integrations.pausing import APPROVED, CONFIRMED, Asking, EveryPause
 from tests.integrations.rental import EXTEND, Rentals, desk
 
 
 def insists(who: str, said: str, first: str) -> Any:
-    """Makes the call again where it waits for a person, or was lost beside another."""
+    """Makes the call again if it waits for a person or was lost beside another, and not if somebody said no."""
     made = pausing.script(who, said, first)
-    return [("extend_rental", EXTEND)] if isinstance(made, str) and "Not done yet" in made else made
+    waits = isinstance(made, str) and "Not done yet: ask first" in made and "said no" not in made
+    return [("extend_rental", EXTEND)] if waits else made
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +114,16 @@ class TestPauses(EveryPause):
         worker.answer(CONFIRMED)
         assert other.prompts() == []
         other.say("Go on.")
+        assert worker.rentals.ran == ["extend R1"]
+
+    def test_where_both_are_needed_each_is_asked_once(self, tmp_path: Path) -> None:
+        """The run ends once, and both are asked then."""
+        worker = Worker(tmp_path, log=tmp_path / "log.sqlite", context=None)
+        worker.say("Extend R1")
+        prompts = worker.prompts()
+        assert [each["whom"] for each in prompts] == ["user", "person"]
+        worker.resume([{"id": each["id"], **given} for each, given in zip(prompts, [CONFIRMED, APPROVED], strict=True)])
+        assert worker.prompts() == []
         assert worker.rentals.ran == ["extend R1"]
 
     @pytest.mark.parametrize("answer", [{"confirm": False}])
