@@ -114,7 +114,7 @@ def decide(
     session, made = follower.session, (call.id, call.tool, call.arguments)
     if put is None:
         return follower.decide(*made, agent=agent)
-    was_put: set[str] = set()
+    was_put: set[tuple[Whom, str]] = set()
     try:
         decision = follower.asked(*made, agent=agent)
         earlier = follower.asked_before(call.id) if replays else []
@@ -133,11 +133,12 @@ def decide(
     return decision
 
 
-def _next(decision: Decision, was_put: set[str]) -> Prompt | None:
-    """The first prompt of a decision that was not put yet; from now on it was."""
-    found = next((each for each in prompts(decision) if each.id not in was_put), None)
+def _next(decision: Decision, was_put: set[tuple[Whom, str]]) -> Prompt | None:
+    """The first prompt of a decision that was not put yet; from now on it was. The card and the approval of one call
+    may have the same id."""
+    found = next((each for each in prompts(decision) if (each.whom, each.id) not in was_put), None)
     if found is not None:
-        was_put.add(found.id)
+        was_put.add((found.whom, found.id))
     return found
 
 
