@@ -95,8 +95,8 @@ class Approvals:
         principal, in another conversation; the name under which it is to be asked for next."""
         if _is_denied(grounds):
             return ""
-        made, whose, facts = judgement.made.call, dict(context or {}), fingerprint(facts_of(judgement, grounds))
-        whom, apart = whose.get(PRINCIPAL, whose), _policy_facts(judgement, grounds)
+        made, whose, facts = judgement.made.call, dict(context or {}), fingerprint(facts_of(judgement, grounds, terms))
+        whom, apart = whose.get(PRINCIPAL, whose), _policy_facts(judgement, grounds, terms)
         # Every spelling of the call is asked for under one name, so that a no to one is found for all.
         digest = fingerprint([[made.tool, alike(made.arguments)], apart, whom, pin])
         for number in range(1, AGAIN):
@@ -131,9 +131,9 @@ class Approvals:
         if not self._requests and not needs_person(grounds):
             return Ruling(grounds)
         made = judgement.made.call
-        call, apart = fingerprint([made.tool, made.arguments]), fingerprint(_policy_facts(judgement, grounds))
+        call, apart = fingerprint([made.tool, made.arguments]), fingerprint(_policy_facts(judgement, grounds, terms))
         # What a stop refuses may run once it is lifted: until then it takes nothing from a yes.
-        facts = fingerprint(facts_of(judgement, [each for each in grounds if not _is_stopped_by(each)]))
+        facts = fingerprint(facts_of(judgement, [each for each in grounds if not _is_stopped_by(each)], terms))
         if (no := self._no(made, call, apart)) is not None and not _is_denied(grounds):
             return Ruling([_refusal(f"a person said no{': ' + no.note if no.note else ''}"), *grounds], no.approval)
         changes: list[Change] = []
@@ -267,21 +267,21 @@ def question(grounds: Iterable[Ground]) -> str:
     return " ".join(dict.fromkeys(filter(None, texts)))
 
 
-def facts_of(judgement: Judgement, grounds: Iterable[Ground]) -> Any:
+def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
     """What a decision rests on: every fact that was asked for with what was known of it, and what is open.
 
     A yes that only the user can give is not part of it: whether they answer before or after a person, the person's
-    answer counts.
+    answer counts. It is if a person may stand in for the user there.
     """
     seen = sorted(f"{name} = {value!r}" for name, value in judgement.seen.answers())
     objections = sorted(
         [ground.policy, ground.answer, *ground.missing, *(each.fact for each in ground.questions)]
         for ground in grounds
-        if ground.answer != "allow" and not _is_for_user(ground)
+        if ground.answer != "allow" and (ground.policy in terms.stands_in or not _is_for_user(ground))
     )
     return [seen, objections]
 
 
-def _policy_facts(judgement: Judgement, grounds: Iterable[Ground]) -> Any:
+def _policy_facts(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
     """The same without stops, doubts and limits, which come and go."""
-    return facts_of(judgement, [ground for ground in grounds if ground.kind in ("guard", "rule")])
+    return facts_of(judgement, [ground for ground in grounds if ground.kind in ("guard", "rule")], terms)
