@@ -3,11 +3,12 @@
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Any
 
 from bylaw import Pack, Shield
-from bylaw.errors import BylawError
+from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log
 from bylaw.shield import Decision, LiveSession
 
@@ -115,7 +116,12 @@ class Host:
 
     def result(self, content: str, tool: str, arguments: Mapping[str, Any], id: str, **told: Any) -> None:
         self.session.result(content, id=id, **told)
-        self._unwritten.append(lambda: self.session.result(content, id=id, **told))
+        self._unwritten.append(lambda: self._result_again(content, id, told))
+
+    def _result_again(self, content: str, id: str, told: Mapping[str, Any]) -> None:
+        # A result that was written before the crash is refused: its call waits for none.
+        with suppress(UsageError):
+            self.session.result(content, id=id, **told)
 
     def no_result(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
         """The call was made, and its result was lost."""
