@@ -1,5 +1,6 @@
 """What people get wrong in their first hour: each mistake is one message, with its place and the mend."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -7,20 +8,18 @@ from typing import NamedTuple
 import pytest
 
 from tests.command import bylaw
-from tests.docs.walkthrough import ROOT, blocks
+from tests.docs.walkthrough import ROOT
 
-GUIDE = ROOT / "docs" / "guides" / "audit.md"
 GUARD = "guards/example_refund_order.py"
 CASES = "cases/example-refund-order.yaml"
 
 
 @pytest.fixture(scope="module")
 def drafted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The files that the guide to audits begins with, and the pack that `init` makes of them."""
+    """The example shop of the audit guide, and the pack that `init` drafts from it."""
     folder = tmp_path_factory.mktemp("drafted")
-    for block in blocks(GUIDE):
-        if block.marks.get("file") in ("logs.jsonl", "policy.md"):
-            (folder / block.marks["file"]).write_text("\n".join(block.lines) + "\n", encoding="utf-8")
+    for name in ("logs.jsonl", "policy.md"):
+        shutil.copy(ROOT / "examples" / "shop" / name, folder / name)
     assert bylaw(folder, "init", "logs.jsonl", "--document", "policy.md").returncode == 0
     files = [path for path in folder.rglob("*") if path.is_file()]
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}

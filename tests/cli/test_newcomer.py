@@ -1,6 +1,7 @@
 """What a newcomer types first, and what it tells them."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ def hotel(tmp_path: Path) -> Path:
             path = tmp_path / block.marks["file"]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("\n".join(block.lines) + "\n", encoding="utf-8")
+    shutil.copytree(ROOT / "examples" / "hotel", tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

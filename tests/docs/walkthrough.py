@@ -103,6 +103,9 @@ def _undated(line: str) -> str:
 def run(command: str, folder: Path, demo: Demo | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command line as a reader of the document would; errors are output too, as on a terminal."""
     line = re.sub(r"^pip install uv && uv run ", "", command)
+    if copied := re.fullmatch(r"cp -r ~/bylaw/examples/(\S+)/\. (\S+)", line):
+        shutil.copytree(ROOT / "examples" / copied[1], folder / copied[2], dirs_exist_ok=True)
+        return subprocess.CompletedProcess(line, 0, "", "")
     if demo is not None and (shown := re.fullmatch(r"bylaw demo(?: --out (\w+))?", line)):
         out = shown[1] or "bylaw-demo"
         shutil.copytree(demo.folder / "bylaw-demo", folder / out, dirs_exist_ok=True)
