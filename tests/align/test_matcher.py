@@ -50,7 +50,7 @@ def test_two_values_that_change_places_are_made_up() -> None:
 
 def test_verified_thoughts_state_just_what_their_turn_needs() -> None:
     count = wanted = 0
-    for made in simulated(21, 12):
+    for made in simulated(21, 20):
         events = made.trajectory.events
         for span in turns(events):
             thought = think(PACK, events, span, next_write(PACK, events, span.start), seed=count)
@@ -61,8 +61,8 @@ def test_verified_thoughts_state_just_what_their_turn_needs() -> None:
             assert not found.made_up, thought.text
             count += 1
             wanted += len(thought.required)
-    assert count > 40
-    assert wanted > 70
+    assert count > 60
+    assert wanted > 120
 
 
 def test_what_is_seen_wished_and_planned_is_no_rule() -> None:
@@ -77,20 +77,20 @@ def test_what_is_seen_wished_and_planned_is_no_rule() -> None:
         assert (found.recalled, found.made_up) == (frozenset(), ()), text
 
 
-def test_most_paraphrases_are_known_and_some_announced_inventions_are_seen() -> None:
-    """The published figures are on labelled thoughts; this only keeps the matcher from getting worse.
-
-    Inventions that resemble a policy, or that turn one around, take a judge.
-    """
+def test_most_paraphrases_are_known_and_most_inventions_are_seen() -> None:
+    """The published figures are on labelled thoughts; this only keeps the matcher from getting worse."""
     good = [
         MATCHER.mentions(text).recalled == {policy} and not MATCHER.mentions(text).made_up
         for policy, texts in BANK.items()
         for text in texts
     ]
-    assert sum(good) >= 0.85 * len(good)
-    announced = [f"The policies for this: {text[0].lower()}{text[1:]}" for texts in FALSE.values() for text in texts]
-    seen = [len(MATCHER.mentions(text).made_up) == 1 for text in announced]
-    assert sum(seen) >= 0.4 * len(seen), sum(seen) / len(seen)
+    seen = [
+        len(MATCHER.mentions(text).made_up) == 1 and not MATCHER.mentions(text).recalled
+        for texts in FALSE.values()
+        for text in texts
+    ]
+    assert sum(good) >= 0.93 * len(good)
+    assert sum(seen) >= 0.9 * len(seen)
 
 
 def test_a_value_that_the_conversation_showed_is_not_taken_for_one_of_the_policy() -> None:
@@ -117,12 +117,16 @@ def test_a_wrong_value_of_a_policy_is_made_up_even_if_somebody_named_it(policy: 
     assert tried or any(value.kind == "date" for value in values_in(policy.definition))
 
 
-def test_a_limit_in_the_place_of_the_policys_is_made_up_even_if_somebody_named_it() -> None:
-    found = MATCHER.mentions(
-        "A patient who owes more than $77.00 is booked only with a payment plan.", {("amount", "77")}
-    )
-    assert not found.recalled
-    assert found.made_up
+def test_a_limit_that_a_policy_does_not_set_is_made_up_even_if_somebody_named_it() -> None:
+    known = {("amount", "77"), ("amount", "180")}
+    for text in (
+        "A patient who owes more than $77.00 is booked only with a payment plan.",
+        "A patient who owes more than $150.00 is booked only with a payment plan, or at most $77.00.",
+        "Only active patients who owe less than $77.00 are booked.",
+    ):
+        found = MATCHER.mentions(text, known)
+        assert not found.recalled, text
+        assert found.made_up, text
 
 
 VALUES = [

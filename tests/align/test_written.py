@@ -139,7 +139,6 @@ def test_any_thought_is_checked_against_what_the_guards_found() -> None:
     wrong = check(PACK, good.replace("$150.00", "$250.00"), found, reader, said)
     assert not wrong.is_faithful
     stray = check(PACK, f"{good} The visit was on 2025-03-14.", found, reader, said)
-    assert not stray.is_faithful
-    assert "2025-03-14" in str(stray.made_up)
+    assert (stray.is_faithful, stray.made_up) == (False, ("2025-03-14",))
     beside = check(PACK, f"{good} Only a paid invoice is refunded.", found, reader, said)
     assert (beside.is_faithful, beside.beside) == (True, ("refund-paid",))

@@ -1,4 +1,4 @@
-"""The matcher reads labelled thoughts as well as the published figures say."""
+"""The matcher may serve as a reward: on the labelled thoughts that were held out it passes 0.95 in all four figures."""
 
 import pytest
 from align_matcher import agreed, compare, lines, read
@@ -6,12 +6,11 @@ from align_matcher import agreed, compare, lines, read
 from bylaw.align.matcher import Matcher
 from tests.engine import clinic
 
-LEAST = ((0.95, 0.95), (0.9, 0.55))
-"""Precision and recall: of stated policies, and of made-up statements, many of which take a judge."""
+LEAST = 0.95
 
 
 @pytest.mark.parametrize("is_shown", [False, True], ids=["nothing was shown", "every value was shown"])
-def test_precision_and_recall_are_as_published(is_shown: bool) -> None:
+def test_precision_and_recall_on_held_out_thoughts_pass(is_shown: bool) -> None:
     """Whatever a conversation showed lies between nothing and every value of the thought, the wrong ones too."""
     sheet = lines("sheet.jsonl")
     labels = agreed(lines("labels-A.jsonl"), lines("labels-B.jsonl"))
@@ -20,6 +19,6 @@ def test_precision_and_recall_are_as_published(is_shown: bool) -> None:
     matcher = Matcher(clinic.pack())
     held_out = [name for name in labels if int(name[1:]) % 2]
     said = {name: read(matcher, sheet[name]["thought"], is_shown=is_shown) for name in held_out}
-    for count, (precision, recall) in zip(compare(said, said, labels), LEAST, strict=True):
-        assert count.hits >= precision * (count.hits + count.false)
-        assert count.hits >= recall * (count.hits + count.missed)
+    for count in compare(said, said, labels):
+        assert count.hits >= LEAST * (count.hits + count.false)
+        assert count.hits >= LEAST * (count.hits + count.missed)

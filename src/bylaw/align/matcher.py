@@ -1,64 +1,48 @@
-"""Which policies a thought states, and which rules it makes up: found by likeness and values, without a model.
+"""Which policies a thought states, and which rules it makes up: found by words and values, without a model.
 
-A thought is cut into clauses, and runs of clauses are compared with the pack's wordings of each policy: its
-definition, the sentences it cites and the reasons its guard denies with. A run recalls the most similar policy if its
-values, and the words by which that policy tells cases apart, are the policy's. Otherwise it is made up. So is an
-announced rule that no policy resembles, and a statement with a value that has no source. Only a judge sees through
-other rules that are made up or turned around (`grader.ModelJudge`).
+A statement is rule-like if it allows, forbids or sets a condition. It recalls the most similar policy if its values,
+and the words by which that policy tells cases apart, are the policy's. Otherwise it is made up, as is a rule-like
+statement that no policy resembles. `words.yaml` has the English for this, measured on labelled thoughts
+(`lab/scripts/align_matcher.py`). A model reads thoughts of other models better (`grader.ModelJudge`).
 """
 
-import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, cast
 
-import yaml
 from msgspec import Struct
 
 from bylaw.align.bearing import Bearing
+from bylaw.align.lexicon import WORDS, Entry, Lexicon, beside, bounds, chosen
 from bylaw.align.slot import Value, values_in
+from bylaw.align.thought import SENTENCES
 from bylaw.pack import Pack
-from bylaw.policy.statement import Policy
-from bylaw.policy.yaml import LOADER
-from bylaw.text.stem import stems
 
 ALIKE = 0.5
-"""Likeness from which a run of clauses is about a policy."""
+"""Likeness to a policy from which a rule-like statement is about that policy."""
 NEAR = 0.08
-"""A policy that much less similar is preferred if the run states it correctly."""
+"""A policy that much less similar is preferred if the statement states it correctly."""
+NEARLY = 0.85
+"""Likeness to a policy from which a statement without a rule word is a rule, too."""
+SHARED = 0.08
+"""Added to the likeness if the policy and the statement share a value."""
 KNOWLEDGE = 0.15
 """Subtracted for a policy that only explains how to read the others."""
-LEAST, CUT = 0.3, 0.6
-"""A statement is cut if its parts, taken alone, are more similar to policies than the whole, by weight of words."""
-LONGEST_RUN = 8
-FEWEST_WORDS = 3
-"""Words that a cited sentence needs to stand for its policy."""
-UNKNOWN = 0.55
-"""Weight of a word that no policy uses, as a share of the heaviest."""
 REMEMBERED = 20_000
 """Statements whose reading is cached: thoughts of one model repeat each other."""
-SENTENCES: dict[str, list[str]] = yaml.load(
-    (Path(__file__).parent / "sentences.yaml").read_text(encoding="utf-8"), LOADER
-)
-"""The templates of verified thoughts, by what they say."""
+LEAST = 0.3
+CUT = 0.6
+"""A statement is cut if its parts, taken alone, are more similar to policies than the whole, by weight of words."""
 
-
-def _beginnings(kinds: Iterable[str]) -> re.Pattern[str]:
-    """How sentences of these templates begin."""
-    found = {text.partition("{")[0].strip() for kind in kinds for text in SENTENCES[kind]}
-    return re.compile("|".join(re.escape(each) for each in sorted(found, key=len, reverse=True)))
-
-
-_RULES = _beginnings(("one", "many"))
-_OTHERS = _beginnings(SENTENCES.keys() - {"one", "many"})
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'])|\n+")
 _ITEMS = re.compile(r"[;:](?=\s)")
-_CLAUSES = re.compile(r",\s+(?:and|but|or)\s+(?:that\s+)?|,\s+|\s+and\s+|\s+but\s+|\s+so\s+(?=\w)")
-_VALUE_CLAUSES = re.compile(r",(?!\d)|;|:|\band\b|\bor\b|\belse\b|\bwith\b(?= \w+ or more)")
+_CUTS = re.compile(r",\s+(?:and|but|or)\s+(?:that\s+)?|,\s+|\s+and\s+|\s+but\s+|\s+so\s+(?=\w)")
+_RULE = re.compile(rf"\b(?:{'|'.join(WORDS['rule'])})\b", re.IGNORECASE)
+_LIMIT = re.compile(rf"\b(?:{'|'.join(WORDS['limit'])})\W*$", re.IGNORECASE)
+_LOOSE = re.compile(rf"\b(?:{'|'.join(WORDS['loose'])})\b", re.IGNORECASE)
+_ONLY = re.compile(r"\bonly((?:\W+\w+){1,4})", re.IGNORECASE)
+_DENIED = re.compile(r"\b(?:not|no|never|nobody|cannot|without|none|nothing)\b|n't\b", re.IGNORECASE)
 
 
 class Mentions(Struct, frozen=True):
@@ -68,38 +52,11 @@ class Mentions(Struct, frozen=True):
     made_up: tuple[str, ...]
 
 
-class _Statement(Struct, frozen=True):
-    """A sentence of a thought, or an item of a list in it."""
-
-    text: str
-    sentence: int
-    is_announced: bool
-    """The thought announces policies here."""
-
-
-class _Wordings(Struct, frozen=True):
-    """The wordings of one policy, and the values and words in them."""
-
-    policy: Policy
-    ways: tuple[tuple[frozenset[str], float], ...]
-    """The words of each wording, with their weight."""
-    values: frozenset[tuple[str, str]]
-    choices: frozenset[str]
-    """The words by which its guard tells cases apart: enumeration words of the facts and arguments it reads."""
-    pairs: Mapping[tuple[str, str], frozenset[str]]
-    """Each value with the choices next to it: $15.00 with `silver`."""
-
-
 class Matcher:
     """Reads thoughts under one pack."""
 
     def __init__(self, pack: Pack) -> None:
-        texts = {name: _texts(pack, policy) for name, policy in pack.policies.items()}
-        spread = Counter(word for said in texts.values() for word in {each for text in said for each in stems(text)})
-        self._weights = {word: math.log(1 + len(texts) / times) for word, times in spread.items()}
-        self._unknown = UNKNOWN * max(self._weights.values(), default=1.0)
-        self._policies = [self._wordings(pack, pack.policies[name], said) for name, said in texts.items()]
-        self._values = frozenset(key for each in self._policies for key in each.values)
+        self._lexicon = Lexicon(pack)
         self._read = lru_cache(maxsize=REMEMBERED)(self._read_statement)
 
     def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
@@ -107,7 +64,7 @@ class Matcher:
         right: set[tuple[int, str]] = set()
         wrong: set[tuple[int, str]] = set()
         made_up: list[str] = []
-        for statement in _statements(thought):
+        for statement in statements(thought):
             here = frozenset(value.key for value in values_in(statement.text) if value.key in known)
             for part, policy, is_right in self._read(statement, here):
                 (right if is_right else wrong).add((statement.sentence, policy))
@@ -116,152 +73,160 @@ class Matcher:
         # A sentence that states a policy partly wrong does not state it correctly in the rest.
         return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
-    def _wordings(self, pack: Pack, policy: Policy, said: Sequence[str]) -> _Wordings:
-        ways = [frozenset(stems(text)) for text in said]
-        kept = [way for place, way in enumerate(ways) if way and (not place or len(way) >= FEWEST_WORDS)]
-        choices = _choices(pack, policy)
-        pairs: dict[tuple[str, str], set[str]] = {}
-        for value, chosen in (pair for text in said for pair in _with_choices(text, choices)):
-            pairs.setdefault(value.key, set()).update(chosen)
-        return _Wordings(
-            policy,
-            tuple((way, self._weight(way)) for way in kept),
-            frozenset(value.key for text in said for value in values_in(text)),
-            choices,
-            {key: frozenset(chosen) for key, chosen in pairs.items()},
-        )
-
-    def _weight(self, words: Iterable[str]) -> float:
-        return sum(self._weights.get(word, self._unknown) for word in words)
-
-    def _read_statement(self, said: _Statement, known: frozenset[tuple[str, str]]) -> list[tuple[str, str, bool]]:
+    def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> list[tuple[str, str, bool]]:
         """The rules in a statement: the policy each is about, and whether it is stated correctly."""
-        parts = self._parts(said.text)
-        if not parts:
-            stated = {value.key for value in values_in(said.text) if value.kind not in ("count", "time")}
-            return [(said.text, "", False)] if said.is_announced or stated - known - self._values else []
         found: list[tuple[str, str, bool]] = []
-        for part, entry in parts:
-            if entry.policy.kind != "knowledge":
-                ranked = self._ranked(part)
-                near = (each for score, each in ranked if score >= ranked[0][0] - NEAR)
-                ways = (each for each in near if each.policy.kind != "knowledge" and _is_right(part, each, known))
-                meant = next(ways, None)
+        for part, entry in self._parts(statement):
+            if entry is None:
+                if self._weighs(part):
+                    found.append((part, "", False))
+            elif entry.policy.kind != "knowledge":
+                meant = next((each for each in self._near(part) if self._is_right(part, each, known)), None)
                 found.append((part, (meant or entry).policy.id, meant is not None))
         return found
 
-    def _parts(self, text: str) -> list[tuple[str, _Wordings]]:
+    def _parts(self, said: "Statement") -> list[tuple[str, Entry | None]]:
         """The runs of clauses that are each about a policy, by the best way to cut the statement."""
-        clauses = _ranges(_CLAUSES, text)
-        best: list[tuple[float, list[tuple[str, _Wordings]]]] = [(0.0, [])]
-        for end in range(1, len(clauses) + 1):
-            ways: list[tuple[float, list[tuple[str, _Wordings]]]] = []
-            for start in range(max(0, end - LONGEST_RUN), end):
-                run = text[clauses[start][0] : clauses[end - 1][1]]
-                before, parts = best[start]
-                gain = -CUT
-                if ranked := self._ranked(run):
-                    gain += (ranked[0][0] - LEAST) * self._weight(set(stems(run)))
-                    parts = [*parts, (run, ranked[0][1])]
-                ways.append((before + gain, parts))
-            best.append(max(ways, key=lambda way: way[0]))
-        return best[-1][1]
-
-    def _ranked(self, text: str) -> list[tuple[float, _Wordings]]:
-        """The policies that a text is similar enough to, the most similar first."""
-        mine = frozenset(stems(text))
-        if len(mine) < 2:
+        statement = said.text
+        if not said.is_announced and not self._lays_down(statement):
             return []
-        total = self._weight(mine)
-        ranked: list[tuple[float, _Wordings]] = []
-        for entry in self._policies:
-            alike = max((2 * self._weight(mine & way) / (total + weight) for way, weight in entry.ways), default=0.0)
-            alike -= KNOWLEDGE * (entry.policy.kind == "knowledge")
-            if alike >= ALIKE:
-                ranked.append((alike, entry))
+        clauses = _clauses(statement)
+        best: list[tuple[float, list[tuple[str, Entry | None]]]] = [(0.0, [])]
+        for end in range(1, len(clauses) + 1):
+            ways: list[tuple[float, list[tuple[str, Entry | None]]]] = []
+            for start in range(max(0, end - 8), end):
+                run = statement[clauses[start][0] : clauses[end - 1][1]]
+                score, entry = self._closest(run)
+                gain = (
+                    (score - LEAST) * self._lexicon.weight(set(self._lexicon.words(run))) if entry is not None else 0.0
+                )
+                before, parts = best[start]
+                ways.append((before + gain - CUT, [*parts, (run, entry)]))
+            best.append(max(ways, key=lambda way: way[0]))
+        parts = best[-1][1]
+        if all(entry is None for _, entry in parts):
+            return [(statement, None)]
+        return [(run, entry) for run, entry in parts if entry is not None]
+
+    def _lays_down(self, text: str) -> bool:
+        """Whether a statement is rule-like by its own words, or is nearly a policy's."""
+        return _RULE.search(text) is not None or self._closest(text)[0] >= NEARLY
+
+    def _closest(self, text: str) -> tuple[float, Entry | None]:
+        ranked = self._ranked(text)
+        return ranked[0] if ranked else (0.0, None)
+
+    def _near(self, text: str) -> list[Entry]:
+        """The most similar policy, and those nearly as similar."""
+        ranked = self._ranked(text)
+        return [entry for score, entry in ranked if score >= ranked[0][0] - NEAR and entry.policy.kind != "knowledge"]
+
+    def _ranked(self, text: str) -> list[tuple[float, Entry]]:
+        """The policies that a text is similar enough to, the most similar first."""
+        words = frozenset(self._lexicon.words(text))
+        if len(words) < 2:
+            return []
+        keys = {value.key for value in values_in(text) if value.kind != "count" or len(str(value.value)) > 1}
+        ranked: list[tuple[float, Entry]] = []
+        for score, entry in self._lexicon.closest(words, ALIKE - SHARED):
+            score += SHARED * bool(keys & entry.values) - KNOWLEDGE * (entry.policy.kind == "knowledge")
+            if score >= ALIKE:
+                ranked.append((score, entry))
         return sorted(ranked, key=lambda each: -each[0])
 
+    def _weighs(self, text: str) -> bool:
+        words = self._lexicon.words(text)
+        return len(words) >= 2 and sum(self._lexicon.is_known(word) for word in words) >= 1
 
-def _statements(thought: str) -> Iterator[_Statement]:
+    def _is_right(self, text: str, entry: Entry, known: Collection[tuple[str, str]]) -> bool:
+        """Whether the values, limits and cases that a statement names are the policy's."""
+        for value, words in beside(text, entry.choices):
+            kind, number = value.key
+            # A number without its unit may be any of the policy's; no charge is $0.00.
+            same = [each for each in entry.values if each == (kind, number)]
+            same = same or [each for each in entry.values if each[1] == number and "count" in (kind, each[0])]
+            if not same:
+                if value.key in known and self._is_of_the_case(text, value, entry):
+                    continue
+                return False
+            if words and not any(not entry.pairs.get(each) or words & entry.pairs[each] for each in same):
+                return False
+        if chosen(text, entry.choices).difference(*(words for _, words in entry.sentences)):
+            return False
+        for way, number in bounds(text):
+            if entry.bounds[way] and number not in entry.bounds[way] and not _turned(entry, way, number):
+                return False
+        for only in _ONLY.finditer(text):
+            words = self._lexicon.words(only[1])
+            first = words[:1] if not only.start() else words
+            if words and not entry.words & set(first):
+                return False
+        return all(self._is_said(text, loose, entry) for loose in _LOOSE.finditer(text))
+
+    def _is_of_the_case(self, text: str, value: Value, entry: Entry) -> bool:
+        """Whether a value that was shown is a fact of the case next to the rule, not a value of the rule.
+
+        It is a value of the rule if a word such as `more than` sets it, or if the policy has a value of its kind that
+        the statement leaves out.
+        """
+        if _LIMIT.search(text[: value.start]):
+            return False
+        said = Counter(each.key for each in values_in(text))
+        own = Counter(each.key for each in values_in(entry.policy.definition))
+        return not any(kind == value.kind or "count" in (kind, value.kind) for kind, _ in own - said)
+
+    def _is_said(self, text: str, loose: re.Match[str], entry: Entry) -> bool:
+        """Whether the policy also permits this, in the same case."""
+        if loose[0].lower().startswith("any") and _DENIED.search(text[: loose.start()]):
+            return True
+        if loose[0].lower() == "without" and _DENIED.search(text[: loose.start()] + text[loose.end() :]):
+            return True
+        cases = chosen(text, entry.choices)
+        return any(loose[0].lower() in said and (cases <= words or not words) for said, words in entry.sentences)
+
+
+def _turned(entry: Entry, way: str, number: str) -> bool:
+    """Whether the policy sets the number from the other side: `up to $150.00` for `more than $150.00`."""
+    return number in entry.bounds["least" if way == "most" else "most"]
+
+
+class Statement(Struct, frozen=True):
+    """A sentence of a thought, or an item of a list in it."""
+
+    text: str
+    sentence: int
+    """Index of the sentence in the thought."""
+    is_announced: bool
+    """The words before it announce policies."""
+
+
+def _beginnings(kinds: Iterable[str]) -> re.Pattern[str]:
+    """How the sentences of these templates begin."""
+    sentences = {each for kind in kinds for text in SENTENCES[kind] for each in _SENTENCES.split(text)}
+    found = {each.partition("{")[0].strip() for each in sentences} - {""}
+    return re.compile("|".join(re.escape(each) for each in sorted(found, key=len, reverse=True)))
+
+
+_POLICIES = _beginnings(("one", "many"))
+_CASE = _beginnings(SENTENCES.keys() - {"one", "many"})
+
+
+def statements(thought: str) -> Iterator[Statement]:
     """The sentences of a thought and the items of its lists, without what its templates say of the case."""
     for number, sentence in enumerate(_SENTENCES.split(thought)):
-        head = _RULES.match(sentence)
-        if head is None and _OTHERS.match(sentence):
+        head = _POLICIES.match(sentence)
+        if head is None and _CASE.match(sentence):
             continue
         for item in _ITEMS.split(sentence[head.end() :] if head is not None else sentence):
-            if text := item.strip(" ;:."):
-                yield _Statement(text, number, head is not None)
+            if text := item.strip(";: "):
+                yield Statement(text, number, head is not None)
 
 
-def _is_right(text: str, entry: _Wordings, known: Collection[tuple[str, str]]) -> bool:
-    """Whether the values that a text states, each with the choices next to it, are the policy's."""
-    for value, chosen in _with_choices(text, entry.choices):
-        kind, number = value.key
-        # A number without its unit may be any of the policy's; no charge is $0.00.
-        same = [each for each in entry.values if each == (kind, number)]
-        same = same or [each for each in entry.values if each[1] == number and "count" in (kind, each[0])]
-        if not same and (value.key not in known or _replaces(text, value, entry)):
-            return False
-        if same and chosen and all(entry.pairs.get(each) and not chosen & entry.pairs[each] for each in same):
-            return False
-    return True
-
-
-def _replaces(text: str, value: Value, entry: _Wordings) -> bool:
-    """Whether the policy has a value of this kind that the text leaves out, so that this one takes its place."""
-    said = Counter(each.key for each in values_in(text))
-    own = Counter(each.key for each in values_in(entry.policy.definition))
-    return any(kind == value.kind or "count" in (kind, value.kind) for kind, _ in own - said)
-
-
-def _chosen(text: str, choices: frozenset[str]) -> frozenset[str]:
-    lower = text.lower().replace("-", " ")
-    return frozenset(word for word in choices if re.search(rf"\b{re.escape(word)}(?:s|ly)?\b", lower))
-
-
-def _with_choices(text: str, choices: frozenset[str]) -> Iterator[tuple[Value, frozenset[str]]]:
-    """Each value of a text with the choices in its own clause, or else in the last clause that has any."""
-    values = values_in(text)
-    cuts = [match.start() for match in _VALUE_CLAUSES.finditer(text)]
-    chosen: frozenset[str] = frozenset()
-    for start, end in pairwise([0, *cuts, len(text)]):
-        chosen = _chosen(text[start:end], choices) or chosen
-        yield from ((value, chosen) for value in values if start <= value.start < end)
-
-
-def _ranges(cut: re.Pattern[str], text: str) -> list[tuple[int, int]]:
-    cuts = [(match.start(), match.end()) for match in cut.finditer(text)]
-    starts, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(text)]
+def _clauses(statement: str) -> Sequence[tuple[int, int]]:
+    cuts = [(match.start(), match.end()) for match in _CUTS.finditer(statement)]
+    starts = [0, *(end for _, end in cuts)]
+    ends = [*(start for start, _ in cuts), len(statement)]
     return [(start, end) for start, end in zip(starts, ends, strict=True) if end > start]
-
-
-def _choices(pack: Pack, policy: Policy) -> frozenset[str]:
-    """The enumeration words of the facts and arguments that a policy's guard reads."""
-    guard = pack.guards.get(policy.id)
-    if guard is None:
-        return frozenset()
-    words = [
-        value
-        for entity in pack.schema.entities.values()
-        for field in entity.fields.values()
-        if f"{entity.name}.{field.name}" in guard.facts
-        for value in field.values
-    ]
-    keys, read = guard.arguments
-    for tool in policy.tools:
-        for name, schema in pack.schema.tools[tool].parameters.items():
-            if name in keys | read and isinstance(schema, dict):
-                words += cast(dict[str, Any], schema).get("enum") or ()
-    return frozenset(word for value in words if len(word := str(value).replace("_", " ").lower()) > 2)
-
-
-def _texts(pack: Pack, policy: Policy) -> list[str]:
-    guard = pack.guards.get(policy.id)
-    cited = [each.text for each in policy.citations if each.text]
-    sentences = [part for text in cited for part in re.split(r"(?<=[.;:]) ", text)]
-    denials = [text.replace("...", " ") for text in guard.denials] if guard is not None else []
-    whole = [text for text in cited if len(text.split()) <= 40]
-    return list(dict.fromkeys([policy.definition, *whole, *sentences, *denials]))
 
 
 class Checked(Struct, frozen=True):

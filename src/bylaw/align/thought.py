@@ -7,18 +7,24 @@ guards' own. The wording varies with the seed; policies are named in words and n
 import random
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
+import yaml
 from msgspec import Struct
 
 from bylaw.align.bearing import Bearing, Purpose, Serving, bearing, valued
-from bylaw.align.matcher import SENTENCES
 from bylaw.align.thought_words import inner, lacks_in_words, listed, names_in, saw_in_words, stated, wish
 from bylaw.pack import Pack
+from bylaw.policy.yaml import LOADER
 from bylaw.rule.act import TurnSpan
 from bylaw.trace.event import Call, Event, Result
 
 SOFT = 100
 """Words a thought should keep to, its working left out."""
+SENTENCES: dict[str, list[str]] = yaml.load(
+    (Path(__file__).parent / "sentences.yaml").read_text(encoding="utf-8"), LOADER
+)
+"""The templates of verified thoughts, by purpose."""
 _WORKING = re.compile(r" \([^()]*\)")
 
 
