@@ -203,7 +203,17 @@ class Conduct:
         values = {name: ahead._value(predicates[name], act) for name in ready.weighed}
         known = {name: value for name, value in values.items() if value is not None}
         left = {name: each.unmade(act) for name in ready.weighed if (each := predicates[name]).is_about_act}
-        return ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known, left))
+        if ahead._families:
+            return ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known, left))
+        # Without rules about single things the result depends on nothing else, and few acts differ in these.
+        kind = (ahead._monitors.states, *(tuple(each.items()) for each in (known, left, answers)))
+        found = ready.weighings.get(kind)
+        if found is None:
+            if len(ready.weighings) >= MEMO:
+                ready.weighings.clear()
+            found = ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known, left))
+            ready.weighings[kind] = found
+        return found
 
     def _tables(self, act: Act, known: Mapping[str, bool], left: Mapping[str, bool]) -> dict[str, TruthTable]:
         """What each rule says of an act, over whether it is made and the predicates that nobody knows."""

@@ -1,6 +1,6 @@
 """A pack's `rules.yaml`, compiled: its limits, its rules over its predicates, and both made ready for conversations."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from math import isfinite
 from typing import Any, cast
@@ -15,7 +15,7 @@ from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
-from bylaw.rule.circuit import Circuit
+from bylaw.rule.circuit import Assessment, Circuit
 from bylaw.rule.formula import Always, atoms, is_propositional
 from bylaw.rule.inference import Inference
 from bylaw.rule.monitor import rulebook
@@ -190,6 +190,8 @@ class ReadyRules:
         """The rules that ask how many calls a turn makes."""
         self.bits: dict[tuple[Any, ...], int] = {}
         """What `told` comes to, by kind of act."""
+        self.weighings: dict[Hashable, Assessment] = {}
+        """How the rules lean on a call, by their states and the values of the predicates."""
         self._all, self._eps = rules.every, rules.eps
 
     @cached_property

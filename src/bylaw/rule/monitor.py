@@ -311,18 +311,19 @@ class MonitorSet:
         self.rules = self._book.rules
         self.predicates = self._book.predicates
         """Predicate `j` is bit `j` of what `step` takes."""
-        self._states = self._book.start
+        self.states = self._book.start
+        """Of each rule the states that its monitor may be in."""
 
     def fork(self) -> "MonitorSet":
         """Another set with the same past."""
         other = MonitorSet(self._book)
-        other._states = self._states
+        other.states = self.states
         return other
 
     def needs(self, values: int, unknown: int) -> int:
         """The bits of those unknown predicates that change where some rule goes, whatever the others are."""
         found, book = 0, self._book
-        for place, (states, mask) in enumerate(zip(self._states, book.masks, strict=True)):
+        for place, (states, mask) in enumerate(zip(self.states, book.masks, strict=True)):
             if unknown & mask:
                 found |= book.needs(place, states, values & mask & ~unknown, unknown & mask)
         return found
@@ -333,7 +334,7 @@ class MonitorSet:
             return False
         after, step = self._after(values, self._book.everything)
         if step is UNTOUCHED:
-            self._states = after
+            self.states = after
         return step is UNTOUCHED
 
     def mask(self, values: Values) -> tuple[int, int]:
@@ -349,12 +350,12 @@ class MonitorSet:
 
     def step(self, values: int, known: int = -1) -> RuleStep:
         """Read one act: the bits of the true predicates, and of those known (all, unless said)."""
-        self._states, step = self._after(values, known)
+        self.states, step = self._after(values, known)
         return step
 
     def _after(self, values: int, known: int) -> tuple[tuple[States, ...], RuleStep]:
         move, after, broken, unsure = self._book.move, list[States](), list[int](), list[int]()
-        for place, (states, mask) in enumerate(zip(self._states, self._book.masks, strict=True)):
+        for place, (states, mask) in enumerate(zip(self.states, self._book.masks, strict=True)):
             reached, broke = move(place, states, values & mask, known & mask)
             after.append(reached)
             if broke is not False:
@@ -364,13 +365,13 @@ class MonitorSet:
 
     def tables(self, act: ActValues) -> dict[str, TruthTable]:
         """By rule name, what it would say of an act (see `Monitor.table`)."""
-        parts = zip(self.rules, self._book.programs, self._states, strict=True)
+        parts = zip(self.rules, self._book.programs, self.states, strict=True)
         return {rule.name: act_table(rule, ready, states, act) for rule, ready, states in parts}
 
     def waiting(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Places of the rules that the end of the episode breaks now, and of those that it may break."""
         broken, open = list[int](), list[int]()
-        for place, (ready, states) in enumerate(zip(self._book.programs, self._states, strict=True)):
+        for place, (ready, states) in enumerate(zip(self._book.programs, self.states, strict=True)):
             holds = {ready.pair.rearming.accepts(state) for state in states} if states is not None else {True, False}
             if False in holds:
                 (open if True in holds else broken).append(place)
