@@ -149,7 +149,7 @@ def test_a_predicate_is_needed_where_it_matters_for_some_values_of_the_others() 
             completed = values | sum(bit for bit, is_true in zip(bits, chosen, strict=True) if is_true)
             ahead = together.fork()
             step = ahead.step(completed, everything)
-            goes[completed] = (ahead._states, step.broken)
+            goes[completed] = (ahead.states, step.broken)
         wanted = sum(bit for bit in bits if any(goes[each] != goes[each ^ bit] for each in goes))
         assert together.needs(values, unknown) == wanted
         met += 0 < wanted < unknown
