@@ -60,6 +60,10 @@ class Spelling:
         # Words are said in "Hart/Smith" and in "the 12-month plan"; addresses, ids and paths are said whole.
         return occurs(form, words) >= 0 if self._is_word else stands_whole(form, words)
 
+    def is_written_out(self, words: str) -> bool:
+        """Whether folded words are a number and nothing else."""
+        return self.is_number and not self._fraction and words in self._parts
+
     def held_in(self, words: str) -> bool:
         """The same where it may also be a part of something longer."""
         return (not self.is_number and occurs(self.folded, words) >= 0) or self._matches(words)

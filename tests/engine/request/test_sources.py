@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bylaw.engine.request import Allowance, Choice, Deed, Limit, Slot, Source
-from tests.engine.request.desk import Model, Read, decided, found, session, spans
+from tests.engine.request.desk import Model, Read, allowed, decided, found, session, spans
 
 EVENTS: Read = (
     "get_events",
@@ -50,7 +50,11 @@ def test_a_day_may_be_said_by_its_number_the_week_or_a_range(day: str, quotes: t
     slots = (Slot("inn", "said", spans(text, "Riga Inn")), Slot("start_day", "said", spans(text, *quotes)))
     given = day if is_right else "2025-06-19"
     want = "allow" if is_right else "ask"
-    assert decided(text, "reserve_inn", {"inn": "Riga Inn", "start_day": given}, [], *slots) == want
+    model = Model(allowed("reserve_inn", *slots), says={"inn": True, "start_day": True})
+    assert session(model, text).decide("reserve_inn", {"inn": "Riga Inn", "start_day": given}).answer == want
+    # Which Tuesday it is, and which day of a range, only a reader can tell.
+    is_exact = quotes[0] == "june 2025"
+    assert [each.unsettled for each in model.doubts] == ([] if not is_right else [()] if is_exact else [("start_day",)])
 
 
 PAYMENTS: Read = (

@@ -28,6 +28,86 @@ def test_a_stated_value_binds(account: str, amount: Any, want: str) -> None:
     assert decided(PAY, "pay", {"account": account, "amount": amount}, [DUSTED], *slots) == want
 
 
+@pytest.mark.parametrize(
+    ("stated", "given", "want"),
+    [
+        ("/work/tmp/plan.txt", "/work/tmp/plan.txt", "allow"),
+        ("/work/tmp/plan.txt", "/work/tmp", "ask"),
+        ("/work/tmp/plan.txt", "/", "ask"),
+        ("/work/tmp/plan.txt", "plan.txt", "ask"),
+        ("AB-12-34", "AB", "ask"),
+        ("AB-12-34", "12", "ask"),
+        ("file plan2.txt", "plan2.txt", "allow"),
+        ("file plan.txt", "plan.txt", "look"),
+        ("plan.txt next to old.txt", "old.txt", "look"),
+        ("my old plan", "plan", "look"),
+        ("my old plan", "my", "look"),
+    ],
+)
+def test_a_part_of_a_stated_value_is_not_the_value(stated: str, given: str, want: str) -> None:
+    text = f"Share {stated} with them."
+    model = Model(
+        allowed("share", said("path", text, stated), Slot("right", "free")), says={"path": True, "right": True}
+    )
+    decision = session(model, text).decide("share", {"path": given, "right": "r"})
+    assert decision.answer == ("ask" if want == "ask" else "allow")
+    unsettled = {"allow": [()], "look": [("path",)], "ask": []}
+    assert [each.unsettled for each in model.doubts] == unsettled[want]
+
+
+@pytest.mark.parametrize(("address", "want"), [("ann@home.example", "allow"), ("ann", "ask"), ("home.example", "ask")])
+def test_a_part_of_an_address_is_not_the_address(address: str, want: str) -> None:
+    text = "Mail ann@home.example that I am late."
+    slots = (said("to", text, "ann@home.example"), Slot("body", "free"))
+    assert decided(text, "mail", {"to": [address], "body": "I am late."}, [], *slots) == want
+
+
+@pytest.mark.parametrize(
+    ("stated", "amount", "want"),
+    [
+        ("1,250.50", 1250.5, "allow"),
+        ("1,250.50", 50, "ask"),
+        ("1,250.50", 1, "ask"),
+        ("20 EUR", 20, "allow"),
+        ("$20.00", 20, "allow"),
+        ("two hundred and fifty", 250, "allow"),
+        ("two hundred and fifty", 50, "ask"),
+        ("two hundred and fifty", 200, "ask"),
+        ("20 thousand", 20, "ask"),
+        ("20 for 3 people", 3, "ask"),
+        ("20 for 3 people", 20, "ask"),
+    ],
+)
+def test_a_number_is_the_stated_one_and_not_one_of_several(stated: str, amount: float, want: str) -> None:
+    text = f"Pay {stated} to AB1234."
+    slots = (said("account", text, "AB1234"), said("amount", text, stated))
+    assert decided(text, "pay", {"account": "AB1234", "amount": amount}, [], *slots) == want
+
+
+@pytest.mark.parametrize("way", ["missing", "empty", "null"])
+def test_a_call_without_a_value_that_the_request_states_or_describes_is_asked_about(way: str) -> None:
+    text = "Book the Old Mill on 3 May 2025, or the day in note.txt."
+    note: Read = ("read_file", {"path": "note.txt"}, "2025-05-03")
+    given = {"missing": {}, "empty": {"start_day": ""}, "null": {"start_day": None}}[way]
+    for slot in (said("start_day", text, "3 May 2025"), found("start_day", text, "read_file", "note.txt")):
+        inn = said("inn", text, "Old Mill")
+        whole = {"inn": "Old Mill", "start_day": "2025-05-03"}
+        assert decided(text, "reserve_inn", whole, [note], inn, slot) == "allow"
+        model = Model(allowed("reserve_inn", inn, slot), says={"inn": True, "start_day": True})
+        assert session(model, text, note).decide("reserve_inn", {"inn": "Old Mill", **given}).answer == "ask"
+
+
+@pytest.mark.parametrize(("account", "amount"), [("AB1", 20), ("AB1", 30), ("AB2", 20)])
+def test_which_of_several_stated_values_belong_together_needs_a_look(account: str, amount: int) -> None:
+    text = "Pay 20 to AB1 and 30 to AB2."
+    slots = (said("account", text, "AB1", "AB2"), said("amount", text, "20", "30"))
+    call = {"account": account, "amount": amount}
+    assert decided(text, "pay", call, [], *slots) == "ask"
+    model = Model(allowed("pay", *slots), says={"account": True, "amount": True})
+    assert session(model, text).decide("pay", call).answer == "allow"
+    assert model.doubts[0].unsettled == ("account", "amount")
+
+
 @pytest.mark.parametrize(("amount", "want"), [(20, "allow"), (2, "ask"), (40, "ask")])
 def test_a_value_in_the_tools_form_binds_whatever_else_the_quote_says(amount: float, want: str) -> None:
     text = "Pay AB1234 twenty, which is 2 for each of the 10, and not 40."
@@ -120,6 +200,26 @@ def test_a_flag_is_not_turned_round() -> None:
     for lasting, want in ((True, "allow"), (False, "ask")):
         call = {"path": "plan.txt", "right": "r", "lasting": lasting}
         assert decided(text, "share", call, [], *slots) == want
+
+
+def test_a_flag_of_which_only_the_words_are_known_needs_a_look() -> None:
+    text = "Share plan.txt for good."
+    slots = (said("path", text, "plan.txt"), Slot("right", "free"), said("lasting", text, "for good"))
+    for lasting in (True, False):
+        model = Model(allowed("share", *slots))
+        call = {"path": "plan.txt", "right": "r", "lasting": lasting}
+        assert session(model, text).decide("share", call).answer == "ask"
+        assert model.doubts[0].unsettled == ("lasting",)
+
+
+@pytest.mark.parametrize(("day", "want"), [("2025-03-27", "look"), ("2099-01-27", "look"), ("2025-03-28", "ask")])
+def test_a_day_without_its_month_needs_a_look(day: str, want: str) -> None:
+    text = "Pay 20 to AB1 on the 27th."
+    slots = (said("account", text, "AB1"), said("amount", text, "20"), said("date", text, "27th"))
+    model = Model(allowed("pay", *slots), says={"date": True})
+    decision = session(model, text).decide("pay", {"account": "AB1", "amount": 20, "date": day})
+    assert decision.answer == ("allow" if want == "look" else "ask")
+    assert [each.unsettled for each in model.doubts] == ([("date",)] if want == "look" else [])
 
 
 def test_a_bound_holds_for_an_argument_that_the_agent_works_out() -> None:

@@ -64,6 +64,10 @@ def _names_in(text: str) -> Iterator[str]:
 Approved = Callable[[str], bool]
 
 
+def _is_empty(given: Any) -> bool:
+    return given is None or (isinstance(given, str | list | dict) and not given)
+
+
 class Check:
     """One call under one deed."""
 
@@ -78,20 +82,39 @@ class Check:
 
     def objections(self, arguments: Mapping[str, Any]) -> list[Objection]:
         """At most one objection for each argument."""
-        found: list[Objection] = []
+        found = [
+            Objection("not_given", slot.name)
+            for slot in self._deed.slots
+            if slot.fill in ("said", "found") and _is_empty(arguments.get(slot.name))
+        ]
         for name, given in arguments.items():
-            slot = self._deed.slot(name)
+            if _is_empty(given):
+                continue
             kind = self._kinds.get(name) or parameter_kind(name, None)
+            slot = self._deed.slot(name) or self._unlisted(name, kind)
             if isinstance(given, bool):
-                if slot is not None and fold(str(slot.value)) == str(not given).lower():
-                    found.append(self._objection("not_said", slot, str(given).lower()))
-            elif given is not None and given != "" and given != []:
+                if fold(str(slot.value)) != str(given).lower() and (slot.fill == "said" or slot.value is not None):
+                    found.append(self._objection("not_said" if slot.value is not None else "in_part", slot, str(given)))
+            else:
                 values = parts_of(given, self._tool)
                 # People put themselves on the list, too.
                 others = [value for value in values if len(values) < 2 or not self._is_the_users_own(value)]
-                against = (self._object(slot or self._unlisted(name, kind), kind, each, arguments) for each in others)
+                against = (self._object(slot, kind, each, arguments) for each in others)
                 found += [each for each in against if each is not None][:1]
-        return found
+        return found or [*self._object_to_combination()]
+
+    def _object_to_combination(self) -> Iterator[Objection]:
+        """Where several arguments have several stated values, only a reader can tell which belong together."""
+        several = [
+            slot
+            for slot in self._deed.slots
+            if slot.fill == "said"
+            and slot.value is None
+            and len(slot.said) > 1
+            and self._kinds.get(slot.name) != "moment"
+        ]
+        for slot in several if len(several) > 1 else ():
+            yield Objection("in_part", slot.name, "one of several values")
 
     def _unlisted(self, name: str, kind: ParameterKind) -> Slot:
         """How an argument may be filled that the deed does not list: texts and flags freely, others as is."""
@@ -127,13 +150,14 @@ class Check:
         self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]
     ) -> Objection | None:
         """A value that only contains what the user said for it: a text, or the full name of a thing."""
-        if not self._saying.is_partly_said(slot, value):
+        is_in_part = self._saying.is_in_part(slot, kind, value)
+        if not is_in_part and not self._saying.is_longer(slot, value):
             return self._objection("not_said", slot, value)
         if kind == "text":
             against = self._object_to_text(slot, str(value), arguments)
             return against or self._objection("in_part", slot, value)
         is_full = self._saying.is_user_word(value) or (self._is_recorded(value) and not identifiers(str(value)))
-        return self._objection("in_part" if kind == "name" and is_full else "not_said", slot, value)
+        return self._objection("in_part" if is_in_part or (kind == "name" and is_full) else "not_said", slot, value)
 
     def _is_optional(self, name: str, kind: str) -> bool:
         """Whether a call can do without an argument: it must not be added unasked."""

@@ -1,17 +1,23 @@
 """What the user's words fix, of the values of a call."""
 
 import re
+from collections.abc import Sequence
+from decimal import Decimal
 
 from bylaw.engine.request.allowance import Slot
 from bylaw.engine.request.bearing import is_weekday
 from bylaw.engine.request.choosing import is_beyond
 from bylaw.engine.request.values import CLOCK, DAY, View, ends_of, number_of, says_a_day
 from bylaw.facts.provenance import plain_link
-from bylaw.text.day import times
-from bylaw.text.folding import fold, occurs
+from bylaw.text.day import days, times
+from bylaw.text.folding import fold, occurs, stands_whole
+from bylaw.text.identifier import identifiers
+from bylaw.text.number import figure
 from bylaw.text.spelling import spell
 
 _ORDINAL = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b")
+_NAMES = r"(?:[$\u20ac\u00a3]|\b(?:eur|usd|gbp|chf|euros?|dollars?|pounds?|francs?)\b)"
+_CURRENCY = re.compile(rf"^{_NAMES}|{_NAMES}$")
 
 
 class Saying:
@@ -22,37 +28,34 @@ class Saying:
         self._view, self._quoted = view, fold(quoted)
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether a value is what the words say that fix it."""
+        """Whether a value equals what the words state that fix it; something that they merely contain does not."""
         if slot.value is not None and kind in ("flag", "moment", "number"):
             return _is_same(slot.value, value)
-        quotes = [*self._view.words(slot.said)]
-        if kind == "moment" and len(quotes) > 1:
-            # "The 10th to the 13th of June": a day in pieces.
-            quotes += [
-                " ".join(quotes),
-                *(f"{day} {words}" for day in _ORDINAL.findall(" ".join(quotes)) for words in quotes),
-            ]
-        if kind == "moment":
-            quotes += [ends for words in quotes for ends in ends_of(words)]
-        forms = [number if kind == "number" and (number := number_of(value)) is not None else value]
-        if kind == "moment" and (day := DAY.match(str(value))):
-            forms.append(day[0])
-            said = " ".join(quotes)
-            if not says_a_day(said) and int(day[0][8:]) in map(int, _ORDINAL.findall(said)):
-                # "On the 27th": nobody says of which month.
-                return True
-            if any(is_weekday(day[0], words) for words in quotes) and not any(map(says_a_day, quotes)):
-                return True
-        for form in forms:
-            spelling = spell(form)
-            if spelling is not None and any(spelling.said_in(words) for words in quotes):
-                return True
+        quotes = self._view.words(slot.said)
         bare = fold(str(plain_link(value)))
-        if any(occurs(bare, words) >= 0 for words in quotes):
+        if any(bare in (words, words.removesuffix("'s")) for words in quotes):
             return True
-        return kind == "flag" and any(_abbreviates(bare, words) for words in quotes)
+        if kind == "moment":
+            return any(_is_only_day(str(value), words) for words in _joined(quotes))
+        if kind == "number":
+            number = number_of(value)
+            return number is not None and any(_is_only_number(number, words) for words in quotes)
+        if kind == "flag":
+            return any(_abbreviates(bare, words) for words in quotes)
+        return kind != "text" and any([*map(fold, identifiers(words))] == [bare] for words in quotes)
 
-    def is_partly_said(self, slot: Slot, value: str | float) -> bool:
+    def is_in_part(self, slot: Slot, kind: str, value: str | float) -> bool:
+        """Whether the words that fix a value contain it among others, or leave a part of it unsaid: "on the 27th"."""
+        quotes = self._view.words(slot.said)
+        if kind == "moment":
+            return any(_may_be_day(str(value), words) for words in _joined(quotes))
+        number = number_of(value) if kind == "number" else None
+        if number is None:
+            return any(stands_whole(fold(str(plain_link(value))), words) for words in quotes)
+        spelling = spell(number)
+        return spelling is not None and any(spelling.said_in(words) for words in quotes)
+
+    def is_longer(self, slot: Slot, value: str | float) -> bool:
         """Whether a value contains words that fix it."""
         bare = fold(str(value))
         return any(len(words) > 2 and occurs(words, bare) >= 0 for words in self._view.words(slot.said))
@@ -86,7 +89,42 @@ def _is_same(meant: str | float | bool, given: str | float) -> bool:
     return one == other
 
 
+def _joined(quotes: Sequence[str]) -> list[str]:
+    """Quotes, and a day in pieces: "the 10th to the 13th", "of June"."""
+    if len(quotes) < 2:
+        return [*quotes]
+    ordinals = _ORDINAL.findall(" ".join(quotes))
+    return [*quotes, " ".join(quotes), *(f"{day} {words}" for day in ordinals for words in quotes)]
+
+
+def _is_only_day(value: str, words: str) -> bool:
+    """Whether words name the day of a moment, or are a moment without a day, and name no other day."""
+    day = DAY.match(value)
+    spelling = spell(day[0] if day else value)
+    named = {(each.month, each.day) for each in days(words)}
+    return spelling is not None and len(named) == (day is not None) and spelling.said_in(words)
+
+
+def _may_be_day(value: str, words: str) -> bool:
+    """Whether words name the day of a moment among others, or leave its month or its week unsaid."""
+    day = DAY.match(value)
+    if day is None:
+        return False
+    spelling = spell(day[0])
+    if spelling is not None and any(spelling.said_in(each) for each in (words, *ends_of(words))):
+        return True
+    is_of_some_month = int(day[0][8:]) in map(int, _ORDINAL.findall(words)) or is_weekday(day[0], words)
+    return is_of_some_month and not says_a_day(words)
+
+
+def _is_only_number(number: float, words: str) -> bool:
+    """Whether words are a number, in figures or written out, and nothing else but its currency."""
+    spelling = spell(number)
+    bare = _CURRENCY.sub("", words).strip()
+    return spelling is not None and (figure(bare) == Decimal(repr(number)) or spelling.is_written_out(bare))
+
+
 def _abbreviates(code: str, words: str) -> bool:
     """Whether a code of a closed list stands for words: by their beginning (`r`: read), or their first letters."""
     first = "".join(word[0] for word in words.split() if word != "and")
-    return bool(code) and (words.startswith(code) or first == code)
+    return bool(code) and ((" " not in words and words.startswith(code)) or first == code)
