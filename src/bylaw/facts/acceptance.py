@@ -5,7 +5,6 @@ that only looks like an error proves nothing: the write may have been executed.
 """
 
 import re
-from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -55,18 +54,21 @@ def declares_refusal(tool: Tool | None, result: Result) -> bool:
     """Whether the pack declares that the tool did nothing if it returns such a result."""
     if tool is None or not (tool.refused or tool.surely_refused):
         return False
-    patterns = [compile_pattern(each, ignore_case=False) for each in (tool.refused, tool.surely_refused) if each]
-    return any(pattern.occurs(text) for text in _texts(result) for pattern in patterns)
+    for declared in (tool.refused, tool.surely_refused):
+        if declared:
+            occurs = compile_pattern(declared, ignore_case=False).occurs
+            if occurs(result.text) or ((text := _as_json(result)) and occurs(text)):
+                return True
+    return False
 
 
-def _texts(result: Result) -> Iterator[str]:
-    """The text of a result; of a record that Python printed, or that a message part holds, the same as JSON, too."""
+def _as_json(result: Result) -> str:
+    """A record that Python printed, or that a message part holds, as JSON; empty for any other result."""
     text = result.text
-    yield text
-    if not text.startswith('{"') or "\\" in text:
-        value = result.value()
-        if value.__class__ is dict:
-            yield msgspec.json.encode(value, enc_hook=repr).decode()
+    if text.startswith('{"') and "\\" not in text:
+        return ""
+    value = result.value()
+    return msgspec.json.encode(value, enc_hook=repr).decode() if value.__class__ is dict else ""
 
 
 def _is_done(tool: Tool | None, result: Result, value: Any) -> bool | None:

@@ -44,37 +44,45 @@ class Sighting(Struct, frozen=True, gc=False):
     exists: bool = True
 
     def show(self, field: str) -> Any:
-        """The raw value of `field`, or NOTHING where this result does not show it."""
-        observation = self.observation
+        """The raw value of `field` or its default; NOTHING if this result shows neither."""
+        value = self.show_own(field)
+        return self.default(field) if value is NOTHING else value
+
+    def show_own(self, field: str) -> Any:
+        """The raw value of `field` that is written in this result, or NOTHING."""
         if field == "exists":
             return self.exists
         if not self.exists:
             return NOTHING
-        getter = observation.fields.get(field)
+        getter = self.observation.fields.get(field)
         if getter is not None:
             return getter(self.scope)
-        if observation.only:
-            return NOTHING
         item = self.scope.item
-        if not isinstance(item, dict):
+        return item.get(field, NOTHING) if isinstance(item, dict) and not self.observation.only else NOTHING  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+    def default(self, field: str) -> Any:
+        """The default of a field that a whole record leaves out, or NOTHING."""
+        observation = self.observation
+        if not observation.is_whole or observation.only or field in observation.fields:
             return NOTHING
-        value: Any = item.get(field, NOTHING)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        if value is NOTHING and observation.is_whole:
-            declared = observation.entity.fields.get(field)
-            if declared is not None and declared.default is not UNDECLARED and self._is_recognised():
-                return declared.default
-        return value  # pyright: ignore[reportUnknownVariableType]
+        declared = observation.entity.fields.get(field)
+        if declared is None or declared.default is UNDECLARED or not self.exists:
+            return NOTHING
+        return declared.default if isinstance(self.scope.item, dict) and self._is_recognised() else NOTHING
 
     def tells_more(self) -> bool:
-        """Whether it tells more than the key that was asked for; of a thing that is only a key, that it exists."""
+        """Whether it shows more than the key: another field, or that the thing does not exist."""
+        if not self.exists:
+            return True
         entity = self.observation.entity
-        fields = [name for name in entity.fields if name not in entity.key]
-        return not self.exists or not fields or any(self.show(name) is not NOTHING for name in fields)
-
-    def leaves_out(self, field: str) -> bool:
-        """Whether what it shows of a field can only be the field's default."""
-        item = self.scope.item
-        return field not in self.observation.fields and not (isinstance(item, dict) and field in item)
+        has_fields = False
+        for name in entity.fields:
+            if name not in entity.key:
+                has_fields = True
+                if self.show(name) is not NOTHING:
+                    return True
+        # Of an entity without other fields, it shows that the thing exists.
+        return not has_fields
 
     def _is_recognised(self) -> bool:
         """Whether the record itself, not only the call, shows the key or another field: `{}` or a message does not."""

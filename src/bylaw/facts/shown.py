@@ -39,39 +39,33 @@ class Shown(Struct, frozen=True, gc=False):
 class SeenThing:
     """One thing's sightings, and per field asked for, the values they show."""
 
-    __slots__ = ("_fields", "_told", "is_ever_absent", "lost", "sightings")
+    __slots__ = ("_fields", "is_ever_absent", "lost", "sightings")
 
     def __init__(self) -> None:
         self.is_ever_absent = False
-        """Whether anything has shown that there is no such thing."""
+        """Whether any result has shown that the thing does not exist."""
         self.sightings: list[tuple[int, int, str, Sighting, float | None]] = []
         self.lost: list[tuple[int, int, str]] = []
-        """Look-ups of this very thing whose answers nobody can read: their steps, those of the answers, and to whom."""
-        self._fields: dict[str, tuple[int, list[Shown]]] = {}
-        self._told: set[str] = set()
-        """The fields that some answer has told itself, not by their default."""
+        """Look-ups of this thing with unreadable answers: the steps of look-up and answer, and the agent."""
+        self._fields: dict[str, tuple[int, bool, list[Shown]]] = {}
+        """By field: the number of sightings read, whether any of them holds the field itself, and its values."""
 
     def shown(self, field: str) -> list[Shown]:
         """Every value of the field shown so far, in the order of delivery."""
-        read, values = self._fields.get(field, (0, None))
-        if values is None:
-            values = []
-        if read < len(self.sightings):
-            for as_of, delivered, who, sighting, time in self.sightings[read:]:
-                value = sighting.show(field)
-                if value is not NOTHING and not self._is_left_out(field, sighting):
-                    values.append(Shown(as_of, delivered, who, value, time))
-            self._fields[field] = (len(self.sightings), values)
+        kept = self._fields.get(field)
+        if kept is not None and kept[0] == len(self.sightings):
+            return kept[2]
+        read, is_told, values = kept or (0, False, [])
+        for as_of, delivered, who, sighting, time in self.sightings[read:]:
+            value = sighting.show_own(field)
+            if value is not NOTHING:
+                is_told = True
+            elif is_told or (value := sighting.default(field)) is NOTHING:
+                # A result that leaves out what an earlier one showed does not reset it to the default.
+                continue
+            values.append(Shown(as_of, delivered, who, value, time))
+        self._fields[field] = (len(self.sightings), is_told, values)
         return values
-
-    def _is_left_out(self, field: str, sighting: Sighting) -> bool:
-        """Whether an answer only leaves out what one before it told: what was seen does not become the default."""
-        if field == "exists":
-            return False
-        if sighting.leaves_out(field):
-            return field in self._told
-        self._told.add(field)
-        return False
 
     def lost_since(self, entry: Shown, before: int) -> int:
         """How often the agent was answered anew after a value was shown, before a step, and nobody can read what."""
