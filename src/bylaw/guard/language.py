@@ -9,6 +9,8 @@ from msgspec import Struct
 from bylaw.facts.entity import Entity
 
 PERMIT = ("permit", "")
+ANSWERS = ("permit", "deny")
+"""The calls that end a guard."""
 
 TICKS = 10_000
 """Loop turns and calls along one path."""

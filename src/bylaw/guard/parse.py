@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from bylaw.errors import GuardError, SyntaxFault
 from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary
-from bylaw.guard.scope import Scope
-from bylaw.guard.statement import FileHelpers, LazyFunction, Statements
+from bylaw.guard.scope import FileHelpers, Scope
+from bylaw.guard.statement import LazyFunction, Statements, translate_helper
 from bylaw.guard.syntax import children_of, fields_compared, parts_of, unnamed_kinds
 from bylaw.policy.python import parse_python
 
@@ -122,7 +122,9 @@ class Guard:
     def covering(self) -> Callable[..., Any]:
         """The same function, noting the branches it takes."""
         scope = Scope(self.file, self._vocabulary, cover=True)
-        scope.helpers = FileHelpers(self._helpers.nodes, self._helpers.files) if self._helpers else None
+        scope.helpers = (
+            None if (known := self._helpers) is None else FileHelpers(known.nodes, known.files, translate_helper)
+        )
         function = Statements(scope).function(self._node, ("call", "facts"))
         assert function is not None
         return function.made
@@ -175,7 +177,7 @@ def parse_guard_files(
         for node in functions:
             if node.name not in shared:
                 scope = Scope(file, vocabulary)
-                scope.helpers = FileHelpers(helpers, elsewhere)
+                scope.helpers = FileHelpers(helpers, elsewhere, translate_helper)
                 function = Statements(scope).function(node, ("call", "facts"))
                 wrong.extend(fault for fault in scope.faults if str(fault) not in {str(each) for each in wrong})
                 used |= scope.helpers.used

@@ -2,18 +2,15 @@
 facts and arguments: `facts.Reservation(call.reservation_id).cabin`."""
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeGuard
 
 from msgspec import Struct
 
 from bylaw.errors import GuardError, meant
 from bylaw.facts.entity import EXISTS, Entity, Field, Origin
-from bylaw.guard.language import OF_LOOKUPS, REFUSED, RESERVED, Vocabulary
+from bylaw.guard.language import ANSWERS, HELPERS, OF_LOOKUPS, REFUSED, RESERVED, Vocabulary
 from bylaw.guard.syntax import parts_compared, parts_of, variables_compared
-
-if TYPE_CHECKING:
-    from bylaw.guard.statement import FileHelpers
 
 
 class Helper(Struct, frozen=True):
@@ -23,6 +20,66 @@ class Helper(Struct, frozen=True):
     """The entity that it gives, if it gives a thing."""
     called: Any
     """The function that the compiled code calls."""
+
+
+class FileHelpers:
+    """The functions that one guard may call, translated when they are called."""
+
+    def __init__(
+        self, nodes: Mapping[str, ast.FunctionDef], files: Mapping[str, str], translate: "TranslateHelper"
+    ) -> None:
+        self.nodes = nodes
+        self._translate = translate
+        self.files = files
+        """The files of functions that are not in the guard's own file."""
+        self.used: set[str] = set()
+        self._made: dict[tuple[str, tuple[str | None, ...]], Helper | None] = {}
+        self._open: list[str] = []
+
+    def find(self, scope: "Scope", node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
+        """The function that `node` calls, translated for arguments of these kinds; None where it has faults."""
+        assert isinstance(node.func, ast.Name)
+        name = node.func.id
+        self.used.add(name)
+        if name in self._open:
+            scope.fault(node, f"`{name}` calls itself", "loop over a list with `for`")
+            return None
+        known = (name, tuple(kinds))
+        if known not in self._made:
+            if len(self._made) == HELPERS:
+                scope.fault(node, f"a guard calls more than {HELPERS} functions", "split the policy")
+                return None
+            self._open.append(name)
+            self._made[known] = self._translate(scope, self.nodes[name], kinds)
+            self._open.pop()
+        return self._made[known]
+
+    def is_answering(self, name: str) -> bool:
+        """Whether that function permits or denies, in place of giving a value."""
+        seen: set[str] = set()
+        pending = [name]
+        while pending:
+            found = pending.pop()
+            if found in ANSWERS:
+                return True
+            if found in self.nodes and found not in seen:
+                seen.add(found)
+                pending.extend(_returned(self.nodes[found]))
+        return False
+
+
+def _returned(node: ast.FunctionDef) -> Iterator[str]:
+    """The names of the functions whose answer it returns."""
+    ways: list[ast.expr | None] = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
+    for way in ways:
+        if isinstance(way, ast.IfExp):
+            ways += [way.body, way.orelse]
+        elif isinstance(way, ast.Call) and isinstance(way.func, ast.Name):
+            yield way.func.id
+
+
+TranslateHelper = Callable[["Scope", ast.FunctionDef, Sequence[str | None]], Helper | None]
+"""Translates a function for arguments of certain kinds."""
 
 
 class Scope:
