@@ -53,7 +53,7 @@ def clinic(folder: Path) -> Domain:
         for each in truths
         for call in each["calls"]
     }
-    with open_logs([find_folder("clinic") / "demo" / "logs.jsonl.gz"]) as opened:
+    with open_logs([find_folder("clinic") / "demo" / "logs.jsonl.bz2"]) as opened:
         cards, _ = with_logs(read_tools([str(CLINIC_TOOLS)]), opened.trajectories())
     return Domain("clinic", pack, trajectories, None, truth, cards, some(list(truth), CLINIC_SEARCHED, SEED))
 

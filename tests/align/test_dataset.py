@@ -1,6 +1,6 @@
 """The sets: what a row holds, that they are made the same each time, and which logs are left out."""
 
-import gzip
+import bz2
 import json
 from itertools import islice, pairwise
 from pathlib import Path
@@ -24,7 +24,7 @@ from bylaw.trace.event import Event
 from bylaw_lab.clinic.tasks import scenarios
 
 PACK = pack_named("clinic")
-DEMO = Path(PACK.root) / "demo" / "logs.jsonl.gz"
+DEMO = Path(PACK.root) / "demo" / "logs.jsonl.bz2"
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_parquet_holds_the_same_rows(talks: list[LessonSeries], tmp_path: Path) 
 def test_the_commands_work_from_a_folder_of_logs(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
-    with gzip.open(DEMO) as file:
+    with bz2.open(DEMO) as file:
         (logs / "demo.jsonl").write_bytes(b"".join(islice(file, 30)))
     made = CliRunner().invoke(app, ["align", "data", str(logs), "--out", str(tmp_path / "data"), "--turns", "10"])
     assert made.exit_code == 0, made.output
@@ -197,7 +197,7 @@ def test_the_commands_work_from_a_folder_of_logs(tmp_path: Path) -> None:
 )
 def test_an_option_that_would_do_nothing_is_told(said: list[str], why: str, tmp_path: Path) -> None:
     logs = tmp_path / "demo.jsonl"
-    with gzip.open(DEMO) as file:
+    with bz2.open(DEMO) as file:
         logs.write_bytes(b"".join(islice(file, 2)))
     given = [str(logs) if word == "LOGS" else word for word in said]
     done = CliRunner().invoke(app, ["align", "data", *given, "--out", str(tmp_path / "data")])

@@ -1,7 +1,7 @@
 """What the files of `deploy` start: the very commands, with other places. Those that serve, and one audit, are
 processes in an environment with nothing else in it."""
 
-import gzip
+import bz2
 import json
 import os
 import re
@@ -152,7 +152,7 @@ def nightly(tmp_path: Path) -> dict[str, Any]:
     pytest.importorskip("pyarrow")
     build(tmp_path / "world.sqlite").close()
     (tmp_path / "logs").mkdir()
-    with gzip.open(READY / "clinic" / "demo" / "logs.jsonl.gz") as demo:
+    with bz2.open(READY / "clinic" / "demo" / "logs.jsonl.bz2") as demo:
         (tmp_path / "logs" / "logs.jsonl").write_bytes(b"".join(islice(demo, 12)))
     return {"pack": READY / "clinic", "world": tmp_path / "world.sqlite", "out": tmp_path / "state", "jobs": 1}
 

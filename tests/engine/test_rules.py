@@ -159,7 +159,7 @@ def audited(name: str) -> tuple[dict[tuple[str, int], dict[str, Any]], dict[str,
     """Every line of a whole audit, and the conversations it was made from."""
     folder = Path(mkdtemp())
     if name == "clinic":
-        files = [READY / "clinic" / "demo" / "logs.jsonl.gz"]
+        files = [READY / "clinic" / "demo" / "logs.jsonl.bz2"]
     else:
         files = [sorted(DATA.glob(f"tau{n}/runs/*"))[0] for n in (1, 2)]
     audit(Request(tuple(files), name, None, "hindsight"), folder / "out")

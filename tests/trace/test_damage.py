@@ -1,5 +1,6 @@
 """Of a damaged file everything that can be read is read, and the rest is named."""
 
+import bz2
 import gzip
 import json
 import tracemalloc
@@ -139,3 +140,20 @@ def test_lines_of_packed_logs_are_not_limited_by_how_well_they_pack(tmp_path, mo
     path = tmp_path / "x.jsonl.gz"
     path.write_bytes(gzip.compress((talk("a") + "\n").encode() * 5000))
     assert sum(isinstance(each, Trajectory) for each in read(path)) == 5000
+
+
+def test_a_log_packed_with_bzip2_is_read_and_one_that_is_cut_off_or_damaged_is_named(tmp_path):
+    path = tmp_path / "x.jsonl.bz2"
+    packed = bz2.compress((talk("a") + "\n").encode()) + bz2.compress((talk("b") + "\n").encode())
+    path.write_bytes(packed)
+    assert [(each.id, each.agent) for each in read(path)] == [("a", "x"), ("b", "x")]
+    path.write_bytes(packed[:-8])
+    *found, fault = read(path)
+    assert [each.id for each in found] == ["a", "b"]
+    assert fault.message == "truncated: the bzip2 stream ends before its end marker"
+    damaged = bytearray(packed)
+    damaged[-20] ^= 1
+    path.write_bytes(damaged)
+    first, fault = read(path)
+    assert first.id == "a"
+    assert fault.message.startswith("damaged: bzip2: ")

@@ -205,7 +205,7 @@ def said(role: str, text: str, *calls: tuple[str, str]) -> ChatMessage:
 def woven(*spans: Generation | ToolRun) -> list[Trajectory | RecordError]:
     generations = [span for span in spans if isinstance(span, Generation)]
     runs = [span for span in spans if isinstance(span, ToolRun)]
-    return list(weave(Source(Path("x")), generations, runs, "otlp"))
+    return list(weave(Source(Path("x")), [*generations, *runs], "otlp"))
 
 
 def test_a_history_whose_window_slid_is_merged():

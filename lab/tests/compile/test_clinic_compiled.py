@@ -22,7 +22,7 @@ ANSWERS = PACK / "source" / "answers"
 @pytest.fixture(scope="module")
 def made() -> tuple[Source, Work, Desk]:
     reading = read_documents([CLINIC / "policy.md"])
-    with open_logs([CLINIC / "demo" / "logs.jsonl.gz"]) as opened:
+    with open_logs([CLINIC / "demo" / "logs.jsonl.bz2"]) as opened:
         cards, trajectories = with_logs(read_tools([str(PACK / "source" / "tools.json")]), opened.trajectories())
     source = Source(reading.document, reading.title, cards, trajectories, "2025-03-12T09:00:00", refinements=8)
     return source, *compile_pack(source, Recorded(Recordings(ANSWERS)))

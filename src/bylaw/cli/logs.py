@@ -36,7 +36,12 @@ GivenLogs = Annotated[
     "Files, folders, patterns (`day-*.jsonl`) or URLs (s3://...) of recorded conversations; - is standard input.",
 ]
 _PLAIN = (".json", ".jsonl", ".ndjson")
-_SUFFIXES = (*_PLAIN, *(f"{each}{packed}" for each in _PLAIN for packed in (".gz", ".zst")), ".eval", ".parquet")
+_SUFFIXES = (
+    *_PLAIN,
+    *(f"{each}{packed}" for each in _PLAIN for packed in (".gz", ".bz2", ".zst")),
+    ".eval",
+    ".parquet",
+)
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0")
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from bylaw.trace.trajectory import Trajectory
 
-_EXTENSIONS = (".gz", ".zst", ".parquet", ".json", ".jsonl", ".ndjson", ".eval", ".log", ".txt")
+_EXTENSIONS = (".gz", ".bz2", ".zst", ".parquet", ".json", ".jsonl", ".ndjson", ".eval", ".log", ".txt")
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 _PART = re.compile(r"\.\d+$")
 

@@ -1,5 +1,6 @@
 """A trace file as bytes: plain or packed, by line or whole or a part of it, with what can be saved of a broken one."""
 
+import bz2
 import importlib
 import io
 import zlib
@@ -31,6 +32,7 @@ LARGEST_UNPACKED = 256 << 20
 UNPACKED_RATIO = 100
 """A packed document is read up to these bytes, or so many times its packed size: JSON packs 10 to 50 times smaller."""
 _GZIP = b"\x1f\x8b"
+_BZIP = b"BZh"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -94,7 +96,7 @@ class Source(Struct, frozen=True, dict=True):
             return isinstance(stream.raw, _Unpacked)
 
     def open(self) -> "io.BufferedReader[Any]":
-        """The content, unpacked where it is gzip or zstd."""
+        """The content, unpacked if it is gzip, bzip2 or zstd."""
         try:
             plain = open_bytes(self.path, CHUNK)
             if self.span is not None:
@@ -107,6 +109,8 @@ class Source(Struct, frozen=True, dict=True):
             raise FormatError(f"{UNOPENED}{why.lower()}", place=str(self.path)) from error
         if start.startswith(_GZIP):
             return io.BufferedReader(_Unpacked(plain, "gzip", _new_gzip, zlib.error), CHUNK)
+        if start.startswith(_BZIP):
+            return io.BufferedReader(_Unpacked(plain, "bzip2", bz2.BZ2Decompressor, OSError), CHUNK)
         if start == _ZSTD:
             return io.BufferedReader(_Unpacked(plain, "zstd", *_zstd(str(self.path))), CHUNK)
         return plain
@@ -179,7 +183,7 @@ class _Slice(StreamOver):
 
 
 class _Unpacked(StreamOver):
-    """A gzip or zstd stream, member after member, that gives all it holds before it fails."""
+    """A packed stream, member after member, that gives all it holds before it fails."""
 
     def __init__(
         self, packed: "io.BufferedReader[Any]", kind: str, new: Callable[[], Any], error: type[Exception]
@@ -227,7 +231,7 @@ class _Unpacked(StreamOver):
 
 
 def _copied(unpack: Any) -> Any:
-    """A copy of what unpacks gzip; None for zstd, which cannot be copied."""
+    """A copy of a gzip decompressor; None for the others, which cannot be copied."""
     return unpack.copy() if hasattr(unpack, "copy") else None
 
 

@@ -1,5 +1,6 @@
 """Plays the clinic's demonstration and records it for `bylaw demo`."""
 
+import bz2
 import gzip
 import tempfile
 from pathlib import Path
@@ -79,8 +80,8 @@ def dump() -> bytes:
 def record(folder: Path = FOLDER) -> None:
     """Write the story, the database and 300 conversations of five agents."""
     (folder / "story.json").write_bytes(msgspec.json.format(msgspec.json.encode(play()), indent=1) + b"\n")
-    (folder / "clinic.sql.gz").write_bytes(gzip.compress(dump(), mtime=0))
+    (folder / "clinic.sql.bz2").write_bytes(bz2.compress(dump()))
     with tempfile.TemporaryDirectory() as written:
         write(written, seeds=(SEED,), count=CONVERSATIONS)
-        logs = Path(written) / "logs.jsonl.gz"
-        (folder / "logs.jsonl.gz").write_bytes(logs.read_bytes())
+        logs = gzip.decompress((Path(written) / "logs.jsonl.gz").read_bytes())
+        (folder / "logs.jsonl.bz2").write_bytes(bz2.compress(logs))

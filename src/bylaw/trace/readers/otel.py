@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct, field
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import ODD, Malformed, Record, decode, oddity, take_each
+from bylaw.trace.document import Malformed, Record, decode, take_each
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage
 from bylaw.trace.readers.parts import first, unwrapped
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_outcome
-from bylaw.trace.readers.spans import Generation, ToolRun, lineage, weave
+from bylaw.trace.readers.spans import Generation, ToolRun, attempt, lineage, weave
 from bylaw.trace.recorded_value import LATEST
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
@@ -176,28 +177,32 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     known: dict[str, KnownSpan] = {}
     logged: dict[str, list[tuple[str, Any]]] = {}
     yield from take_each(source, found.layout, lambda record: gather(record, known, logged))
-    generations: list[Generation] = []
-    runs: list[ToolRun] = []
+    yield from weave(source, _read_spans(known, logged), FORMAT)
+
+
+def _read_spans(
+    known: dict[str, KnownSpan], logged: dict[str, list[tuple[str, Any]]]
+) -> Iterator[Generation | ToolRun | str]:
     for id, span in known.items():
         span.events += logged.get(id, ())
-        try:
-            if _is_tool(span):
-                runs.append(_run(span, known))
-            elif _is_generation(span):
-                generations.append(_generation(span, known))
-                if dropped := span.span.dropped_attributes_count:
-                    why = f"the SDK dropped {dropped} attributes, of the first messages perhaps"
-                    yield source.fault(len(generations), f"span `{id}`: {why}; raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT")
-        except ODD as error:
-            why = f"span `{id}`: {oddity(error)}"
-            try:
-                start = _moment(span.span.start_time_unix_nano)
-            except ODD:
-                yield source.fault(len(generations), why)
-                continue
-            session = _inherited(span, known, _SESSION)
-            generations.append(Generation(start, [], [], session, span.span.trace_id, fault=why))
-    yield from weave(source, generations, runs, FORMAT)
+        make = _run if _is_tool(span) else _generation if _is_generation(span) else None
+        if make is None:
+            continue
+        yield (read := attempt(f"span `{id}`", partial(make, span, known), partial(_outline, span, known)))
+        dropped = span.span.dropped_attributes_count
+        if dropped and isinstance(read, Generation) and not read.fault:
+            why = f"the SDK dropped {dropped} attributes, of the first messages perhaps"
+            yield f"span `{id}`: {why}; raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
+
+
+def _outline(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> dict[str, Any]:
+    """When a span began, and to which conversation and agent it belongs."""
+    return {
+        "start": _moment(known.span.start_time_unix_nano),
+        "session": _inherited(known, all_spans, _SESSION),
+        "trace": known.span.trace_id,
+        "agent": _agent(known, all_spans),
+    }
 
 
 def _is_generation(known: KnownSpan) -> bool:
@@ -249,15 +254,12 @@ def _generation(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation
             output += _event_message(body, "assistant")
     reasons = str(has.get("gen_ai.response.finish_reasons") or has.get("llm.finish_reason") or "")
     return Generation(
-        start=_moment(known.span.start_time_unix_nano),
         history=history,
         output=output,
-        session=_inherited(known, all_spans, _SESSION),
-        trace=known.span.trace_id,
-        agent=_agent(known, all_spans),
         model=str(first(has, ("gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name")) or ""),
         tools=_tools(has, nested),
         called="tool_call" in reasons,
+        **_outline(known, all_spans),
     )
 
 
@@ -314,7 +316,6 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
         # A call that ended in an exception has no output, and its end is known all the same.
         result = content = str((known.span.status or {}).get("message") or "Error")
     return ToolRun(
-        start=_moment(known.span.start_time_unix_nano),
         end=_moment(known.span.end_time_unix_nano),
         tool=str(first(has, ("gen_ai.tool.name", "tool.name", "traceloop.entity.name")) or known.span.name),
         arguments=tool_arguments(given),
@@ -322,9 +323,7 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
         captured=result is not None,
         error=True if failed else None,
         id=str(first(has, ("gen_ai.tool.call.id", "tool_call.id")) or ""),
-        session=_inherited(known, all_spans, _SESSION),
-        trace=known.span.trace_id,
-        agent=_agent(known, all_spans),
+        **_outline(known, all_spans),
     )
 
 

@@ -26,6 +26,20 @@ from bylaw.trace.transcript import Transcript
 T = TypeVar("T")
 
 
+def attempt(
+    what: str, make: Callable[[], "Generation | ToolRun"], outline: Callable[[], dict[str, Any]]
+) -> "Generation | ToolRun | str":
+    """A model call or a tool run; if it cannot be read, a model call with that fault, or only the reason."""
+    try:
+        return make()
+    except ODD as error:
+        why = f"{what}: {oddity(error)}"
+    try:
+        return Generation(history=[], output=[], fault=why, **outline())
+    except ODD:
+        return why
+
+
 def lineage(each: T | None, id_of: Callable[[T], str], parent_of: Callable[[T], T | None]) -> Iterator[T]:
     """A span, and those around it from the inside out; a circle is gone through once."""
     visited: set[str] = set()
@@ -337,13 +351,24 @@ class Dialogue(Struct):
 
 
 def weave(
-    source: Source, generations: Iterable[Generation], runs: Iterable[ToolRun], format: str
+    source: Source, found: Iterable[Generation | ToolRun | str], format: str
 ) -> Iterator[Trajectory | RecordError]:
-    """The conversations that model calls and tool runs belong to, in the order in which they began."""
+    """The conversations that model calls and tool runs belong to, in the order in which they began.
+
+    A text among them says what could not be read.
+    """
+    generations: list[Generation] = []
+    runs: list[ToolRun] = []
+    for each in found:
+        if isinstance(each, Generation):
+            generations.append(each)
+        elif isinstance(each, ToolRun):
+            runs.append(each)
+        else:
+            yield source.fault(len(generations), each)
     dialogues: dict[str, Dialogue] = {}
     ends: dict[MessageMark, str] = {}
     """Where a history stood at the end of each conversation that has no session."""
-    runs = [*runs]
     spans: list[Generation | ToolRun] = sorted([*heard(generations, runs), *runs], key=lambda span: span.start)
     traces: dict[str, str] = {}
     faults: dict[str, str] = {}

@@ -2,17 +2,18 @@
 batches that their SDKs post. A later row of an id completes the earlier one."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct, field
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import ODD, Malformed, decode, oddity, take_each
+from bylaw.trace.document import Malformed, decode, take_each
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.parts import first
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_result
-from bylaw.trace.readers.spans import Generation, ToolRun, lineage, weave
+from bylaw.trace.readers.spans import Generation, ToolRun, attempt, lineage, weave
 from bylaw.trace.recorded_value import seconds
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
@@ -41,26 +42,21 @@ class _Export(Struct):
 
     rows: Rows = field(default_factory=Rows)
     traces: Rows = field(default_factory=Rows)
-    generations: list[Generation] = field(default_factory=list[Generation])
-    tools: list[ToolRun] = field(default_factory=list[ToolRun])
 
-    def add(
-        self, source: Source, what: str, row: Row, make: "Callable[[Row, _Export], Generation | ToolRun]"
-    ) -> Iterator[RecordError]:
-        """Add a model call or a tool run; if it cannot be read, its conversation cannot be told as a whole."""
-        try:
-            made = make(row, self)
-        except ODD as error:
-            why = f"{what}: {oddity(error)}"
-            try:
-                made = Generation(_time(row), [], [], _session(row, self), _trace(row), fault=why)
-            except ODD:
-                yield source.fault(len(self.generations), why)
-                return
-        if isinstance(made, ToolRun):
-            self.tools.append(made)
-        else:
-            self.generations.append(made)
+    def read(
+        self, what: str, row: Row, make: "Callable[[Row, _Export], Generation | ToolRun]"
+    ) -> Generation | ToolRun | str:
+        """A model call or a tool run, or what is wrong with it."""
+        return attempt(what, partial(make, row, self), partial(self.outline, row))
+
+    def outline(self, row: Row) -> dict[str, Any]:
+        """When a row began, and to which conversation and agent it belongs."""
+        return {
+            "start": _time(row),
+            "session": _session(row, self),
+            "trace": _trace(row),
+            "agent": _agent(row, self),
+        }
 
     def around(self, row: Row) -> Iterator[Row]:
         """A row, and those around it from the inside out."""
@@ -72,8 +68,7 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
     is_langfuse = found.format == "langfuse"
     gather = _gather_observations if is_langfuse else _gather_runs
     yield from take_each(source, found.layout, lambda record: gather(decode(_OBJECT, record.raw), export))
-    yield from _observations(source, export) if is_langfuse else _runs(source, export)
-    yield from weave(source, export.generations, export.tools, found.format)
+    yield from weave(source, _observations(export) if is_langfuse else _runs(export), found.format)
 
 
 def _complete(rows: Rows, row: Row) -> None:
@@ -113,22 +108,19 @@ def _observations_in(value: Row, context: Row) -> Iterator[tuple[str, Row]]:
         yield "trace", value
 
 
-def _observations(source: Source, export: _Export) -> Iterator[RecordError]:
+def _observations(export: _Export) -> Iterator[Generation | ToolRun | str]:
     told: set[str] = set()
     for id, row in export.rows.items():
         kind, what = str(row.get("type", "")).upper(), f"observation `{id}`"
         if kind == "GENERATION":
-            yield from export.add(source, what, row, _observed_generation)
+            yield export.read(what, row, _observed_generation)
             told.add(_trace(row))
         elif kind == "TOOL":
-            try:
-                export.tools.append(_observed_tool(row, export))
-            except ODD as error:
-                yield source.fault(len(export.generations), f"{what}: {oddity(error)}")
+            yield export.read(what, row, _observed_tool)
     # An export of traces alone still has what went in and what came out.
     for id, row in export.traces.items():
         if id not in told:
-            yield from export.add(source, f"trace `{id}`", {**row, "traceId": id}, _observed_generation)
+            yield export.read(f"trace `{id}`", {**row, "traceId": id}, _observed_generation)
 
 
 def _observed_generation(row: Row, export: _Export) -> Generation:
@@ -140,14 +132,11 @@ def _observed_generation(row: Row, export: _Export) -> Generation:
             given = row.get("input")
     tools: Any = cast("Row", given).get("tools") if isinstance(given, dict) else None
     return Generation(
-        start=_time(row),
         history=messages_in(given, "user"),
         output=messages_in(row.get("output"), "assistant"),
-        session=_session(row, export),
-        trace=_trace(row),
-        agent=_agent(row, export),
         model=str(first(row, ("model", "providedModelName", "provided_model_name")) or ""),
         tools=cast("list[Any]", tools) if isinstance(tools, list) else (),
+        **export.outline(row),
     )
 
 
@@ -155,18 +144,14 @@ def _observed_tool(row: Row, export: _Export) -> ToolRun:
     has_failed, output = row.get("level") == "ERROR", row.get("output")
     if output is None and has_failed:
         output = row.get("statusMessage") or "Error"
-    start = _time(row)
     return ToolRun(
-        start=start,
-        end=_time(row, _END) or start,
+        end=_time(row, _END) or _time(row),
         tool=str(row.get("name") or ""),
         arguments=tool_arguments(row.get("input")),
         result=tool_result(output),
         captured=output is not None,
         error=True if has_failed else None,
-        session=_session(row, export),
-        trace=_trace(row),
-        agent=_agent(row, export),
+        **export.outline(row),
     )
 
 
@@ -187,11 +172,11 @@ def _runs_in(value: Row) -> Iterator[Row]:
         yield value
 
 
-def _runs(source: Source, export: _Export) -> Iterator[RecordError]:
+def _runs(export: _Export) -> Iterator[Generation | ToolRun | str]:
     for id, run in export.rows.items():
         make = {"llm": _llm_run, "tool": _tool_run}.get(str(run.get("run_type")))
         if make is not None:
-            yield from export.add(source, f"run `{id}`", run, make)
+            yield export.read(f"run `{id}`", run, make)
 
 
 def _llm_run(run: Row, export: _Export) -> Generation:
@@ -201,14 +186,11 @@ def _llm_run(run: Row, export: _Export) -> Generation:
     inputs = cast("Row", given) if isinstance(given, dict) else Row()
     model = inputs.get("model") or _metadata(run).get("ls_model_name") or settings.get("model") or ""
     return Generation(
-        start=_time(run),
         history=messages_in(given, "user"),
         output=messages_in(run.get("outputs"), "assistant"),
-        session=_session(run, export),
-        trace=_trace(run),
-        agent=_agent(run, export),
         model=str(model),
         tools=inputs.get("tools") or settings.get("tools") or (),
+        **export.outline(run),
     )
 
 
@@ -217,19 +199,15 @@ def _tool_run(run: Row, export: _Export) -> ToolRun:
     message: Any = outputs.get("output")
     status: Any = cast("Row", message).get("status") if isinstance(message, dict) else None
     extra: Row = run.get("extra") or {}
-    start = _time(run)
     return ToolRun(
-        start=start,
-        end=_time(run, _END) or start,
+        end=_time(run, _END) or _time(run),
         tool=str(run.get("name") or ""),
         arguments=tool_arguments(run.get("inputs")),
         result=tool_result(outputs) if outputs else run.get("error"),
         captured=bool(outputs or run.get("error")),
         error=True if run.get("error") or status == "error" else None,
         id=str(extra.get("tool_call_id") or ""),
-        session=_session(run, export),
-        trace=_trace(run),
-        agent=_agent(run, export),
+        **export.outline(run),
     )
 
 

@@ -3,6 +3,7 @@
 `bylaw-lab record-demo` records them again.
 """
 
+import bz2
 import gzip
 import sqlite3
 from contextlib import closing
@@ -37,7 +38,7 @@ def read_story() -> Story:
 def build_world(path: Path) -> None:
     """Write the clinic's database to a file."""
     path.unlink(missing_ok=True)
-    script = gzip.decompress((FOLDER / "clinic.sql.gz").read_bytes()).decode()
+    script = bz2.decompress((FOLDER / "clinic.sql.bz2").read_bytes()).decode()
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(script)
 
@@ -45,8 +46,7 @@ def build_world(path: Path) -> None:
 def write_logs(path: Path, *first: dict[str, Any]) -> None:
     """Write the 300 recorded conversations to a gzip file, after those given."""
     lines = b"".join(msgspec.json.encode(record) + b"\n" for record in first)
-    # Gzip files may be joined end to end.
-    path.write_bytes(gzip.compress(lines, mtime=0) + (FOLDER / "logs.jsonl.gz").read_bytes())
+    path.write_bytes(gzip.compress(lines + bz2.decompress((FOLDER / "logs.jsonl.bz2").read_bytes()), mtime=0))
 
 
 def before_the_change(record: dict[str, Any]) -> tuple[list[dict[str, Any]], str, dict[str, Any]]:
