@@ -7,7 +7,7 @@ broken for good and asked anew of what follows, history kept.
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property, lru_cache
-from typing import Literal, Protocol
+from typing import Literal
 
 from msgspec import Struct
 
@@ -36,27 +36,6 @@ REPEAT_CAP = 2_000
 REPEATS = 32
 
 
-class Automaton(Protocol):
-    """Reads one letter after the other. States are numbers; verdicts are places in `VERDICTS`."""
-
-    @property
-    def start(self) -> int:
-        """Before the first step."""
-        ...
-
-    def step(self, state: int, letter: int) -> tuple[int, int | None]:
-        """The next state and the verdict on the steps read so far; None where it could not be found out."""
-        ...
-
-    def move(self, state: int, letter: int) -> int:
-        """The next state alone, for a step after which nobody asks for the verdict."""
-        ...
-
-    def accepts(self, state: int) -> bool:
-        """Whether the formula holds if the trace ends here; of no steps at all nothing is asked."""
-        ...
-
-
 class WholeAutomaton(Struct, frozen=True):
     """A whole automaton, minimal: flat tables indexed by state times the number of letters plus the letter's column."""
 
@@ -74,6 +53,7 @@ class WholeAutomaton(Struct, frozen=True):
         return len(self.accepting)
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:
+        """The next state, and the place in `VERDICTS` of the verdict on the steps read so far."""
         place = state * len(self.letters) + self.columns[letter]
         return self.after[place], self.verdicts[place]
 
@@ -104,6 +84,7 @@ class LazyAutomaton:
         self.start = 0
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:
+        """The next state, and the verdict's place in `VERDICTS`; None if it could not be found."""
         reached = self._progression.step(self._states[state], letter)
         verdict = self._verdict(reached)
         if self._rearming and verdict == BROKEN:
@@ -179,6 +160,10 @@ class LazyAutomaton:
                     seen.add(there)
                     waiting.append(there)
         return False
+
+
+Automaton = WholeAutomaton | LazyAutomaton
+"""Reads one letter after another. States are numbers; of no steps at all nothing is asked."""
 
 
 def _cost(state: State) -> int:

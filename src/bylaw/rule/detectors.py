@@ -14,17 +14,8 @@ Names, postal addresses, dates of birth and numbers written as words are not fou
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
-
-class HasText(Protocol):
-    """Anything with a text."""
-
-    @property
-    def text(self) -> str:
-        """The text to search."""
-        ...
-
+from bylaw.rule.act import Act
 
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w-])")
 _PHONE = re.compile(r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,5}\)[ .-]?)?\d{2,5}(?:[ .-]?\d{2,5}){1,5}(?![\w-])")
@@ -88,11 +79,11 @@ def personal(text: str) -> dict[str, list[str]]:
     return {kind: each for kind, each in found.items() if each}
 
 
-def _finds(find: Callable[[str], Iterator[str]]) -> Callable[[HasText], bool]:
+def _finds(find: Callable[[str], Iterator[str]]) -> Callable[[Act], bool]:
     return lambda act: next(find(act.text), None) is not None
 
 
-DETECTORS: dict[str, Callable[[HasText], bool]] = {
+DETECTORS: dict[str, Callable[[Act], bool]] = {
     **{kind: _finds(find) for kind, find in PERSONAL.items()},
     "pii": lambda act: bool(personal(act.text)),
 }

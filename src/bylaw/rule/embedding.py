@@ -2,18 +2,13 @@
 
 import math
 import zlib
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 Vector = Sequence[float]
 
 
-class Embedder(Protocol):
-    """Anything that turns texts into vectors of one length."""
-
-    def __call__(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """One vector per text, in order."""
-        ...
+Embedder = Callable[[Sequence[str]], Sequence[Vector]]
+"""Returns one vector per text, in order, all of one length."""
 
 
 class HashedNgrams:

@@ -9,15 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from bylaw.rule.formula import (
-    Atom,
-    Constant,
-    Formula,
-    Future,
-    Past,
-    atoms,
-    operands,
-)
+from bylaw.rule.formula import Atom, Constant, Formula, Future, Past, atoms, operands
 from bylaw.rule.table import condition, truth_bits
 
 TABLE_CAP = 18

@@ -2,6 +2,7 @@
 together forbid an action altogether."""
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import reduce
 from itertools import combinations
 from typing import Literal
 
@@ -98,7 +99,7 @@ def _blocked(action: str, rules: Sequence[Rule]) -> list[LintFinding]:
             tries += 1
             if tries > TRIES_CAP:
                 return []
-            together = _conjunction([rule.formula for rule in chosen])
+            together = reduce(And, [rule.formula for rule in chosen])
             if is_hopeless(And(together, taken)) and not is_hopeless(together):
                 names = tuple(rule.name for rule in chosen)
                 listed = " and ".join(f"`{name}`" for name in names)
@@ -122,13 +123,6 @@ def _connected(action: str, rules: Sequence[Rule], size: int) -> Iterable[tuple[
             continue
         reach = frozenset([action]).union(*(names[place] for place in chosen))
         waiting += [chosen | {place} for place, own in enumerate(names) if place not in chosen and own & reach]
-
-
-def _conjunction(formulas: Sequence[Formula]) -> Formula:
-    joined = formulas[0]
-    for formula in formulas[1:]:
-        joined = And(joined, formula)
-    return joined
 
 
 def _valueless(rules: Sequence[Rule], ways: Collection[str]) -> list[LintFinding]:

@@ -67,7 +67,7 @@ class Progression:
         root = self._normalise(skeleton, True)
         self._strong = sum(2 << 2 * node for node in range(len(self._nodes)))
         self._fresh: Demand = frozenset([1 << 2 * root])
-        self.start: State = (self._past.first_bits, self._fresh)
+        self.start: State = (0, self._fresh)
         """Before the first step: if there is one, the formula holds there."""
 
     def rearmed(self, state: State) -> State:
@@ -144,10 +144,6 @@ class Progression:
                 moved = frozenset([2 << 2 * left])
             case "weak_next":
                 moved = frozenset([1 << 2 * left])
-            case "always":
-                moved = _both(self._move(left, now), weak)
-            case "eventually":
-                moved = _either(self._move(left, now), strong)
             case "until":
                 moved = _either(self._move(right, now), _both(self._move(left, now), strong))
             case "release":
@@ -168,8 +164,6 @@ class Progression:
                     self._reads.append(1 << left)
                 case "next" | "weak_next":
                     self._reads.append(0)
-                case "always" | "eventually":
-                    self._reads.append(self._reads[left])
                 case _:
                     self._reads.append(self._reads[left] | self._reads[right])
         return number
@@ -195,14 +189,13 @@ class Progression:
             case Or(left, right):
                 return self._node(one, build(left, wanted), build(right, wanted))
             case Implies(left, right):
-                return self._node(one, build(left, not wanted), build(right, wanted))
+                return build(Or(Not(left), right), wanted)
             case Xor(left, right):
-                first = self._node("and", build(left, True), build(right, not wanted))
-                return self._node("or", first, self._node("and", build(left, False), build(right, wanted)))
+                return build(Or(And(left, Not(right)), And(Not(left), right)), wanted)
             case Always(operand):
-                return self._node("always" if wanted else "eventually", build(operand, wanted))
+                return build(Release(Constant(False), operand), wanted)
             case Eventually(operand):
-                return self._node("eventually" if wanted else "always", build(operand, wanted))
+                return build(Until(Constant(True), operand), wanted)
             case Next(operand):
                 return self._node("next" if wanted else "weak_next", build(operand, wanted))
             case WeakNext(operand):
@@ -212,9 +205,7 @@ class Progression:
             case Release(left, right):
                 return self._node("release" if wanted else "until", build(left, wanted), build(right, wanted))
             case WeakUntil(left, right):
-                # a WEAK_UNTIL b is b RELEASE (a OR b).
-                either = self._node(one, build(left, wanted), build(right, wanted))
-                return self._node("release" if wanted else "until", build(right, wanted), either)
+                return build(Release(right, Or(left, right)), wanted)
             case _:
                 raise FormulaError(
                     f"`{formula}` has an operator that looks forward below one that looks back",
@@ -226,7 +217,6 @@ class _Past:
     """The past-only parts of a formula: each has a value at a step, found from one bit each and the letter."""
 
     def __init__(self) -> None:
-        self.first_bits = 0
         self.bits = 0
         self._program: list[tuple[str, int, int, int]] = []
         """Kind, the places of both operands (or the leaf), and the bit; operands come before their operators."""
@@ -259,12 +249,6 @@ class _Past:
                 case "yesterday":
                     value = bits >> bit & 1
                     after |= values[left] << bit
-                case "once":
-                    value = values[left] | bits >> bit & 1
-                    after |= value << bit
-                case "historically":
-                    value = values[left] & bits >> bit & 1
-                    after |= value << bit
                 case _:  # since
                     value = values[right] | values[left] & bits >> bit & 1
                     after |= value << bit
@@ -292,25 +276,23 @@ class _Past:
             case Or(left, right):
                 return "or", self._place(left), self._place(right), 0
             case Implies(left, right):
-                return "or", self._place(Not(left)), self._place(right), 0
+                return self._row(Or(Not(left), right))
             case Xor(left, right):
                 return "xor", self._place(left), self._place(right), 0
             case Yesterday(operand):
-                return "yesterday", self._place(operand), 0, self._bit(0)
+                return "yesterday", self._place(operand), 0, self._bit()
             case Once(operand):
-                return "once", self._place(operand), 0, self._bit(0)
+                return self._row(Since(Constant(True), operand))
             case Historically(operand):
-                return "historically", self._place(operand), 0, self._bit(1)
+                return self._row(Not(Once(Not(operand))))
             case Since(left, right):
-                return "since", self._place(left), self._place(right), self._bit(0)
+                return "since", self._place(left), self._place(right), self._bit()
             case _:
                 raise AssertionError(formula)
 
-    def _bit(self, first: int) -> int:
-        bit = self.bits
+    def _bit(self) -> int:
         self.bits += 1
-        self.first_bits |= first << bit
-        return bit
+        return self.bits - 1
 
 
 def _both(left: Demand, right: Demand) -> Demand:

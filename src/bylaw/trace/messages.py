@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 from typing import Any, cast
 
-import msgspec
-
 from bylaw.errors import UsageError
 from bylaw.trace.document import Malformed
 from bylaw.trace.readers.chat import ChatMessage, follow
-from bylaw.trace.readers.dialects import KnownMessage, as_chat, chat_message, is_langchain
+from bylaw.trace.readers.dialects import as_chat
 from bylaw.trace.readers.parts import check_parts
 from bylaw.trace.transcript import Transcript
 
@@ -34,11 +32,4 @@ def _read(message: Any, place: int) -> list[ChatMessage]:
     if not isinstance(record, dict):
         kind = type(message).__name__
         raise UsageError(f"message {place} is a `{kind}`", hint="give a dict, or an object with `model_dump`")
-    fields = cast("dict[str, Any]", record)
-    if is_langchain(fields):
-        return [chat_message(fields)]
-    try:
-        known = msgspec.convert(fields, KnownMessage)
-    except msgspec.ValidationError:
-        return as_chat(fields, f"message {place}")
-    return [known] if known.role is not None else as_chat(fields, f"message {place}")
+    return as_chat(cast("dict[str, Any]", record), f"message {place}")

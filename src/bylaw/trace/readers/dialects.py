@@ -52,6 +52,7 @@ _OWN = frozenset(
     )
 )
 """Fields that are read here."""
+_PLAIN_ROLES = frozenset(("user", "assistant", "system", "developer", "tool", "function"))
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
 
 
@@ -123,18 +124,22 @@ def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
     # What is no conversation in any dialect is told as it always was.
     if listed:
         decode(_messages, raw)
-        return ChatConversation(chat_messages(decode(_anything, raw)))
+        return ChatConversation(_as_chat(decode(_anything, raw)))
     sent = decode(_request, raw)
     if sent.contents is not None and sent.messages is None:
         return _sent(sent, sent.contents)
     talk = decode(_conversation, raw)
-    talk.messages = chat_messages(decode(_talk, raw).messages)
+    talk.messages = _as_chat(decode(_talk, raw).messages)
     return talk
+
+
+def _as_chat(messages: Iterable[Fields], role: str = "") -> list[ChatMessage]:
+    return [each for place, message in enumerate(messages) for each in as_chat(message, f"message {place}", role)]
 
 
 def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
     """The conversation in a request to Gemini; a content that does not say whose it is is the user's."""
-    messages = [each for place, content in enumerate(contents) for each in as_chat(content, f"message {place}", "user")]
+    messages = _as_chat(contents, "user")
     told = {name: getattr(request, name) for name in Described.__struct_fields__}
     system = request.system_instruction or request.systemInstruction
     parts = _listed(cast("Fields", system).get("parts")) if isinstance(system, dict) else [system]
@@ -144,18 +149,22 @@ def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
     return ChatConversation(messages, **told)
 
 
-def chat_messages(messages: Iterable[Any]) -> list[ChatMessage]:
-    told: list[ChatMessage] = []
-    for position, message in enumerate(messages):
-        told += [chat_message(message)] if is_langchain(message) else as_chat(message, f"message {position}")
-    return told
-
-
 def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
-    """The chat messages that a message of any dialect is; `role` is whose it is where it does not say.
+    """Returns the chat messages in a message of any dialect; `role` is for one that names none.
 
-    Raises `Malformed` where it has a field that is not known and may hold a call or a result.
+    Raises `Malformed` if it has an unknown field that may hold a call or a result.
     """
+    if is_langchain(message):
+        return [chat_message(message)]
+    try:
+        known = msgspec.convert(message, KnownMessage)
+    except msgspec.ValidationError:
+        return _translated(message, place, role)
+    return [known] if known.role in _PLAIN_ROLES else _translated(message, place, role)
+
+
+def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
+    """A message under names other than ours."""
     fields = _named(message, place)
     said = fields.get("role") or role
     fields["role"] = _ROLES.get(str(said), said) or None
@@ -312,16 +321,6 @@ class MessageBody(Struct):
     name: str | None = None
     status: str | None = None
     additional_kwargs: Extra | None = None
-
-
-def mixed_message(message: dict[str, Any]) -> ChatMessage:
-    """A message of LangChain's, or a plain one that an application put among them."""
-    if is_langchain(message) or "role" not in message:
-        return chat_message(message)
-    try:
-        return msgspec.convert(message, ChatMessage)
-    except msgspec.ValidationError as error:
-        raise Malformed(f"a message is malformed: {tell(error)}") from error
 
 
 def is_langchain(message: dict[str, Any]) -> bool:

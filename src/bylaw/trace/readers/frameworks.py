@@ -11,7 +11,7 @@ from bylaw.trace.document import Malformed, Record, conversations_in, decode, is
 from bylaw.trace.identity import agent_of_model
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, follow, text_id
-from bylaw.trace.readers.dialects import mixed_message
+from bylaw.trace.readers.dialects import as_chat, chat_message
 from bylaw.trace.readers.recorded import message_of_parts, spread
 from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.source import Source
@@ -92,8 +92,8 @@ def _ids(talk: SavedTalk) -> Iterator[Any]:
 
 def langchain(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
     """LangChain's messages, and plain ones that an application put among them."""
-    for message in messages:
-        yield [mixed_message(message)]
+    for place, message in enumerate(messages):
+        yield as_chat(message, f"message {place}") if "role" in message else [chat_message(message)]
 
 
 def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:

@@ -185,14 +185,21 @@ def _read_spans(
 ) -> Iterator[Generation | ToolRun | str]:
     for id, span in known.items():
         span.events += logged.get(id, ())
-        make = _run if _is_tool(span) else _generation if _is_generation(span) else None
-        if make is None:
+        read = attempt(f"span `{id}`", partial(_read_span, span, known), partial(_outline, span, known))
+        if read is None:
             continue
-        yield (read := attempt(f"span `{id}`", partial(make, span, known), partial(_outline, span, known)))
+        yield read
         dropped = span.span.dropped_attributes_count
         if dropped and isinstance(read, Generation) and not read.fault:
             why = f"the SDK dropped {dropped} attributes, of the first messages perhaps"
             yield f"span `{id}`: {why}; raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
+
+
+def _read_span(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation | ToolRun | None:
+    """The model call or the tool run that a span is, if it is one."""
+    if _is_tool(known):
+        return _run(known, all_spans)
+    return _generation(known, all_spans) if _is_generation(known) else None
 
 
 def _outline(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class PartAnswer(Struct):
 def call_in(part: Any) -> tuple[str, Any, str] | None:
     """The call that a part of a message is: its tool, arguments and id."""
     block = _fields(part)
-    kind = block.get("type")
+    kind = None if block.get("type") is None else str(block["type"])
     inner, name = block, None
     if kind is None:
         key = next((key for key in _KEYED_CALLS if isinstance(block.get(key), dict)), None)
@@ -94,7 +94,7 @@ def call_in(part: Any) -> tuple[str, Any, str] | None:
         inner = _fields(block.get("toolInvocation"))
     elif kind == "dynamic-tool":
         pass
-    elif isinstance(kind, str) and kind.startswith("tool-") and kind not in _CALLS and kind not in _ANSWERS:
+    elif kind.startswith("tool-") and kind not in _CALLS and kind not in _ANSWERS:
         name = kind.removeprefix("tool-")
     elif kind not in _CALLS:
         return None
@@ -232,7 +232,7 @@ def heard(content: Any) -> tuple[str, bool]:
 def _is_text(part: Any) -> bool:
     block = _given(part)
     if "type" in block:
-        return block["type"] in TEXTS
+        return str(block["type"]) in TEXTS
     return isinstance(part, str) or ("text" in block and _SILENT_KEYS.isdisjoint(block))
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bylaw.trace.document import Malformed
 from bylaw.trace.readers.chat import SILENT_ITEMS, ChatMessage, ToolCall, name_and_arguments, object_of, text_id
-from bylaw.trace.readers.dialects import as_chat, chat_message, is_langchain
+from bylaw.trace.readers.dialects import as_chat, is_langchain
 from bylaw.trace.readers.parts import (
     PartAnswer,
     answer_in,
@@ -68,7 +68,7 @@ def _beside(value: dict[str, Any], messages: list[ChatMessage], role: str) -> li
 
 def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMessage]:
     if is_langchain(message):
-        return [chat_message(message)]
+        return as_chat(message, "a message")
     if "role" not in message and message.get("type") not in (None, "message"):
         if message["type"] in SILENT_ITEMS:
             return []

@@ -26,9 +26,7 @@ from bylaw.trace.transcript import Transcript
 T = TypeVar("T")
 
 
-def attempt(
-    what: str, make: Callable[[], "Generation | ToolRun"], outline: Callable[[], dict[str, Any]]
-) -> "Generation | ToolRun | str":
+def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, Any]]) -> "T | Generation | str":
     """A model call or a tool run; if it cannot be read, a model call with that fault, or only the reason."""
     try:
         return make()
