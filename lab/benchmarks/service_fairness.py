@@ -1,10 +1,11 @@
 """How long one tenant waits for decisions while another sends what costs most.
 
-    python lab/benchmarks/service_fairness.py [--seconds 8] [--connections 16]
+    python lab/benchmarks/service_fairness.py [--rounds 6] [--seconds 2] [--connections 4]
 
 A service of its own on the loopback, with a log in SQLite. A quiet tenant sends 50 small decisions a second, each in a
-conversation of its own: first alone, and then while another tenant attacks with histories that go round in circles,
-long sentences, a body of almost 1 MiB, and a flood of small decisions. Prints the quiet tenant's p50 and p99.
+conversation of its own. Another tenant attacks with histories that go round in circles, long sentences, a body of
+almost 1 MiB, and a flood of small decisions. Each attack stops and starts again every few seconds, so that the quiet
+tenant alone and the quiet tenant under attack are measured under the same load of the machine. Prints both.
 """
 
 import argparse
@@ -24,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 RATE = 50.0
+SETTLING = 0.5
+"""Seconds before each measurement: what was sent before it is answered by then."""
 FILES = {
     "pack.yaml": "{format: 1, name: till, document: policy.md}",
     "policy.md": "Ask before you pay.\n",
@@ -100,8 +103,8 @@ def quiet(port: int, key: str, seconds: float, name: str) -> list[float]:
     return sorted(took)
 
 
-def attacking(port: int, key: str, attack: str, name: int, ended: Any, sent: Any) -> None:
-    """Attack until it is ended, from a process of its own; in the end the statuses of the answers are `sent`."""
+def attacking(port: int, key: str, attack: str, name: int, going: Any, ended: Any, sent: Any) -> None:
+    """Attack while it is `going`, from a process of its own; in the end the statuses of the answers are `sent`."""
     client, statuses = Client(port, key), Counter[int]()
     requests = [
         (path, json.dumps(asked | {"conversation": f"{asked['conversation']}-{name}"}).encode())
@@ -109,6 +112,8 @@ def attacking(port: int, key: str, attack: str, name: int, ended: Any, sent: Any
     ]
     sent.put(statuses)
     for path, body in cycle(requests):
+        while not going.wait(0.1) and not ended.is_set():
+            pass
         if ended.is_set():
             break
         statuses[client.post(path, body)] += 1
@@ -117,18 +122,19 @@ def attacking(port: int, key: str, attack: str, name: int, ended: Any, sent: Any
 
 def main() -> None:
     options = argparse.ArgumentParser()
-    options.add_argument("--seconds", type=float, default=8.0)
+    options.add_argument("--rounds", type=int, default=6)
+    options.add_argument("--seconds", type=float, default=2.0)
     options.add_argument("--connections", type=int, default=4)
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        _measure(Path(folder), given.seconds, given.connections)
+        _measure(Path(folder), given.rounds, given.seconds, given.connections)
 
 
-def _measure(folder: Path, seconds: float, connections: int) -> None:
+def _measure(folder: Path, rounds: int, seconds: float, connections: int) -> None:
     (folder / "pack").mkdir()
     for name, text in FILES.items():
         (folder / "pack" / name).write_text(text, encoding="utf-8")
-    bylaw, keys = [str(Path(sys.executable).with_name("bylaw")), "serve"], list[str]()
+    bylaw, keys = [sys.executable, "-c", "from bylaw.cli import main; main()", "serve"], list[str]()
     with (folder / "keys").open("w") as file:
         for tenant in ("loud", "calm"):
             told = subprocess.run([*bylaw, "--new-key", tenant], capture_output=True, text=True, check=True).stdout
@@ -142,28 +148,39 @@ def _measure(folder: Path, seconds: float, connections: int) -> None:
     port = int(next(found[1] for line in running.stdout if (found := re.search(r"127\.0\.0\.1:(\d+)", line))))
     try:
         quiet(port, keys[1], 2.0, "warm")
-        for attack in ("", *ATTACKS):
-            ended, sent = multiprocessing.Event(), multiprocessing.Queue()
+        for attack in ATTACKS:
+            going, ended, sent = multiprocessing.Event(), multiprocessing.Event(), multiprocessing.Queue()
             others = [
-                multiprocessing.Process(target=attacking, args=(port, keys[0], attack, at, ended, sent))
-                for at in range(connections if attack else 0)
+                multiprocessing.Process(target=attacking, args=(port, keys[0], attack, at, going, ended, sent))
+                for at in range(connections)
             ]
             for each in others:
                 each.start()
             # Their requests are ready.
             ready = [sent.get() for _ in others]
-            took = quiet(port, keys[1], seconds, attack or "alone")
+            took: dict[bool, list[float]] = {False: [], True: []}
+            for number in range(2 * rounds):
+                is_attacked = number % 2 == 1
+                if is_attacked:
+                    going.set()
+                time.sleep(SETTLING)
+                took[is_attacked] += quiet(port, keys[1], seconds, f"{attack}{number}-")
+                going.clear()
             ended.set()
             statuses = sum((sent.get() for _ in ready), Counter[int]())
             for each in others:
                 each.join()
-            p50, p99 = (1000 * took[int(len(took) * share)] for share in (0.5, 0.99))
-            print(
-                f"{attack or 'alone':10} p50 {p50:6.1f} ms, p99 {p99:6.1f} ms; attacker: {dict(statuses)}", flush=True
-            )
+            alone, attacked = (_told(took[each]) for each in (False, True))
+            print(f"{attack:10} alone {alone}; attacked {attacked}; attacker: {dict(statuses)}", flush=True)
     finally:
         running.send_signal(signal.SIGTERM)
         running.wait(20)
+
+
+def _told(took: list[float]) -> str:
+    took = sorted(took)
+    p50, p99 = (1000 * took[int(len(took) * share)] for share in (0.5, 0.99))
+    return f"p50 {p50:6.1f} ms, p99 {p99:6.1f} ms"
 
 
 if __name__ == "__main__":

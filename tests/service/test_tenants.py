@@ -23,6 +23,7 @@ from bylaw.service.desk import Desk
 from bylaw.service.fairness import LARGE, Scheduler
 from bylaw.service.keys import Key, hash_of
 from bylaw.service.openapi import document
+from bylaw.text.cost import Cost
 from tests.service.asgi import ask
 from tests.shield.scenes import shop
 
@@ -157,11 +158,13 @@ async def _large_work() -> None:
 
     def work(name: str) -> str:
         order.append(name)
-        time.sleep(0.02)
+        begin = time.thread_time()
+        while time.thread_time() - begin < 0.02:
+            pass
         return threading.current_thread().name
 
     async def large(tenant: str, name: str) -> str:
-        with scheduler.request(tenant, LARGE):
+        async with scheduler.request(tenant, LARGE):
             return await scheduler.run(tenant, lambda: work(name))
 
     working = [asyncio.create_task(large("ann", f"ann {number}")) for number in range(4)]
@@ -186,3 +189,64 @@ def test_a_request_that_says_too_much_is_refused(said: dict[str, Any], why: str)
         body = json.dumps({"conversation": "c", **said}).encode()
         answer = asyncio.run(ask(app, "POST", "/v1/events", body, key=KEYS["ann"]))
     assert (answer.status, why in answer.body.decode()) == (400, True)
+
+
+def test_while_others_are_active_a_tenant_has_two_requests_answered_at_once() -> None:
+    async def most_together(*, others: bool) -> int:
+        scheduler, together = Scheduler(), list[int]()
+        running = 0
+
+        async def ask() -> None:
+            nonlocal running
+            async with scheduler.request("ann", 1):
+                running += 1
+                together.append(running)
+                await asyncio.sleep(0.001)
+                running -= 1
+
+        if others:
+            async with scheduler.request("bob", 1):
+                pass
+        await asyncio.gather(*(ask() for _ in range(10)))
+        return max(together)
+
+    assert asyncio.run(most_together(others=True)) == 2
+    assert asyncio.run(most_together(others=False)) == 10
+
+
+def test_a_request_that_is_given_up_while_it_waits_keeps_nobody_waiting() -> None:
+    async def go() -> None:
+        scheduler = Scheduler(1)
+        async with scheduler.request("bob", 1):
+            pass
+
+        async def ask() -> None:
+            async with scheduler.request("ann", 1):
+                await asyncio.sleep(0.01)
+
+        asked = [asyncio.create_task(ask()) for _ in range(3)]
+        await asyncio.sleep(0)
+        asked[1].cancel()
+        outcomes = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 1)
+        assert [type(each) for each in outcomes] == [type(None), asyncio.CancelledError, type(None)]
+        await asyncio.wait_for(ask(), 1)
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(("steps", "messages"), [(1, 1), (60, 9), (250, 0)])
+def test_a_request_that_costs_too_much_decides_nothing_and_writes_nothing(
+    steps: int, messages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It ends where messages are read, where they are taken in, and where the call is judged.
+    monkeypatch.setattr("bylaw.service.fairness.Cost", lambda: Cost(steps))
+    said = [{"messages": [{"role": "user", "content": "Refund order 7."}] * messages}]
+    call = {"tool": "refund", "arguments": {"order_id": "7"}}
+    with Log(":memory:") as log:
+        app = Service(Desk(shop(), log), {hash_of(KEYS["ann"]): Key("ann")})
+        body = json.dumps({"conversation": "c", **call, "events": said}).encode()
+        answer = asyncio.run(ask(app, "POST", "/v1/decide", body, key=KEYS["ann"]))
+        assert (answer.status, log.length_of("ann", "c")) == (413, 0)
+        assert f"the request takes more than {steps} steps" in answer.body.decode()
+        monkeypatch.undo()
+        assert asyncio.run(ask(app, "POST", "/v1/decide", body, key=KEYS["ann"])).status == 200

@@ -30,10 +30,15 @@ from bylaw.policy.tool import Tool
 from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment, Evidence
 from bylaw.text.condition import takes_back
+from bylaw.text.cost import spend
 from bylaw.text.once import once
 from bylaw.trace.event import Call, Card, Event, LookedUp, Message, Result
 
 Mode = Literal["snapshot", "hindsight", "none"]
+OBSERVING = 20
+"""Steps that taking in one event counts for."""
+JUDGING = 300
+"""Steps that judging one call counts for, apart from what its guards do."""
 
 
 class Ahead(Struct, frozen=True):
@@ -200,6 +205,7 @@ class Session:
                 self._conduct, start = self._ahead.conduct, 1
                 self._said += self._ahead.said
             for place in range(start, len(events)):
+                spend(OBSERVING)
                 asking.at = place
                 self._conduct.observe(step + place, events[place], self._said)
             asking.finish()
@@ -262,6 +268,7 @@ class Session:
         if call.context:
             self._vouch(call.context)
         made = self.ledger.record(call, self._step)
+        spend(JUDGING)
         tool = made.tool
         seen = SeenFacts(self.ledger, made, self._context)
         fault = call.fault if tool is not None else f"unknown tool `{call.tool}`"

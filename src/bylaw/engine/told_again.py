@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from bylaw.text.cost import spend
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.transcript import Transcript
@@ -105,7 +106,7 @@ class ToldBefore:
 
     def _last_waiting(self, told: Sequence[Event], start: int) -> int:
         """The last call, after words from a place on, that is known by its id and waits for its result; -1 for none."""
-        words = (place for place in range(start, len(told)) if _word(told[place]) is not None)
+        words = (place for place in range(start, len(told)) if _is_word(told[place]))
         if (first := next(words, -1)) < 0:
             return -1
         answered = {event.call for event in self._known if isinstance(event, Result)}
@@ -234,9 +235,14 @@ def _read(messages: Sequence[Any]) -> tuple[list[Event], list[int]]:
 
 def _word(event: Event) -> Word | None:
     """What somebody said; None for all else: an answer to a card and a handover are no words that a host tells."""
-    if not isinstance(event, Message) or not event.captured or not event.text:
+    if not isinstance(event, Message) or not _is_word(event):
         return None
+    spend(1 + len(event.text) // 50)
     return event.by, " ".join(event.text.split())
+
+
+def _is_word(event: Event) -> bool:
+    return isinstance(event, Message) and event.captured and bool(event.text)
 
 
 def _shown(event: Event) -> str:

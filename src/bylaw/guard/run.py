@@ -41,6 +41,7 @@ from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
 from bylaw.guard.operation import Failure, admit, fail, is_truth_word, name_of
 from bylaw.guard.scope import Spec
+from bylaw.text.cost import spend
 
 
 class Assumptions:
@@ -242,7 +243,9 @@ class GuardRun(BuiltIns):
 
     def restart(self) -> None:
         """At the beginning of another path: values once read stay known, and spent ticks stay spent."""
-        self.left -= TICKS - self.ticks
+        used = TICKS - self.ticks
+        self.left -= used
+        spend(used)
         self.start()
 
     def start(self) -> None:

@@ -338,7 +338,7 @@ class _Post:
 
     async def _answered(self, bearer: str, tenant: str, body: bytes) -> Any:
         scheduler = self._service.desk.scheduler
-        with scheduler.request(tenant, len(body)):
+        async with scheduler.request(tenant, len(body)):
             given = await scheduler.run(tenant, partial(self._read, body))
             if self._role == "approve":
                 given = replace(given, by=holder_of(bearer, self._keys, given.by))

@@ -43,12 +43,17 @@ from bylaw.shield.history import linked
 from bylaw.shield.session import TurnCall
 from bylaw.shield.shield import PinnedPack, Shield
 from bylaw.shield.stopping import unheard_of
+from bylaw.text.cost import TooCostly, current
 from bylaw.trace.event import Card
 
 SESSIONS = 10_000
 """Sessions that are kept in memory at most; any other is read from the log when it is needed."""
 WRONG = (BylawError, msgspec.MsgspecError, UnicodeError, RecursionError)
 """What may be wrong with a request, or keep it from being answered."""
+LONG = 300
+"""Entries of a conversation from which it is read from the log beside the event loop."""
+TOGETHER_ASKING = 200
+"""Requests of one tenant that are answered at once, where they may wait for a model or the host's tools."""
 PATIENCE = 2.0
 """Seconds after which a log that does not answer is called one that does not."""
 NO_NAME = "the request names no conversation, so nothing is known of what came before"
@@ -72,7 +77,8 @@ class Desk:
         self.metrics = Metrics()
         self._earlier = tuple(earlier)
         self._answers, self._requests = answers, requests
-        self.scheduler = Scheduler()
+        asks = answers is not None or requests is not None or pack.postures.resolve != "agent"
+        self.scheduler = Scheduler(TOGETHER_ASKING) if asks else Scheduler()
         self._shields: dict[str, Shield] = {}
         self._sessions: OrderedDict[tuple[str, str], LiveSession] = OrderedDict()
         self._most = sessions
@@ -223,6 +229,9 @@ class Desk:
         session = self._sessions.get(place)
         if session is None:
             session = self._sessions[place] = shield.session(name, context=context, agent=agent)
+            cost = current()
+            if cost is not None and self.log.reads_at_once and self.log.length_of(tenant, name) > LONG:
+                cost.is_large = True
         self._sessions.move_to_end(place)
         while len(self._sessions) > self._most:
             self._sessions.popitem(last=False)
@@ -255,6 +264,8 @@ def failure(error: Exception) -> tuple[int, Failure]:
         status = 503
     elif isinstance(error, PinnedPack):
         status = 409
+    elif isinstance(error, TooCostly):
+        status = 413
     elif not isinstance(error, BadRequest):
         status = 422
     return status, Failure(Complaint(error.code, str(error)))

@@ -36,7 +36,7 @@ FAILURES = {
     "403": "the key is for something else: an agent's does not approve, a person's does not decide; without keys, "
     "it came from a web page",
     "409": "the conversation began under a version of the pack that is not loaded",
-    "413": "the request is too large",
+    "413": "the request is too large, or takes too many steps: nothing was decided",
     "415": "the content type is not JSON",
     "422": "the request does not fit the conversation",
     "503": "the log could not be written: nothing was decided",

@@ -47,6 +47,7 @@ from bylaw.shield.repeating import (
 )
 from bylaw.shield.resolving import resolve
 from bylaw.shield.stopping import stop_grounds, stops_of
+from bylaw.text.cost import check as check_cost
 from bylaw.trace.event import Approved, Call, Card, LookedUp
 from bylaw.trace.trajectory import Trajectory
 
@@ -339,6 +340,7 @@ class DecisionService:
         """Let things happen and decide; it holds once its drafts are written."""
         try:
             attempt = self._attempt(wanted)
+            check_cost()
         except BaseException:
             # Part of it may have been done; what the log has was done whole.
             self.forget()

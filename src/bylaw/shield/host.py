@@ -12,8 +12,11 @@ from bylaw.record.log import Log
 from bylaw.shield.history import Opening
 from bylaw.shield.resolving import RunTool
 
-RunScheduled = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Does a piece of work, and awaits what it returns."""
+
+class RunScheduled(Protocol):
+    """Does a piece of work, outside the event loop if it is large."""
+
+    def __call__(self, work: Callable[[], Any], *, is_large: bool = False) -> Awaitable[Any]: ...
 
 
 class Host(Protocol):

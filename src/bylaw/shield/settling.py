@@ -157,7 +157,7 @@ class LoopSettling:
         match step.kind:
             case "write":
                 if len(step.drafts) > MANY:
-                    return await asyncio.wrap_future(log.journal.submit(step.drafts))
+                    return await self._beside(partial(log.append, step.drafts))
                 return await log.append_async(step.drafts)
             case "ask":
                 return await self._asked(step.run)
@@ -181,6 +181,10 @@ class LoopSettling:
         """Do what asks nobody, where the host wants it done."""
         run = partial(self._alone, do)
         return run() if self._scheduled is None else await self._scheduled(run)
+
+    async def _beside(self, do: Callable[[], Found]) -> Found:
+        """Do large work outside the loop."""
+        return await (asyncio.to_thread(do) if self._scheduled is None else self._scheduled(do, is_large=True))
 
     def _alone(self, do: Callable[[], Found]) -> Found:
         """One thing at a time, whatever else is asked of the session."""

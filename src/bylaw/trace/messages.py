@@ -4,11 +4,15 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from bylaw.errors import UsageError
+from bylaw.text.cost import spend
 from bylaw.trace.document import Malformed
 from bylaw.trace.readers.chat import ChatMessage, follow
 from bylaw.trace.readers.dialects import as_chat
 from bylaw.trace.readers.parts import check_parts
 from bylaw.trace.transcript import Transcript
+
+READING = 20
+"""Steps that one message counts for."""
 
 
 def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
@@ -27,6 +31,7 @@ def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
 
 
 def _read(message: Any, place: int) -> list[ChatMessage]:
+    spend(READING)
     dump = getattr(message, "model_dump", None)
     record: Any = dump(mode="json") if callable(dump) else message
     if not isinstance(record, dict):
