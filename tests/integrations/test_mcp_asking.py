@@ -182,7 +182,7 @@ async def test_where_nobody_can_be_asked_the_agent_is_told_so_once(tmp_path: Pat
             await client.call_tool("get_rental", {"rental_id": "R1"}, meta=KEY)
             refused = await client.call_tool("extend_rental", EXTEND, meta=KEY)
             assert (refused.is_error, tools.ran) == (True, [])
-            assert "is not heard here, so do not try again" in told(refused)
+            assert "does not reach this check, so do not try again" in told(refused)
             assert "Ask the user" not in told(refused)
 
 

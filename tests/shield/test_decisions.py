@@ -277,7 +277,7 @@ def test_a_fault_of_the_shield_itself_is_no_allow(monkeypatch: pytest.MonkeyPatc
     def fail(*_: Any) -> Any:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(grounds, "_of_guard", fail)
+    monkeypatch.setattr(grounds, "_GuardGrounds", fail)
     decision = Shield(shop()).session().decide("refund", {"order_id": "7"})
     assert (decision.answer, decision.allowed) == ("deny", False)
     assert "a fault of the shield itself." in decision.feedback

@@ -275,7 +275,7 @@ def test_what_cannot_be_counted_is_asked_and_never_allowed(tmp_path: Path) -> No
     with Log(str(tmp_path / "log.db")) as log, Shield(pack(), log=log) as shield:
         decision = looked_up(shield, "a", customer="").decide("refund", REFUND)
         assert (decision.answer, decision.allowed) == ("ask", False)
-        assert "whose signed in as it is, is not known" in decision.feedback
+        assert "cannot tell whom it counts for (per signed in as)" in decision.feedback
 
 
 def test_a_count_that_was_tampered_with_is_seen(tmp_path: Path) -> None:

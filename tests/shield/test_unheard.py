@@ -59,7 +59,7 @@ def test_where_nobody_may_stand_in_the_agent_is_not_told_to_ask_for_ever(tmp_pat
         assert shield.log is not None
         asked = session(shield).decide("extend_rental", EXTEND)
         assert (asked.answer, asked.approval) == ("ask", "")
-        assert "is not heard here, so do not try again" in asked.feedback
+        assert "does not reach this check, so do not try again" in asked.feedback
         assert "Ask the user" not in asked.feedback
         assert shield.log.approvals("default") == []
 

@@ -11,7 +11,7 @@ BUGS = (
         'finding.rule.hard and weighed.decision == "allow":', "finding.rule.hard and False:",
         "shield/test_weighed.py"),
     Bug("what the rules say together is not heard", "shield/grounds.py",
-        "found += _of_circuit(postures, found, tool, weighed)\n", "pass\n",
+        "found += _of_circuit(binding, found, weighed)\n", "pass\n",
         "shield/test_weighed.py"),
     Bug("arguments that a tool does not declare are let through", "policy/tool.py",
         "        if schema is False:\n", "        if False:\n",

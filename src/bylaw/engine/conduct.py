@@ -5,8 +5,10 @@ for only where, from the states the rules are in, it changes where one of them g
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.rule_finding import RuleFinding, RuleStanding, Said
@@ -32,49 +34,35 @@ MEMO = 4096
 """How many kinds of acts are remembered before they are forgotten together."""
 
 
-class Turn:
+class AgentTurn(Struct):
     """The agent's turn so far, and what was said and returned before it."""
 
-    __slots__ = (
-        "answered", "asked", "calls", "found", "has_acted", "heard", "is_calling", "number", "results", "sayings",
-        "serial", "spoken", "text", "waiting", "writes",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.number: int | None = None
-        """None while it is not the agent's turn."""
-        self.serial = 0
-        """How many turns there were before it."""
-        self.heard: tuple[Message, ...] = ()
-        self.answered: tuple[Result, ...] = ()
-        """What was said and returned since the last turn."""
-        self.found: dict[str, bool | None] = {}
-        """What searches in it found, kept by whoever searched: it is the same for all acts of the turn."""
-        self.sayings: tuple[Message, ...] = ()
-        self.results: tuple[Result, ...] = ()
-        self.spoken = self.asked = ""
-        """The agent's last message so far, and the last before this turn."""
-        self.calls = self.writes = 0
-        self.text = self.is_calling = self.has_acted = False
-        """`is_calling` also where a call was refused before it ran: that is no call made, but no waiting either."""
-        self.waiting: tuple[Act, ...] = ()
-        """Messages of which it is not settled yet whether a call follows them in their turn."""
-
-    def fork(self) -> "Turn":
-        """Another turn like this one so far."""
-        other = Turn.__new__(Turn)
-        other.number, other.serial, other.heard, other.waiting = self.number, self.serial, self.heard, self.waiting
-        other.sayings, other.results, other.calls, other.writes = self.sayings, self.results, self.calls, self.writes
-        other.text, other.is_calling, other.has_acted = self.text, self.is_calling, self.has_acted
-        other.answered, other.found = self.answered, self.found
-        other.spoken, other.asked = self.spoken, self.asked
-        return other
+    number: int | None = None
+    """None while it is not the agent's turn."""
+    serial: int = 0
+    """The number of turns before it."""
+    heard: tuple[Message, ...] = ()
+    answered: tuple[Result, ...] = ()
+    """What was said and returned since the last turn."""
+    found: dict[str, bool | None] = {}
+    """The results of searches in what came before the turn: the same for all its acts."""
+    sayings: tuple[Message, ...] = ()
+    results: tuple[Result, ...] = ()
+    spoken: str = ""
+    """The agent's last message so far."""
+    asked: str = ""
+    """The agent's last message before this turn."""
+    calls: int = 0
+    writes: int = 0
+    text: bool = False
+    is_calling: bool = False
+    """Also after a call that was refused before it ran: it was not made, but messages no longer wait for it."""
+    has_acted: bool = False
+    waiting: tuple[Act, ...] = ()
+    """Messages that may still be followed by a call in their turn."""
 
     def end(self) -> None:
-        """The turn is over; what comes now is heard before the next one.
-
-        Where nothing was done in it, since its calls were refused, what was heard before it is heard by the next.
-        """
+        """End the turn. If all its calls were refused, the next turn hears what was heard before this one."""
         kept = (self.sayings, self.results) if not self.has_acted else ((), ())
         self.number, (self.heard, self.answered) = None, kept
         self.serial += 1
@@ -126,7 +114,7 @@ class Conduct:
         self._families = [Family(rule) for rule in ready.families]
         self._spelt: dict[str, str] = {}
         """How what a rule is about was first spelt."""
-        self._turn = Turn()
+        self._turn = AgentTurn()
         self._last = (0, 0)
         """Step and turn of the last act."""
         self.acts: list[tuple[Act, dict[str, bool | None]]] | None = None
@@ -136,7 +124,7 @@ class Conduct:
         """Another conduct with the same past."""
         other = Conduct.__new__(Conduct)
         other._ready, other._ask, other._tell, other._last = self._ready, self._ask, self._tell, self._last
-        other._monitors, other._turn = self._monitors.fork(), self._turn.fork()
+        other._monitors, other._turn = self._monitors.fork(), copy(self._turn)
         other._families = [family.fork() for family in self._families] if self._families else []
         other._spelt = self._spelt.copy() if self._spelt else {}
         other.acts = None

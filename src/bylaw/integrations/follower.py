@@ -23,10 +23,9 @@ from bylaw.integrations.history import (
     is_same,
     plain,
 )
-from bylaw.shield import Decision, Ground, LiveSession
-from bylaw.shield.decision import Answer
+from bylaw.shield import Decision, LiveSession
 from bylaw.shield.feedback import feedback
-from bylaw.shield.grounds import on_error
+from bylaw.shield.grounds import Binding
 from bylaw.shield.host import Host
 from bylaw.text.own_log import own_log
 from bylaw.trace.event import Call, Message, Result
@@ -553,9 +552,9 @@ def tell(error: Exception, what: str) -> None:
 def undecided(shield: Host, tool: str, arguments: Mapping[str, Any] | str, error: Exception) -> Decision:
     """The decision on a call that could not be judged: as the pack says for reads and writes, never a silent allow."""
     tell(error, f"no decision on {tool}")
-    answer: Answer = on_error(shield.pack, shield.postures, tool)
-    posture = shield.postures.of(tool)
-    ground = Ground("", "call", answer, posture, str(error) or "it could not be decided on")
+    binding = Binding(shield.pack, shield.postures, tool)
+    ground = binding.ground("", "call", binding.on_error(), str(error) or "it could not be decided on")
+    answer, posture = ground.answer, ground.posture
     allowed = answer == "allow" or posture != "enforce"
     text = "" if posture == "shadow" else feedback(shield.pack, tool, answer, [ground], runs=allowed)
     given = {} if isinstance(arguments, str) else dict(arguments)

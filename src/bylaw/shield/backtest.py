@@ -16,7 +16,7 @@ from bylaw.policy.posture import Postures
 from bylaw.rule.rule import Limit
 from bylaw.shield.approving import lift
 from bylaw.shield.decision import Answer, Ground, outcome
-from bylaw.shield.grounds import find_grounds, weigh
+from bylaw.shield.grounds import Binding, find_grounds, weigh
 from bylaw.shield.limiting import recorded_ground
 from bylaw.trace.event import Approved, Call
 from bylaw.trace.trajectory import Trajectory
@@ -153,7 +153,7 @@ class _Version:
 
     def ground(self, limit: Limit, tool: str, *, is_told: bool) -> Ground:
         """What a limit says of a call."""
-        return recorded_ground(self.pack, self._postures, limit, tool, is_told=is_told)
+        return recorded_ground(Binding(self.pack, self._postures, tool), limit, is_told=is_told)
 
 
 def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backtest:

@@ -26,6 +26,8 @@ Earlier = Literal["", "done", "perhaps"]
 Whom = Literal["user", "person"]
 """Who can answer: the user, whom the agent asks, or somebody who answers for the policy or the host."""
 
+GroundKind = Literal["guard", "rule", "call", "person", "stop", "unguarded", "doubt"]
+
 
 class LookUp(Struct, frozen=True):
     """A read call that would show what is missing; its arguments are known now."""
@@ -48,7 +50,7 @@ class Ground(Struct, frozen=True):
     """What one policy says of the call."""
 
     policy: str
-    kind: Literal["guard", "rule", "call", "person", "stop", "unguarded", "doubt"]
+    kind: GroundKind
     """`call` where the call itself could not be judged, `person` where somebody who was asked said no, `stop` where
     somebody stopped such calls, `unguarded` where no policy binds a write, `doubt` where the host has something against
     the tool."""

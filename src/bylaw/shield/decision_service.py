@@ -21,15 +21,17 @@ from bylaw.engine.mutation import AskedCall, Mutation
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted, Requests
 from bylaw.errors import BylawError, UsageError
+from bylaw.pack import Pack
 from bylaw.record.approval import Change, draft
 from bylaw.record.entry import Draft, Entry
 from bylaw.record.journal import Answers
 from bylaw.record.stop import Stops
 from bylaw.record.use import Use
+from bylaw.rule.circuit import Assessment
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.decision import Decision, Earlier, Ground, Text, gravest, outcome
-from bylaw.shield.feedback import line
-from bylaw.shield.grounds import decide, earlier_run, find_grounds, of_doubt, of_rule, stood_in, until_when, weigh
+from bylaw.shield.feedback import feedback, for_person, line
+from bylaw.shield.grounds import Binding, earlier_run, find_grounds, is_unguarded, stood_in, until_when, weigh
 from bylaw.shield.history import History, Named, Opening, marked, note_interruption, read_history
 from bylaw.shield.host import Channel, Host
 from bylaw.shield.journal import Drafting, Journal, given_back
@@ -487,8 +489,8 @@ class DecisionService:
         places = NO_PLACES
         if self.pack.book.limits:
             now, latest = clocks.time(), self._latest_uses(conversation, case.taking)
-            asked = (call, name, case.wanted.by or self.by, conversation.context, latest, now)
-            places = places_for(self.pack, self.postures, *asked)
+            binding, by = Binding(self.pack, self.postures, call.tool), case.wanted.by or self.by
+            places = places_for(binding, call, name, by, conversation.context, latest, now)
             grounds = [*places.grounds, *grounds]
         if grounds and grounds[0].answer != "allow":
             # Those that object come first.
@@ -498,8 +500,7 @@ class DecisionService:
         card = self._card(conversation, judgement, ruling, name, is_repeated=earlier == "perhaps")
         failures = conversation.cards.failures(card.digest, judgement.made.step) if card is not None else 0
         shown = tuple(replace(each, shown=True) for each in resolved) if self.postures.resolve == "show" else ()
-        head = (self.pack, judgement, ruling.grounds, name, ruling.approval)
-        decision = decide(*head, weighed, card, shown, earlier, failures)
+        decision = _decision(self.pack, judgement, name, ruling, weighed, card, shown, earlier, failures)
         if resolved:
             # What runs all the same, under a softer posture, the agent has made without them.
             resolved = resolved if decision.allowed else shown or resolved
@@ -537,16 +538,16 @@ class DecisionService:
     def _objections(self, case: "_Case", judgement: Judgement) -> list[Ground]:
         """What speaks against a call beside the policies: the host's doubt, stops, and the calls of its turn."""
         call, session = judgement.made.call, case.conversation.session
-        found: list[Ground] = []
+        binding, found = Binding(self.pack, self.postures, call.tool), list[Ground]()
         if because := self._shield.doubts.get(call.tool):
-            found.append(of_doubt(self.postures, call.tool, because))
+            found.append(binding.of_doubt(because))
         if case.stops.standing:
             found += stop_grounds(case.stops, self.pack, judgement, {self.by, case.wanted.by}, self._shield.clock())
         if case.wanted.is_turn:
             later = case.wanted.asked[case.place + 1 :]
             others = [Call(each.tool, as_object(each.arguments)[0], turn=call.turn) for each in later]
             shape = session.beside(judgement, others)
-            found += [of_rule(self.pack, self.postures, each, call.tool, "deny") for each in shape]
+            found += [binding.of_rule(each, "deny") for each in shape]
         return found
 
     def _for_channel(self, grounds: Sequence[Ground], conversation: Conversation, call: Call) -> Sequence[Ground]:
@@ -646,6 +647,36 @@ class _Case(Struct):
     stops: Stops
     taking: list[Use]
     """The places under limits that the calls before it take."""
+
+
+def _decision(
+    pack: Pack,
+    judgement: Judgement,
+    name: str,
+    ruling: Ruling,
+    weighed: Assessment | None,
+    card: Card | None,
+    shown: Sequence[LookedUp],
+    earlier: Earlier,
+    failures: int,
+) -> Decision:
+    """The decision on a judged call. The agent is told the results of `shown`; `earlier` says whether the same call ran
+    before, and `failures` how often its card was answered in vain."""
+    call, grounds, approval = judgement.made.call, tuple(ruling.grounds), ruling.approval
+    answer, allowed, enforced = outcome(grounds)
+    text = person = ""
+    if answer != "allow":
+        said = [ground for ground in grounds if ground.posture != "shadow"]
+        worst, shows_card = gravest([ground.answer for ground in said]), card.text if card is not None else ""
+        told = partial(feedback, pack, call.tool, worst, said, runs=allowed, approval=approval, card=shows_card)
+        text = Text(partial(told, shown=shown, earlier=earlier, failures=failures))
+        # The text may be read later than now, and must say what is known now.
+        seen = list(judgement.seen.answers()) if answer == "ask" else ()
+        person = Text(lambda: for_person(call, grounds, seen))
+    unguarded = not judgement.fault and is_unguarded(pack, judgement, grounds)
+    parts = (answer, allowed, enforced, grounds, unguarded, text, person, approval)
+    found = Decision(name, call.tool, dict(call.arguments), *parts, card=card, earlier=earlier)
+    return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
 
 
 def _comes_first(ground: Ground) -> bool:

@@ -7,11 +7,9 @@ agents, tools and users, who may want to be believed: each is on one line, quote
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Literal
-
-from msgspec import Struct
+from typing import Any
 
 from bylaw.facts.entity import ABSENT, is_known
 from bylaw.pack import Pack
@@ -31,39 +29,68 @@ SHOW = (
 """What the agent is to do with a card; the card follows, and nothing after it."""
 ENOUGH = 2
 """After so many answers in vain to a card, the agent is told to stop asking."""
-WAY_OUT = (
-    "The user's answers to this card did not count. Do not ask again in words. If your application shows a button for "
-    "this card, ask the user to press it. Otherwise tell the user that this cannot be confirmed here."
+_PERSON = "A person has to decide the rest: do not try again until somebody has."
+_MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
+    (
+        ("note", "{tool} goes ahead, but note:"),
+        ("done", f"{IS_DONE} ({{tool}}): this call was carried out before. It was not made a second time."),
+        (
+            "perhaps",
+            f"{MAY_BE_DONE} ({{tool}}): this call was made before, and its result is not known. "
+            "It was not made again. Tell the user so.",
+        ),
+        ("look_up asks unheard", f"{OPENING['ask']} ({{tool}})."),
+        *((stage, f"{opening} ({{tool}}).") for stage, opening in OPENING.items()),
+    ),
+    (("why", "{why}"),),
+    (
+        ("look_ups deny", "To see what would be allowed, call {look_ups}."),
+        ("look_ups note", "Look up: {look_ups}."),
+        ("look_ups", "Look up: {look_ups}. Then make the call again if what you see allows it."),
+        ("retries", "This look-up failed; try it again, and ask if it fails again: {retries}."),
+    ),
+    (
+        (
+            "asks unheard",
+            "Only the user can say: {asks} Their answer does not reach this check, so do not try again: tell the user "
+            "that you cannot do it, and that they have to give their answer to whoever runs this desk.",
+        ),
+        ("asks", "Ask the user: {asks}"),
+    ),
+    (
+        ("shown deny", "This was looked up for you.\n{shown}"),
+        ("shown", "This was looked up for you. Make the call again if what you see allows it.\n{shown}"),
+    ),
+    (
+        ("person retries approval -note", "A person may decide it as well: it waits for them as `{approval}`."),
+        ("person retries -note", ""),
+        (
+            "person ask -approval",
+            "A person has to decide the rest, and nobody can approve it here: do not try again.",
+        ),
+        ("person card", "Beside the user's answer, a person has to decide: it waits for them as `{approval}`."),
+        ("person approval -note", f"{_PERSON} It waits for them as `{{approval}}`."),
+        ("person", _PERSON),
+    ),
+    (
+        (
+            "card in_vain",
+            "The user's answers to this card did not count. Do not ask again in words. If your application shows a "
+            "button for this card, ask the user to press it. Otherwise tell the user that this cannot be confirmed "
+            "here.",
+        ),
+        ("card", f"{SHOW}\n{{card}}"),
+        (
+            "ask confirmable -asks -person -hopeless",
+            "There is no card for this call, so it cannot be confirmed here: tell the user so, and do not try again.",
+        ),
+    ),
 )
-NO_CARD = "There is no card for this call, so it cannot be confirmed here: tell the user so, and do not try again."
+"""The message for the agent, part by part: of each part the first line of which all conditions hold (`-`: do not)."""
 LONGEST = 200
 """Characters of one value at most."""
 MOST = 30
 """Arguments or facts at most."""
-
-
-class _Message(Struct):
-    """What the parts of the agent's message are made from."""
-
-    tool: str
-    stage: Literal["note", "deny", "look_up", "ask"]
-    """`note` if the call runs all the same; otherwise what stops it."""
-    why: list[str]
-    approval: str
-    card: str
-    shown: Sequence[LookedUp]
-    earlier: Earlier
-    failures: int
-    is_unheard: bool
-    """The user's answer would not be reported."""
-    can_be_confirmed: bool
-    """A yes of the user's to a card would settle part of it."""
-    look_ups: dict[str, None] = {}
-    retries: dict[str, None] = {}
-    asks: dict[str, None] = {}
-    needs_person: bool = False
-    is_hopeless: bool = False
-    """A person would have to decide, and nobody can approve it here."""
 
 
 def feedback(
@@ -91,135 +118,63 @@ def feedback(
     denials = [ground for ground in objecting if ground.answer == "deny" and ground.posture == "enforce"]
     if is_unheard or runs or answer == "look_up" or not all(ground.puts_card for ground in denials):
         card = ""
-    # A card turns a denial into a question; what a person has to decide is told after the user's yes.
+    # A card turns a denial into a question; whether a person has to decide is told after the user's yes.
     waits_for_yes = answer == "deny" and bool(card)
     stage = "note" if runs else "ask" if waits_for_yes else answer
-
-    def waits(ground: Ground) -> bool:
-        # The user is asked once nothing else is missing, and not at all if another policy denies the call.
-        return ground.puts_card and (stage == "look_up" or (stage == "deny" and ground.answer != "deny"))
-
-    told = [ground for ground in objecting if not waits(ground)]
+    # The user is asked after everything else, and not at all if another policy denies the call.
+    waiting = {"look_up": ("deny", "look_up", "ask"), "deny": ("look_up", "ask")}.get(stage, ())
+    told = [ground for ground in objecting if not (ground.puts_card and ground.answer in waiting)]
     by_card = bool(card) or (stage == "look_up" and not is_unheard)
     why = [f"- {reason}" for ground in told if (reason := _why(pack, ground, by_card=by_card))]
-    can_be_confirmed = not runs and any(ground.puts_card for ground in objecting)
-    head = (tool, stage, why, approval, card, shown, earlier, failures, is_unheard, can_be_confirmed)
-    message = _Message(*head)
-    # Nothing that others lack, nor an answer to them, would let a denied call through.
-    _collect(message, [ground for ground in told if stage != "deny" or ground.answer == "deny"])
-    if waits_for_yes:
-        message.needs_person = False
-    _reconcile(message, cannot_be_judged=any(ground.kind == "call" for ground in objecting))
-    return "\n".join([line for part in _PARTS for line in part(message)])
-
-
-def _collect(message: _Message, grounds: Iterable[Ground]) -> None:
-    """What these grounds ask for, each thing once."""
-    for ground in grounds:
-        message.look_ups |= {_call(each): None for each in ground.look_ups}
-        message.retries |= {_call(each): None for each in ground.retries}
-        if not ground.puts_card or message.is_unheard or message.stage == "note":
-            message.asks |= {each.text: None for each in ground.questions if each.whom == "user"}
-        is_for_person = ground.answer == "ask" and not ground.questions
-        message.needs_person |= is_for_person or any(each.whom == "person" for each in ground.questions)
-
-
-def _reconcile(message: _Message, *, cannot_be_judged: bool) -> None:
-    """Leave one next step: drop what would not help at this stage."""
-    stops = message.stage != "note"
-    if message.stage == "ask" and message.needs_person:
-        message.is_hopeless = not (message.approval or message.is_unheard or message.retries)
-    if message.is_hopeless:
+    # No look-up or answer that others lack would let a denied call through.
+    asking = [ground for ground in told if stage != "deny" or ground.answer == "deny"]
+    look_ups = _calls(each for ground in asking for each in ground.look_ups)
+    retries = _calls(each for ground in asking for each in ground.retries) if stage != "deny" else ""
+    heard = [ground for ground in asking if not ground.puts_card or is_unheard or runs]
+    asks = _once((each.text for ground in heard for each in ground.questions if each.whom == "user"), " ")
+    needs_person = stage in ("note", "ask") and not waits_for_yes and any(map(_needs_person, asking))
+    is_hopeless = stage == "ask" and needs_person and not (approval or is_unheard or retries)
+    if is_hopeless:
         # Whatever the user answers, nobody can answer the rest.
-        message.asks, message.card = {}, ""
-    if message.stage == "deny":
-        message.retries = {}
-    if message.stage in ("deny", "look_up"):
-        # Whether a person is needed is told once the look-ups are made.
-        message.needs_person = False
-    if message.shown and stops:
-        message.look_ups = {}
-    if cannot_be_judged or (message.asks and message.is_unheard and stops):
+        asks = card = ""
+    cannot_ask = bool(asks) and is_unheard
+    if any(ground.kind == "call" for ground in objecting) or (cannot_ask and not runs):
         # No look-up helps if the call cannot be checked, or if only a user who is not heard could let it through.
-        message.look_ups, message.retries = {}, {}
+        look_ups = retries = ""
+    contents = "" if runs else "\n".join(f"{_call(each)}: {each.content}" for each in shown)
+    texts = {
+        "tool": tool, "why": "\n".join(why), "look_ups": "" if contents else look_ups, "retries": retries,
+        "asks": asks, "shown": contents, "approval": approval, "card": card,
+    }  # fmt: skip
+    flags = {
+        stage: True,
+        earlier: True,
+        "unheard": is_unheard,
+        "person": needs_person and not cannot_ask,
+        "hopeless": is_hopeless,
+        "in_vain": failures >= ENOUGH,
+        "confirmable": not runs and any(ground.puts_card for ground in objecting),
+    }
+    holding = {name for name, value in (texts | flags).items() if value}
+    lines = (next((line for when, line in part if _holds(when, holding)), "") for part in _MESSAGE)
+    return "\n".join(line.format_map(texts) for line in lines if line)
 
 
-def _opening_part(message: _Message) -> list[str]:
-    tool = message.tool
-    if message.stage == "note":
-        return [f"{tool} goes ahead, but note:"]
-    match message.earlier:
-        case "done":
-            return [f"{IS_DONE} ({tool}): this call was carried out before. It was not made a second time."]
-        case "perhaps":
-            unknown = "this call was made before, and its result is not known. It was not made again"
-            return [f"{MAY_BE_DONE} ({tool}): {unknown}. Tell the user so."]
-        case "":
-            only_user = message.asks and message.is_unheard and message.stage == "look_up"
-            return [f"{OPENING['ask' if only_user else message.stage]} ({tool})."]
+def _holds(when: str, holding: set[str]) -> bool:
+    """Whether all conditions hold; those with a `-` must not."""
+    return all((name.removeprefix("-") in holding) is not name.startswith("-") for name in when.split())
 
 
-def _look_up_part(message: _Message) -> list[str]:
-    names = "; ".join(message.look_ups)
-    if names:
-        if message.stage == "deny":
-            return [f"To see what would be allowed, call {names}."]
-        then = "" if message.stage == "note" else " Then make the call again if what you see allows it."
-        return [f"Look up: {names}.{then}"]
-    if message.retries:
-        tried = "; ".join(message.retries)
-        return [f"This failed when you looked it up; try it again, and ask where it fails again: {tried}."]
-    return []
+def _needs_person(ground: Ground) -> bool:
+    return any(each.whom == "person" for each in ground.questions) or (ground.answer == "ask" and not ground.questions)
 
 
-def _question_part(message: _Message) -> list[str]:
-    asked = " ".join(message.asks)
-    if asked and message.is_unheard:
-        return [
-            f"Only the user can say: {asked} What they answer is not heard here, so do not try again: tell "
-            "the user that you cannot do it, and that whoever runs this desk has to be told of the answer."
-        ]
-    return [f"Ask the user: {asked}"] if asked else []
+def _calls(look_ups: Iterable[LookUp]) -> str:
+    return _once(map(_call, look_ups), "; ")
 
 
-def _shown_part(message: _Message) -> list[str]:
-    if not message.shown or message.stage == "note":
-        return []
-    then = "" if message.stage == "deny" else " Make the call again if what you see allows it."
-    return [f"This was looked up for you.{then}", *(f"{_call(each)}: {each.content}" for each in message.shown)]
-
-
-def _person_part(message: _Message) -> list[str]:
-    approval, stops = message.approval, message.stage != "note"
-    if not message.needs_person or (message.asks and message.is_unheard):
-        return []
-    if message.retries and stops:
-        return [f"A person may decide it as well: it waits for them as `{approval}`."] if approval else []
-    if message.stage == "ask" and not approval:
-        return ["A person has to decide the rest, and nobody can approve it here: do not try again."]
-    if message.card:
-        return [f"Beside the user's answer, a person has to decide: it waits for them as `{approval}`."]
-    waits = f" It waits for them as `{approval}`." if approval and stops else ""
-    return [f"A person has to decide the rest: do not try again until somebody has.{waits}"]
-
-
-def _card_part(message: _Message) -> list[str]:
-    if message.card:
-        return [WAY_OUT] if message.failures >= ENOUGH else [SHOW, message.card]
-    has_other_step = message.asks or message.needs_person or message.is_hopeless
-    return [NO_CARD] if message.can_be_confirmed and message.stage == "ask" and not has_other_step else []
-
-
-_PARTS: tuple[Callable[[_Message], list[str]], ...] = (
-    _opening_part,
-    lambda message: message.why,
-    _look_up_part,
-    _question_part,
-    _shown_part,
-    _person_part,
-    _card_part,
-)
-"""The parts of a message, in order."""
+def _once(texts: Iterable[str], between: str) -> str:
+    return between.join(dict.fromkeys(texts))
 
 
 def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:

@@ -11,12 +11,11 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.errors import BylawError
-from bylaw.pack import Pack
-from bylaw.policy.posture import Postures
 from bylaw.record.log import Log
 from bylaw.record.use import PERHAPS, Use, counted_under, possible_names
 from bylaw.rule.rule import Limit
-from bylaw.shield.decision import Ground, Question
+from bylaw.shield.decision import Answer, Ground, Question
+from bylaw.shield.grounds import Binding
 from bylaw.text.duration import told_duration
 from bylaw.trace.event import Call
 
@@ -35,8 +34,7 @@ NO_PLACES = Places()
 
 
 def places_for(
-    pack: Pack,
-    postures: Postures,
+    binding: Binding,
     call: Call,
     decision: str,
     agent: str,
@@ -44,10 +42,10 @@ def places_for(
     latest: LatestUses | None,
     now: float,
 ) -> Places:
-    """The places that a call needs; `latest` tells those that are taken, None where nobody counts them."""
+    """The places that a call needs; `latest` finds those that are taken, None if they are not counted."""
     grounds: list[Ground] = []
     uses: list[Use] = []
-    for limit in pack.book.limits:
+    for limit in binding.pack.book.limits:
         if call.tool not in limit.tools:
             continue
         whose = limit.whose(call.arguments, agent, context or {})
@@ -62,14 +60,14 @@ def places_for(
             except BylawError as error:
                 why = str(error)
         if whose is None or times is None:
-            grounds.append(_uncounted(pack, postures, limit, call.tool, why))
+            grounds.append(_uncounted(binding, limit, why))
             continue
         is_full, may_be_full = len(times) >= limit.most, len(near) >= limit.most
         if is_full:
-            grounds.append(_full(pack, postures, limit, call.tool, times[-1] + limit.within))
+            grounds.append(_full(binding, limit, times[-1] + limit.within))
         elif may_be_full:
             why = f"{len(near)} may be for the same {limit.whom}"
-            grounds.append(_uncounted(pack, postures, limit, call.tool, why))
+            grounds.append(_uncounted(binding, limit, why))
         # The log counts once more as it writes, unless a person or the posture lets the call through.
         is_over = is_full or (perhaps == whose and may_be_full)
         uses.append(Use(decision, limit.name, whose, most=0 if is_over else limit.most, within=limit.within))
@@ -90,40 +88,35 @@ def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence
     return latest
 
 
-def recorded_ground(pack: Pack, postures: Postures, limit: Limit, tool: str, *, is_told: bool) -> Ground:
-    """What a limit says of a recorded call that was one too many, or of which nobody says whose it is."""
+def recorded_ground(binding: Binding, limit: Limit, *, is_told: bool) -> Ground:
+    """What a limit says of a recorded call that was one too many, or that counts for an unknown person."""
     if not is_told:
-        return _uncounted(pack, postures, limit, tool, _unknown(limit))
+        return _uncounted(binding, limit, _unknown(limit))
     taken = _taken(limit)
-    return _ground(pack, postures, limit, tool, limit.over, taken, f"{taken}: should one more be made now?", taken)
+    return _ground(binding, limit, limit.over, taken, taken, f"{taken}: should one more be made now?")
 
 
 def _unknown(limit: Limit) -> str:
-    return f"whose {limit.whom} it is, is not known"
+    return f"cannot tell whom it counts for (per {limit.whom})"
 
 
 def _taken(limit: Limit) -> str:
     return f"{limit.most} of {limit.most} were made in the last {told_duration(limit.within)} (per {limit.whom})"
 
 
-def _full(pack: Pack, postures: Postures, limit: Limit, tool: str, free: float) -> Ground:
+def _full(binding: Binding, limit: Limit, free: float) -> Ground:
     when = datetime.fromtimestamp(free, UTC).isoformat(" ", "seconds")[:19]
     taken = _taken(limit)
-    because = f"{taken}; a call whose end is not known counts; the next place is free at {when} UTC"
+    because = f"{taken}; a call with an unknown end counts; the next place is free at {when} UTC"
     agent = f"{taken}, so this one is too many for now; the next may be made after {when} UTC"
-    asked = f"{taken}: should one more be made now?"
-    return _ground(pack, postures, limit, tool, limit.over, because, asked, agent)
+    return _ground(binding, limit, limit.over, because, agent, f"{taken}: should one more be made now?")
 
 
-def _uncounted(pack: Pack, postures: Postures, limit: Limit, tool: str, why: str) -> Ground:
+def _uncounted(binding: Binding, limit: Limit, why: str) -> Ground:
     because = f"how many were made in the last {told_duration(limit.within)} cannot be counted: {why}"
-    return _ground(pack, postures, limit, tool, "ask", because, f"{because}; should this one be made?", because)
+    return _ground(binding, limit, "ask", because, because, f"{because}; should this one be made?")
 
 
-def _ground(
-    pack: Pack, postures: Postures, limit: Limit, tool: str, answer: Any, because: str, asked: str, agent: str
-) -> Ground:
-    questions = (Question(limit.name, asked, "person"),) if answer == "ask" else ()
-    citations = pack.policies[limit.policy].citations
-    told = (because, citations, (), (), questions)
-    return Ground(limit.policy, "rule", answer, postures.of(tool, limit.policy), *told, for_agent=agent)
+def _ground(binding: Binding, limit: Limit, answer: Answer, because: str, for_agent: str, question: str) -> Ground:
+    questions = (Question(limit.name, question, "person"),) if answer == "ask" else ()
+    return binding.ground(limit.policy, "rule", answer, because, questions=questions, for_agent=for_agent)
