@@ -23,18 +23,17 @@ from bylaw.engine.request import Granted, Requests
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack
 from bylaw.record.approval import Change, draft
-from bylaw.record.entry import Draft, Entry
+from bylaw.record.entry import Entry
 from bylaw.record.journal import Answers
-from bylaw.record.stop import Stops
 from bylaw.record.use import Use
 from bylaw.rule.circuit import Assessment
 from bylaw.shield.approving import Approvals, Ruling
 from bylaw.shield.decision import Decision, Earlier, Ground, Text, gravest, outcome
 from bylaw.shield.feedback import feedback, for_person, line
 from bylaw.shield.grounds import Binding, earlier_run, find_grounds, is_unguarded, stood_in, until_when, weigh
-from bylaw.shield.history import History, Named, Opening, marked, note_interruption, read_history
+from bylaw.shield.history import History, LiveState, Named, marked, opening_of, read_history
 from bylaw.shield.host import Channel, Host
-from bylaw.shield.journal import Drafting, Journal, given_back
+from bylaw.shield.journal import Attempt, Journal, given_back
 from bylaw.shield.limiting import NO_PLACES, LatestUses, latest_uses, places_for
 from bylaw.shield.recalled_card import Recalled, confirmation_of, recalled
 from bylaw.shield.repeating import (
@@ -50,7 +49,7 @@ from bylaw.shield.repeating import (
 from bylaw.shield.resolving import resolve
 from bylaw.shield.stopping import stop_grounds, stops_of
 from bylaw.text.cost import check as check_cost
-from bylaw.trace.event import Approved, Call, Card, LookedUp
+from bylaw.trace.event import Call, Card, LookedUp
 from bylaw.trace.trajectory import Trajectory
 
 
@@ -74,18 +73,6 @@ class Wanted(Struct, frozen=True):
     """Which of the calls are decided; None for all."""
 
 
-class Attempt(Struct, frozen=True):
-    """Decisions that hold once their drafts are written."""
-
-    conversation: Conversation
-    decisions: list[Decision]
-    drafts: list[Draft] = []
-    mutations: int = 0
-    """How many of the unwritten mutations are among the drafts."""
-    events: int = 0
-    """How many events of the conversation are then in the log."""
-
-
 class DecisionService:
     """The state of one live conversation, and its decisions; for one thread at a time."""
 
@@ -95,8 +82,6 @@ class DecisionService:
     """The caller keeps the history itself, and gives all of it each time, in a conversation of its own."""
     open_turn: Mutation | None = None
     """How the agent's turn that is not finished yet began."""
-    _decided = 0
-    """How many decisions there were so far."""
     _answers = _granted = 0
     """How many answers of a model the decisions so far have reported."""
     _recalled: Recalled | None = None
@@ -121,20 +106,12 @@ class DecisionService:
         """What happened since the last entry in the log."""
         self._marks: dict[int, Decision] = {}
         """By step, decisions made here that rest on more than what the agent had seen."""
-        self._reset()
-
-    def _reset(self) -> None:
-        self.asked: dict[str, Decision] = {}
-        """By id of the call, decisions that somebody was asked about."""
-        self.interrupted: dict[str, Decision] = {}
-        """By id, allowed calls that were interrupted and not resumed yet."""
-        self._yeses: dict[str, Approved] = {}
-        """By approval, what persons said yes to."""
         self._approvals = Approvals()
-        self._uses: dict[int, list[Use]] = {}
-        """By step of the call, the places that it took under limits."""
-        self._requests: set[str] = set()
-        """The names of requests that were taken."""
+
+    @property
+    def state(self) -> LiveState:
+        """What decisions need of what was written before them."""
+        return self.journal.state
 
     def _begin(self, known: Sequence[Answered] = (), granted: Sequence[Granted] = ()) -> Conversation:
         conversation = Conversation(
@@ -149,13 +126,13 @@ class DecisionService:
             delegation=self._shield.postures.delegation,
             handover=self.postures.handover,
         )
-        conversation.interrupted = self.interrupted
+        conversation.interrupted = self.state.interrupted
         return conversation
 
     @property
     def has_news(self) -> bool:
         """Whether something happened that is still to be written."""
-        return self._shield.log is not None and self.live is not None and self.live.length > self.journal.written
+        return self._shield.log is not None and self.live is not None and self.live.length > self.state.events
 
     @property
     def must_read(self) -> bool:
@@ -190,7 +167,7 @@ class DecisionService:
         if self.live is None or not self.journal.others_may_have_written:
             self.open(settled=settled)
             return
-        entries = self.journal.read(after=self.journal.length, settled=settled)
+        entries = self.journal.read(after=self.state.length, settled=settled)
         if entries and not self._continue(self.live, entries):
             self.forget()
             self.open(settled=settled)
@@ -228,7 +205,7 @@ class DecisionService:
 
     def was_overtaken(self) -> bool:
         """Whether the log has more than was read: what did not fit may fit then. If so, all is read again."""
-        if not self.journal.read(after=self.journal.length, settled=False):
+        if not self.journal.read(after=self.state.length, settled=False):
             return False
         self.forget()
         return True
@@ -255,10 +232,8 @@ class DecisionService:
             entries = journal.read(settled=settled)
             history = read_history(entries)
             journal.first = entries[0] if entries else None
-        self._reset()
         if history is None:
-            journal.first = None
-            journal.length = journal.written = 0
+            journal.first, journal.state, self._approvals = None, LiveState(), Approvals()
             conversation = self._begin()
         else:
             conversation = self._restore(history, before)
@@ -271,20 +246,17 @@ class DecisionService:
 
     def _restore(self, history: History, before: Entry | None) -> Conversation:
         """The conversation as the log has it; `before` was its first entry when it was read last."""
-        journal, opening, given = self.journal, history.opening, self._unvouched
+        first, opening, given = self.journal.first, history.opening, self._unvouched
         self.pack, self.postures = self._shield.pinned(opening)
-        is_another = before is not None and journal.first is not None and before.digest != journal.first.digest
+        is_another = before is not None and first is not None and before.digest != first.digest
         if not self.postures.handover:
             if given is not None and not goes_on(opening.context, given):
                 raise AnotherPrincipal(self.id)
             if is_another and not is_of_one(opening.context, self.context or {}):
                 raise AnotherPrincipal(self.id)
         self.context, self.by = opening.context, opening.agent
-        self._approvals = Approvals(history.approvals, handed_over=history.handed_over, before=history.before)
-        self._yeses, self._uses, self._requests = history.yeses, history.uses, {*history.requests}
-        self.interrupted, self.asked = history.interrupted, history.asked
-        journal.length, journal.written = history.length, len(history.events)
-        self._decided = len(history.decisions)
+        self.journal.state = history.state
+        self._approvals = Approvals(history.approvals, handed_over=history.state.handed_over, before=history.before)
         conversation = self._begin(
             [each for decision in history.decisions for each in decision.answered],
             [each for decision in history.decisions for each in decision.granted],
@@ -296,24 +268,20 @@ class DecisionService:
 
     def _continue(self, live: Conversation, entries: Sequence[Entry]) -> bool:
         """Take in entries that others wrote; False if all has to be read again."""
-        journal = self.journal
-        if journal.length == 0 or self.unwritten or self.open_turn is not None:
+        state, handed_over = self.state, self.state.handed_over
+        if state.length == 0 or self.unwritten or self.open_turn is not None:
             # What happened here and is not written comes after them.
             return False
-        opening = Opening(self.pack.name, self.pack.version, self.pack.digest)
-        news = read_history(entries, History(opening, [], [], [], journal.length, yeses=self._yeses))
-        if news is None or news.handed_over or any(each.answered or each.granted for each in news.decisions):
+        try:
+            news = read_history(entries, History(opening_of(self.pack, None, ""), state=state))
+        except BaseException:
+            self.forget()
+            raise
+        is_another = state.handed_over != handed_over
+        if news is None or is_another or any(each.answered or each.granted for each in news.decisions):
             return False
-        for decision in news.decisions:
-            note_interruption(self.interrupted, decision)
-        self.asked |= news.asked
         live.resume(news.events)
         self._approvals.take(news.approvals)
-        self._uses |= {journal.written + step: uses for step, uses in news.uses.items()}
-        self._requests |= news.requests.keys()
-        journal.length = news.length
-        journal.written += len(news.events)
-        self._decided += len(news.decisions)
         return True
 
     def _replay(self, conversation: Conversation) -> None:
@@ -335,52 +303,42 @@ class DecisionService:
         """The conversation so far, as its export has it."""
         events = list(self.open().events)
         for step, decision in self._marks.items():
-            events[step] = marked(events[step], decision, self._yeses)
+            events[step] = marked(events[step], decision, self.state.yeses)
         return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
 
     def attempt(self, wanted: Wanted) -> Attempt:
-        """Let things happen and decide; it holds once its drafts are written."""
+        """Apply what happened and decide; the decisions hold once the attempt is written."""
         try:
             attempt = self._attempt(wanted)
             check_cost()
+            return attempt
         except BaseException:
             # Part of it may have been done; what the log has was done whole.
             self.forget()
             raise
-        if wanted.named is not None and attempt.drafts:
-            attempt.drafts[0] = replace(attempt.drafts[0], id=wanted.named.id(self.id))
-        return attempt
 
     def _attempt(self, wanted: Wanted) -> Attempt:
-        conversation, stops, taking = self.open(), self.journal.stops, list[Use]()
+        conversation = self.open()
         if wanted.context is not None:
             conversation.vouch(wanted.context)
         elif wanted.asked and self.postures.handover:
             conversation.vouch(self.speaks_for)
         for mutation in wanted.first:
             mutation.apply(conversation)
-        drafting = Drafting(self.journal, conversation, self._uses) if self._shield.log is not None else None
-        if drafting is not None and self.journal.length == 0:
-            drafting.open(self.pack, self.context, self.by)
+        attempt = Attempt(self.journal, conversation)
+        if self._shield.log is not None and self.state.length == 0:
+            attempt.open(opening_of(self.pack, self.context, self.by))
         if wanted.again is not None:
             found = self._decided_before(wanted.again, wanted.by)
             if found is None:
-                return Attempt(conversation, [])
-            note_interruption(self.interrupted, found)
-            decisions = [found]
-            if drafting is not None:
-                drafting.decide(found)
+                return attempt
+            attempt.decide(found)
         else:
-            places = range(len(wanted.asked)) if wanted.places is None else wanted.places
-            decisions = [
-                self._decide(_Case(conversation, wanted, place, self._decided + number, stops, taking), drafting)
-                for number, place in enumerate(places, 1)
-            ]
-        if drafting is None:
-            self._decided += len(decisions)
-            return Attempt(conversation, decisions)
-        drafting.add_events()
-        return Attempt(conversation, decisions, drafting.drafts(stops), len(self.unwritten), drafting.written)
+            for place in range(len(wanted.asked)) if wanted.places is None else wanted.places:
+                self._decide(attempt, wanted, place)
+        attempt.mutations = len(self.unwritten)
+        attempt.close(wanted.named)
+        return attempt
 
     def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
         """Whether the attempt holds; if others were faster, it has not happened."""
@@ -393,13 +351,11 @@ class DecisionService:
         if not is_accepted:
             return False
         self._unvouched = None
-        if self.live is attempt.conversation:
-            self.journal.length += sum(each.conversation == self.id for each in attempt.drafts)
-            self.journal.written = attempt.events
-            self._decided += len(attempt.decisions)
-            del self.unwritten[: attempt.mutations]
         if named is not None:
-            self._requests.add(named.name)
+            self.state.requests[named.name] = (named.digest, self.state.decided)
+        if self.live is attempt.conversation:
+            attempt.note()
+            del self.unwritten[: attempt.mutations]
         if not self.unwritten:
             # Everything that happened is written: the shield need not remember the session.
             self._shield.unwritten.pop(id(self), None)
@@ -409,7 +365,7 @@ class DecisionService:
         """The earlier decision on a call that is interrupted or goes on; None if the call is to be decided anew."""
         if isinstance(wanted, Interruption):
             return replace(wanted.decision, repeats="interrupted", call=wanted.id)
-        before = self.interrupted.get(wanted.id)
+        before = self.state.interrupted.get(wanted.id)
         step = resumable(self.open(), before, wanted)
         if before is None or step is None or not self._still_stands(before, step, by):
             return None
@@ -428,7 +384,7 @@ class DecisionService:
     def taken_before(self, wanted: Wanted) -> list[Repeated] | None:
         """The answers to this request, as far as they still stand; None if no request of its name was taken."""
         self.open()
-        if wanted.named is None or wanted.named.name not in self._requests:
+        if wanted.named is None or wanted.named.name not in self.state.requests:
             return None
         # The answers are in the log alone, and others may have reported a result since, or stopped the call.
         self.journal.read_stops()
@@ -449,48 +405,42 @@ class DecisionService:
             return replace(decision, is_over=True)
         return replace(decision, is_over=True, allowed=False, to_agent=f"{DONE_BEFORE} ({decision.tool}).")
 
-    def _decide(self, case: "_Case", drafting: Drafting | None) -> Decision:
-        """Decide one call, and draft what is to be written of it."""
+    def _decide(self, attempt: Attempt, wanted: Wanted, place: int) -> None:
+        """Decide one call, and add what is to be written of it."""
         self._recalled, started = None, clocks.perf_counter()
-        judgement = case.wanted.asked[case.place].judge(case.conversation)
-        decision, changes, uses = self._decide_judged(case, judgement, started)
-        found = self._recalled
-        if drafting is None:
-            return decision
+        judgement = wanted.asked[place].judge(attempt.conversation)
+        decision, changes, uses = self._decide_judged(attempt, wanted, place, judgement, started)
+        call, found = judgement.made.call, self._recalled
         if found is not None and (said := confirmation_of(found)) is not None:
             # The user has said yes to this card, which another request of the same history put.
-            case.conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
-            call = judgement.made.call
-            judgement = case.conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
-            decision, more, uses = self._decide_judged(case, judgement, started)
+            attempt.conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
+            judgement = attempt.conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
+            decision, more, uses = self._decide_judged(attempt, wanted, place, judgement, started)
             changes = [*changes, *more]
             if decision.allowed:
-                drafting.add(found.used(self.journal.tenant, call, decision.id))
-        if uses:
-            self._uses[judgement.made.step] = list(uses)
-            case.taking.extend(uses)
-        drafting.decide(decision, found.name_of(decision) if found is not None else "", uses)
+                attempt.add(found.used(self.journal.tenant, judgement.made.call, decision.id))
+        attempt.decide(decision, call, found.name_of(decision) if found is not None else "", uses)
         for change in changes:
             entry = draft(self.journal.tenant, self._approvals.homes.get(change.approval, self.id), change)
             # Others may say the same of it at this moment, and that is not this once more.
-            drafting.add(replace(entry, id=f"{entry.id}:{self.id}") if self.is_told_whole else entry)
-        return decision
+            attempt.add(replace(entry, id=f"{entry.id}:{self.id}") if self.is_told_whole else entry)
 
     def _decide_judged(
-        self, case: "_Case", judgement: Judgement, started: float
+        self, attempt: Attempt, wanted: Wanted, place: int, judgement: Judgement, started: float
     ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
         """The decision on a judged call, what is to be written of approvals, and the places that it takes."""
-        conversation, call, session = case.conversation, judgement.made.call, case.conversation.session
-        name = f"{self.id}/{case.number}" if self.id else str(case.number)
+        conversation, call = attempt.conversation, judgement.made.call
+        session, number = conversation.session, self.state.decided + len(attempt.decisions) + 1
+        name = f"{self.id}/{number}" if self.id else str(number)
+        binding, by = Binding(self.pack, self.postures, call.tool), wanted.by or self.by
         weighed = weigh(session, judgement)
         evidence: Sequence[Ground] = find_grounds(session, self.postures, judgement, self.lacks, weighed)
         grounds, resolved = self._look_up(conversation, judgement, evidence)
-        grounds = [*self._objections(case, judgement), *grounds]
+        grounds = [*self._objections(binding, attempt, wanted, place, judgement), *grounds]
         places = NO_PLACES
         if self.pack.book.limits:
-            now, latest = clocks.time(), self._latest_uses(conversation, case.taking)
-            binding, by = Binding(self.pack, self.postures, call.tool), case.wanted.by or self.by
-            places = places_for(binding, call, name, by, conversation.context, latest, now)
+            latest = self._latest_uses(attempt)
+            places = places_for(binding, call, name, by, conversation.context, latest, clocks.time())
             grounds = [*places.grounds, *grounds]
         if grounds and grounds[0].answer != "allow":
             # Those that object come first.
@@ -510,8 +460,6 @@ class DecisionService:
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision
         decision = self._with_model_answers(conversation, judgement, decision)
-        if decision.is_put:
-            self.asked[call.id] = decision
         # Nobody has seen it yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
         # The question of an approval includes what the decision says to a person.
@@ -535,18 +483,19 @@ class DecisionService:
             return grounds, resolved
         return found, resolved
 
-    def _objections(self, case: "_Case", judgement: Judgement) -> list[Ground]:
+    def _objections(
+        self, binding: Binding, attempt: Attempt, wanted: Wanted, place: int, judgement: Judgement
+    ) -> list[Ground]:
         """What speaks against a call beside the policies: the host's doubt, stops, and the calls of its turn."""
-        call, session = judgement.made.call, case.conversation.session
-        binding, found = Binding(self.pack, self.postures, call.tool), list[Ground]()
+        call, found = judgement.made.call, list[Ground]()
         if because := self._shield.doubts.get(call.tool):
             found.append(binding.of_doubt(because))
-        if case.stops.standing:
-            found += stop_grounds(case.stops, self.pack, judgement, {self.by, case.wanted.by}, self._shield.clock())
-        if case.wanted.is_turn:
-            later = case.wanted.asked[case.place + 1 :]
+        if attempt.stops.standing:
+            found += stop_grounds(attempt.stops, self.pack, judgement, {self.by, wanted.by}, self._shield.clock())
+        if wanted.is_turn:
+            later = wanted.asked[place + 1 :]
             others = [Call(each.tool, as_object(each.arguments)[0], turn=call.turn) for each in later]
-            shape = session.beside(judgement, others)
+            shape = attempt.conversation.session.beside(judgement, others)
             found += [binding.of_rule(each, "deny") for each in shape]
         return found
 
@@ -561,14 +510,16 @@ class DecisionService:
             return stood_in(grounds, terms, hears=channel.reports_user, files=channel.files_questions)
         return grounds
 
-    def _latest_uses(self, conversation: Conversation, taking: Sequence[Use]) -> LatestUses | None:
-        """What tells the places that calls have taken under the pack's limits; None if nobody counts them."""
-        if self.journal.log is None:
+    def _latest_uses(self, attempt: Attempt) -> LatestUses | None:
+        """What finds the places that calls have taken under the pack's limits; None if they are not counted."""
+        log, conversation, uses = self.journal.log, attempt.conversation, self.state.uses
+        if log is None:
             return None
         # What comes back with the refusals that this decision will be written after.
-        written = conversation.since(self.journal.written)
-        returned = [use.decision for event in written for use in given_back(conversation, event, self._uses)]
-        return latest_uses(self.journal.log, self.journal.tenant, taking, returned)
+        unwritten = conversation.since(self.state.events)
+        returned = [use.decision for event in unwritten for use in given_back(conversation, event, uses)]
+        taking = [use for taken in attempt.uses.values() for use in taken]
+        return latest_uses(log, self.journal.tenant, taking, returned)
 
     def _rule(self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str) -> Ruling:
         """The grounds after what persons have said of the call."""
@@ -633,20 +584,6 @@ class DecisionService:
             person = Text(lambda: "\n".join([str(first), *(line(each) for each in lines)]))
         queries, digest = decision.model_queries + len(granted), requests.digest(judgement.made.start)
         return replace(decision, request=digest, granted=granted, model_queries=queries, to_person=person)
-
-
-class _Case(Struct):
-    """One call that is to be decided."""
-
-    conversation: Conversation
-    wanted: Wanted
-    place: int
-    """Its place among the calls that are wanted."""
-    number: int
-    """The number of its decision."""
-    stops: Stops
-    taking: list[Use]
-    """The places under limits that the calls before it take."""
 
 
 def _decision(

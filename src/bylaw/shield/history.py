@@ -81,37 +81,62 @@ read_decision = msgspec.json.Decoder(Decision).decode
 _change = msgspec.json.Decoder(Change).decode
 
 
+class LiveState(Struct):
+    """What the next decisions need of what was written before them, besides the events."""
+
+    length: int = 0
+    """The number of entries in the log."""
+    events: int = 0
+    """The number of events among them."""
+    decided: int = 0
+    """The number of decisions so far."""
+    requests: dict[str, tuple[str, int]] = {}
+    """By the names that senders gave their requests, the digest of each and how many decisions came before it."""
+    interrupted: dict[str, Decision] = {}
+    """By call id, decisions on allowed calls that were interrupted and not resumed yet."""
+    asked: dict[str, Decision] = {}
+    """By call id, decisions that somebody was asked about."""
+    uses: dict[int, list[Use]] = {}
+    """By step of the call, the places that it took under limits."""
+    yeses: dict[str, Approved] = {}
+    """By approval, what a person said yes to; a decision says which policies that answers."""
+    handed_over: int = 0
+    """The number of events before the last handover."""
+
+    def note_event(self, event: Event) -> None:
+        """The conversation has one more event."""
+        self.events += 1
+        if isinstance(event, Message) and event.handover is not None:
+            self.handed_over = self.events
+            self.asked.clear()
+
+    def note_decision(self, decision: Decision, call: str) -> None:
+        """There is a decision on the call of this id. An interrupted call that is resumed is interrupted no longer."""
+        self.decided += 1
+        match decision.repeats:
+            case "interrupted":
+                self.interrupted[decision.call] = decision
+            case "resumed":
+                self.interrupted.pop(decision.call, None)
+            case "" if decision.is_put:
+                self.asked[call] = decision
+            case "":
+                pass
+
+
 class History(Struct):
     """What the log holds of one conversation."""
 
     opening: Opening
-    events: list[Event]
-    decisions: list[Decision]
-    approvals: list[Change]
+    events: list[Event] = []
+    decisions: list[Decision] = []
+    approvals: list[Change] = []
     """Every step in the life of every approval, in order."""
-    length: int
-    """How many entries there are."""
-    steps: list[int] = field(default_factory=list[int])
+    state: LiveState = field(default_factory=LiveState)
+    steps: list[int] = []
     """For each decision, the step of the event that came last before it: of the call that it is on."""
-    requests: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
-    """By the names that senders gave their requests, the digest of each and how many decisions came before it."""
-
-    interrupted: dict[str, Decision] = field(default_factory=dict[str, Decision])
-    """Calls, by id, that were allowed, interrupted, and not taken up again yet."""
-
-    asked: dict[str, Decision] = field(default_factory=dict[str, Decision])
-    """Decisions on calls, by their ids, that somebody was asked about."""
-
-    uses: dict[int, list[Use]] = field(default_factory=dict[int, list[Use]])
-    """By step of the call, the places that it took under limits."""
-
-    yeses: dict[str, Approved] = field(default_factory=dict[str, Approved])
-    """What persons said yes to, by approval; which policies that answers, a decision tells."""
-
-    handed_over: int = 0
-    """How many events came before whom the conversation is with now."""
     before: int = 0
-    """How many of the approvals' steps did."""
+    """The number of the approvals' steps before the last handover."""
 
     def trajectory(self, id: str) -> Trajectory:
         """The conversation as an audit reads it."""
@@ -156,10 +181,10 @@ def decision_body(decision: Decision) -> bytes:
 
 
 def read_history(entries: Iterable[Entry], history: History | None = None) -> History | None:
-    """What entries of one conversation say, after a history that is known; None where there are none."""
+    """What entries of one conversation say, after a history that is known; None if there are none."""
     for entry in entries:
         body = entry.body
-        if body is None or (entry.position or 0) != (history.length if history is not None else 0):
+        if body is None or (entry.position or 0) != (history.state.length if history is not None else 0):
             gone = f"what entry {entry.number} said, or one before it, is gone"
             raise LogError(f"conversation `{entry.conversation}` is not whole: {gone}")
         if is_altered(entry):
@@ -177,49 +202,40 @@ def read_history(entries: Iterable[Entry], history: History | None = None) -> Hi
 def _read(entry: Entry, body: bytes, history: History | None) -> History:
     """What is known of a conversation after one more entry."""
     if entry.kind == "opening":
-        history = History(read_opening(body), [], [], [], 0)
+        history = History(read_opening(body))
     if history is None:
         raise UsageError(f"nothing in the log says how conversation `{entry.conversation}` began")
+    state = history.state
     if entry.id and entry.id.startswith(_REQUEST):
         digest, _, name = entry.id.removeprefix(f"{_REQUEST}{entry.conversation}/").partition("/")
-        history.requests[name] = (digest, len(history.decisions))
+        state.requests[name] = (digest, state.decided)
     match entry.kind:
         case "event":
             history.events.append(event := _read_event(body))
-            if isinstance(event, Message) and event.handover is not None:
-                history.handed_over, history.before = len(history.events), len(history.approvals)
-                history.asked.clear()
+            state.note_event(event)
+            if state.handed_over == state.events:
+                history.before = len(history.approvals)
         case "decision":
-            history.decisions.append(read_decision(body))
-            history.steps.append(len(history.events) - 1)
-            if history.decisions[-1].repeats:
-                note_interruption(history.interrupted, history.decisions[-1])
-            elif history.events:
-                call = history.events[-1] = marked(history.events[-1], history.decisions[-1], history.yeses)
-                if isinstance(call, Call) and history.decisions[-1].is_put:
-                    history.asked[call.id] = history.decisions[-1]
+            decision = read_decision(body)
+            history.decisions.append(decision)
+            history.steps.append(state.events - 1)
+            call = history.events[-1] if history.events else None
+            if call is not None and not decision.repeats:
+                call = history.events[-1] = marked(call, decision, state.yeses)
+            state.note_decision(decision, call.id if isinstance(call, Call) else "")
         case "approval":
             change = _change(body)
             history.approvals.append(change)
             if change.status == "approved":
-                yes = Approved(change.by, (), change.note, change.approval, entry.time)
-                history.yeses[change.approval] = yes
+                state.yeses[change.approval] = Approved(change.by, (), change.note, change.approval, entry.time)
         case "use":
             use: Use = read_use(body)
             if use.status == "taken":
-                history.uses.setdefault(len(history.events) - 1, []).append(use)
+                state.uses.setdefault(state.events - 1, []).append(use)
         case "opening" | "removal" | "stop" | "attestation":
             pass
-    history.length = (entry.position or 0) + 1
+    state.length = (entry.position or 0) + 1
     return history
-
-
-def note_interruption(interrupted: dict[str, Decision], decision: Decision) -> None:
-    """Keep which calls are interrupted: one that goes on is no longer."""
-    if decision.repeats == "interrupted":
-        interrupted[decision.call] = decision
-    elif decision.repeats == "resumed":
-        interrupted.pop(decision.call, None)
 
 
 def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Event:

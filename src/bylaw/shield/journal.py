@@ -6,23 +6,21 @@ what it wrote is read first, and the call is decided anew.
 """
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from bylaw.engine.conversation import Conversation
 from bylaw.engine.door import DEEPEST, refuse_deep
 from bylaw.errors import UsageError
-from bylaw.pack import Pack
 from bylaw.record.entry import Conflict, Draft, Entry, Kind
 from bylaw.record.journal import Answers, LogError
 from bylaw.record.log import Log
 from bylaw.record.stop import NO_STOPS, Stops
 from bylaw.record.use import Use, use_entry
 from bylaw.shield.decision import Decision
-from bylaw.shield.history import decision_body, encode, event_body, opening_of
-from bylaw.trace.event import Event, Result
+from bylaw.shield.history import LiveState, Named, Opening, decision_body, encode, event_body
+from bylaw.trace.event import Call, Event, Result
 
 OPENING = "opening:"
 """How the names of first entries begin."""
@@ -35,10 +33,6 @@ MISFITS = 3
 class Journal:
     """What the log has of one conversation."""
 
-    length = 0
-    """The number of its entries."""
-    written = 0
-    """The number of events among them."""
     first: Entry | None = None
     """Its first entry. If it was removed, somebody else may have begun it anew."""
     is_unsettled = False
@@ -49,6 +43,7 @@ class Journal:
     def __init__(self, log: Log | None, tenant: str, id: str) -> None:
         self.log = log
         self.tenant = tenant
+        self.state = LiveState()
         self.id = id or (uuid.uuid4().hex if log is not None else "")
         self._may_be_known = self._may_be_new = log is not None and bool(id)
         """Whether the log may have the conversation, and whether it may not."""
@@ -56,7 +51,7 @@ class Journal:
     @property
     def may_be_known(self) -> bool:
         """Whether the log may have entries of the conversation."""
-        return self._may_be_known or self.length > 0
+        return self._may_be_known or self.state.length > 0
 
     @property
     def others_may_have_written(self) -> bool:
@@ -83,7 +78,7 @@ class Journal:
 
         If the log has it after all, the first decision does not fit and is not written.
         """
-        if self.log is None or self.length or not self._may_be_new or self.stops_are_stale:
+        if self.log is None or self.state.length or not self._may_be_new or self.stops_are_stale:
             return False
         self._may_be_known = self.log.was_written_to(self.tenant, self.id)
         return not self._may_be_known
@@ -126,10 +121,11 @@ class Journal:
     def _refuse_misfit(self) -> None:
         """Others who are faster add to the conversation. If nothing was added, another try would end as this one."""
         length, times = self._conflicts
-        self._conflicts = (self.length, times + 1 if length == self.length else 1)
+        entries = self.state.length
+        self._conflicts = (entries, times + 1 if length == entries else 1)
         if self._conflicts[1] > MISFITS:
             self._conflicts = (0, 0)
-            counts = f"{self.length} entries of it are there, and the log has counted others"
+            counts = f"{entries} entries of it are there, and the log has counted others"
             raise LogError(f"conversation `{self.id}` is not whole: {counts}; see `bylaw log verify`")
 
     @property
@@ -138,59 +134,92 @@ class Journal:
         return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")
 
 
-class Drafting:
-    """The entries of one attempt, in order; without a log, none."""
+class Attempt:
+    """Decisions, and the entries that have to be written before they hold; without a log, none."""
 
-    def __init__(self, journal: Journal, conversation: Conversation, uses: Mapping[int, Sequence[Use]]) -> None:
+    drafts: Sequence[Draft] = ()
+    mutations = 0
+    """How many of the unwritten mutations are among the entries."""
+
+    def __init__(self, journal: Journal, conversation: Conversation) -> None:
         self._journal = journal
-        self._conversation = conversation
-        self._uses = uses
-        """By step of the call, the places that it took under limits."""
-        self.written = journal.written
-        """The number of events that are written after this attempt."""
+        self.conversation = conversation
+        self.stops = journal.stops
+        self.decisions: list[Decision] = []
+        self.uses: dict[int, list[Use]] = {}
+        """By step of the call, the places that the decisions take under limits."""
+        self.events: list[Event] = []
+        self._calls: list[str] = []
+        """The id of each decision's call."""
         self._bodies: list[tuple[Kind, bytes, str]] = []
         self._elsewhere: list[Draft] = []
         """Entries of other conversations."""
 
-    def open(self, pack: Pack, context: Mapping[str, Any] | None, by: str) -> None:
+    def open(self, opening: Opening) -> None:
         """The conversation begins."""
-        self._bodies.append(("opening", encode(opening_of(pack, context, by)), f"{OPENING}{uuid.uuid4().hex}"))
+        self._bodies.append(("opening", encode(opening), f"{OPENING}{uuid.uuid4().hex}"))
 
     def add_events(self) -> None:
-        """All that has happened by now, and the places that calls give back which their tools refused."""
-        events = self._conversation.since(self.written)
+        """Add all that has happened by now, and the places that calls give back if their tools refused them."""
+        if self._journal.log is None:
+            return
+        state = self._journal.state
+        events = self.conversation.since(state.events + len(self.events))
         for event in events:
             self._bodies.append(("event", event_body(event), ""))
-            back = given_back(self._conversation, event, self._uses)
+            back = given_back(self.conversation, event, state.uses)
             self._bodies.extend(("use", *use_entry(replace(use, status="returned"))) for use in back)
-        self.written += len(events)
+        self.events += events
 
-    def decide(self, decision: Decision, name: str = "", uses: Iterable[Use] = ()) -> None:
-        """A decision after all that has happened by now, and the places that it takes."""
+    def decide(self, decision: Decision, call: Call | None = None, name: str = "", uses: Sequence[Use] = ()) -> None:
+        """Add a decision after all that has happened by now, and the places that it takes."""
+        self.decisions.append(decision)
+        self._calls.append(call.id if call is not None else "")
+        if self._journal.log is None:
+            return
         self.add_events()
         self._bodies.append(("decision", decision_body(decision), name))
         self._bodies.extend(("use", *use_entry(use)) for use in uses)
+        if uses:
+            self.uses[self._journal.state.events + len(self.events) - 1] = list(uses)
 
     def add(self, draft: Draft) -> None:
-        """An entry that was made elsewhere, for this conversation or for another."""
+        """Add an entry that was made elsewhere, for this conversation or for another."""
         if draft.conversation == self._journal.id:
             self._bodies.append((draft.kind, draft.body, draft.id))
         else:
             self._elsewhere.append(draft)
 
-    def drafts(self, stops: Stops) -> list[Draft]:
-        """The entries, after those that the log has."""
+    def close(self, named: Named | None = None) -> None:
+        """Add the rest of what has happened. The first entry bears the name of the request. Without a log, all of it
+        holds now."""
+        if self._journal.log is None:
+            self.note()
+            return
+        self.add_events()
         for kind, body, _ in self._bodies:
             if kind in ("opening", "event"):
                 _refuse_deep(body)
-        journal = self._journal
+        journal, revision = self._journal, self.stops.revision
         found = [
-            Draft(journal.tenant, journal.id, kind, body, name, at, stops.revision if kind == "decision" else None)
-            for at, (kind, body, name) in enumerate(self._bodies, journal.length)
+            Draft(journal.tenant, journal.id, kind, body, name, at, revision if kind == "decision" else None)
+            for at, (kind, body, name) in enumerate(self._bodies, journal.state.length)
         ]
-        if found and journal.length:
+        if found and journal.state.length:
             found[0] = replace(found[0], first=journal.first)
-        return [*found, *self._elsewhere]
+        if found and named is not None:
+            found[0] = replace(found[0], id=named.id(journal.id))
+        self.drafts = [*found, *self._elsewhere]
+
+    def note(self) -> None:
+        """The entries are written: what they say counts for the next decisions."""
+        state = self._journal.state
+        for event in self.events:
+            state.note_event(event)
+        for decision, call in zip(self.decisions, self._calls, strict=True):
+            state.note_decision(decision, call)
+        state.uses |= self.uses
+        state.length += len(self._bodies)
 
 
 def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequence[Use]]) -> Sequence[Use]:

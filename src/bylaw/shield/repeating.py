@@ -100,7 +100,7 @@ def _answers(
 def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | None:
     """The last decision on each call of a request, with the call's step; None if no request of its name was taken. A
     request that uses the name for something else is refused."""
-    digest, start = history.requests.get(named.name, ("", 0))
+    digest, start = history.state.requests.get(named.name, ("", 0))
     if not digest:
         return None
     if digest != named.digest:

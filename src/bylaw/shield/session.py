@@ -287,10 +287,11 @@ class LiveSession:
     def asked(self, id: str) -> Decision | None:
         """The decision on the call of this id, if it stopped the call and somebody was asked about it."""
         with self._lock:
-            before = self._service.open().handed_over
+            before, state = self._service.open().handed_over, self._service.state
             if before != self._handed_over:
-                self._handed_over, self._service.asked = before, {}
-            return self._service.asked.get(id)
+                self._handed_over = before
+                state.asked.clear()
+            return state.asked.get(id)
 
     def interrupt(self, id: str, decision: Decision) -> None:
         """An allowed call stops before it is done, and may go on later, here or in another worker."""
@@ -364,7 +365,7 @@ class LiveSession:
     @property
     def has_begun(self) -> bool:
         """Whether anything of it was found in the log, or written there."""
-        return self._service.journal.length > 0
+        return self._service.state.length > 0
 
     @property
     def context(self) -> Mapping[str, Any]:
