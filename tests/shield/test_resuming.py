@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bylaw import Pack, Shield
+from bylaw.record import Log
 from bylaw.shield import LiveSession
 
 FILES = {
@@ -211,3 +212,50 @@ def test_it_does_not_go_on_after_another_card_for_it(has_log: bool, tmp_path: Pa
         again = session.decide("send", call, id="c")
         assert again.card is not None
         assert session.resume("b", "send", call) is None
+
+
+REVIEWED = Pack.from_files(
+    {
+        "pack.yaml": "format: 1\nname: voids\ndocument: policy.md\n",
+        "policy.md": "Void an order only after it was checked.\n",
+        "tools.yaml": """\
+tools:
+  get_order: {effect: read, parameters: {order_id: string}}
+  void: {effect: write, parameters: {order_id: string}, changes: []}
+""",
+        "entities.yaml": """\
+entities:
+  Order: {key: order_id, read: get_order, fields: {paid: money, checked: boolean}}
+""",
+        "guards/voids.py": """\
+def checked_first(call: void, facts):
+    '''Void an order only after it was checked.'''
+    order = facts.Order(call.order_id)
+    return permit() if order.paid > money("0") and order.checked else deny("not checked")
+""",
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("later", "goes_on"), [("", True), ("same facts", True), ("other facts", False), ("a no", False)]
+)
+def test_an_approved_call_goes_on_unless_its_facts_changed_or_a_person_said_no_since(later: str, goes_on: bool) -> None:
+    with Log(":memory:") as log:
+        session = Shield(REVIEWED, log=log).session("c1")
+
+        def look_at(paid: str) -> None:
+            id = f"look {session.length}"
+            session.decide("get_order", CALL, id=id)
+            session.result({"order_id": "R-1", "paid": paid}, id=id)
+
+        look_at("100.00")
+        log.approve(session.decide("void", CALL, id="a").approval, by="ann")
+        allowed = session.decide("void", CALL, id="b")
+        assert allowed.allowed
+        session.interrupt("b", allowed)
+        if later == "a no":
+            log.reject(session.decide("void", CALL, id="c").approval, by="bo")
+        elif later:
+            look_at("100.00" if later == "same facts" else "900.00")
+        assert (session.resume("b", "void", CALL) is not None) == goes_on

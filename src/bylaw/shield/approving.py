@@ -189,6 +189,11 @@ class Approvals:
             return replace(ruling, grounds=[_refusal(no), *ruling.grounds], approval=found.approval)
         return ruling
 
+    def is_rejected(self, made: Call) -> bool:
+        """Whether a person has said no to a call in any spelling."""
+        asked = (each for each in self._requests.values() if self._last[each.approval].status == "rejected")
+        return any(each.tool == made.tool and alike(each.arguments) == alike(made.arguments) for each in asked)
+
     def _no(self, made: Call, call: str, apart: str) -> Change | None:
         """A person's no to a call, said when policies said the same of it, or to another spelling of it.
 

@@ -379,7 +379,10 @@ class DecisionService:
             return False
         if decision.tool in self._shield.doubts and all(each.kind != "doubt" for each in decision.grounds):
             return False
-        return still_allowed(self.open(), self.postures, step, now, self.lacks)
+        if isinstance(call, Call) and self._approvals.is_rejected(call):
+            return False
+        is_approved = bool(decision.approval)
+        return still_allowed(self.open(), self.postures, step, now, self.lacks, is_approved=is_approved)
 
     def taken_before(self, wanted: Wanted) -> list[Repeated] | None:
         """The answers to this request, as far as they still stand; None if no request of its name was taken."""

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from bylaw.engine.conversation import GIVEN_UP, Conversation
 from bylaw.errors import UsageError
 from bylaw.policy.posture import Postures
+from bylaw.shield.approving import facts_of
 from bylaw.shield.decision import Answer, Decision, gravest
 from bylaw.shield.grounds import find_grounds, weigh
 from bylaw.shield.history import History, Named
@@ -55,9 +56,12 @@ def has_result(events: Sequence[Event], step: int) -> bool:
     return any(isinstance(event, Result) and event.call == step for event in events[step:])
 
 
-def still_allowed(conversation: Conversation, postures: Postures, step: int, now: float, lacks: str) -> bool:
+def still_allowed(
+    conversation: Conversation, postures: Postures, step: int, now: float, lacks: str, *, is_approved: bool
+) -> bool:
     """Whether an allowed call without a result may run by all that is known now: the user has not spoken and was not
-    shown another card for the tool since, and no policy objects to it more than it did then."""
+    shown another card for the tool since, and no policy objects to it more than it did then. If a person approved it
+    (`is_approved`), the facts that the approval rests on must be the same, too."""
     events = conversation.events
     call = events[step]
     if not isinstance(call, Call) or any(_asks_anew(each, call.tool) for each in events[step:]):
@@ -66,12 +70,12 @@ def still_allowed(conversation: Conversation, postures: Postures, step: int, now
     held = [*events[:step], replace(call, refused=True, card=None), *events[step + 1 :]]
     turn = max(event.turn for event in events if not isinstance(event, Result)) + 1
     again = replace(call, turn=turn, time=now, context=dict(conversation.context) or None)
-    then = _answers(conversation, postures, events[:step], call, "")
+    then, rested_on = _answers(conversation, postures, events[:step], call, "")
+    answers, rests_on = _answers(conversation, postures, held, again, lacks)
+    if is_approved and rested_on != rests_on:
+        return False
     # A person's approval may have answered what was said then.
-    return all(
-        gravest((answer, before := then.get(policy, "allow"))) == before
-        for policy, answer in _answers(conversation, postures, held, again, lacks).items()
-    )
+    return all(gravest((answer, before := then.get(policy, "allow"))) == before for policy, answer in answers.items())
 
 
 def _asks_anew(event: Event, tool: str) -> bool:
@@ -87,14 +91,15 @@ def _asks_anew(event: Event, tool: str) -> bool:
 
 def _answers(
     conversation: Conversation, postures: Postures, events: Sequence[Event], call: Call, lacks: str
-) -> dict[tuple[str, str], Answer]:
-    """What each policy says of a call after these events."""
+) -> tuple[dict[tuple[str, str], Answer], Any]:
+    """What each policy says of a call after these events, and the facts that an approval of it would rest on."""
     judgement, session = conversation.judged_after(events, call)
     found: dict[tuple[str, str], Answer] = {}
-    for each in find_grounds(session, postures, judgement, lacks, weigh(session, judgement)):
+    grounds = find_grounds(session, postures, judgement, lacks, weigh(session, judgement))
+    for each in grounds:
         policy = (each.kind, each.policy)
         found[policy] = gravest((each.answer, found.get(policy, "allow")))
-    return found
+    return found, facts_of(judgement, grounds, postures.approval)
 
 
 def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | None:

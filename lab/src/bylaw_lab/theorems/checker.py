@@ -218,8 +218,7 @@ def _limits(before: Sequence[True_], allowed: Allowed) -> str:
 def _approvals(before: Sequence[True_], allowed: Allowed) -> str:
     """A person must have approved this exact call, on these facts, and nothing may have used that approval."""
     if allowed.resumes >= 0:
-        again = any(isinstance(each, Allowed) and each.resumes == allowed.resumes for each in before)
-        return "the paused call was resumed before" if again else ""
+        return _why_not_resumed(before, allowed)
     why = "no person was asked about this exact call"
     for place in range(len(before) - 1, -1, -1):
         asked = before[place]
@@ -231,6 +230,20 @@ def _approvals(before: Sequence[True_], allowed: Allowed) -> str:
                 return ""
             why = fault
     return why
+
+
+def _why_not_resumed(before: Sequence[True_], allowed: Allowed) -> str:
+    first = before[allowed.resumes]
+    assert isinstance(first, Allowed)
+    if any(isinstance(each, Allowed) and each.resumes == allowed.resumes for each in before):
+        return "the paused call was resumed before"
+    if first.facts != allowed.facts:
+        return f"the call was approved on other facts: {first.facts}, not {allowed.facts}"
+    noes = [each for each in before[allowed.resumes :] if isinstance(each, PersonAnswered) and not each.yes]
+    asked = {each.approval: each.call for each in before if isinstance(each, PersonAsked)}
+    if any(may_be_one(asked[each.approval], allowed.call) for each in noes):
+        return "a person rejected the call after it was allowed"
+    return ""
 
 
 def _why_not_approved(before: Sequence[True_], asked: PersonAsked, allowed: Allowed) -> str:

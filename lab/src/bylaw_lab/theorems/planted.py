@@ -179,6 +179,20 @@ BUGS = (
         "shop",
     ),
     Bug(
+        "a paused call resumes after a person's no",
+        "shield/decision_service.py",
+        "if isinstance(call, Call) and self._approvals.is_rejected(call):",
+        "if False:",
+        "shop",
+    ),
+    Bug(
+        "a paused call resumes on other facts than were approved",
+        "shield/repeating.py",
+        "    if is_approved and rested_on != rests_on:\n",
+        "    if False:\n",
+        "shop",
+    ),
+    Bug(
         "a stop holds for the tool as it is written only",
         "shield/stopping.py",
         "return stop.name in names or (bool(wanted := loose(stop.name)) and wanted in map(loose, names))",

@@ -64,6 +64,8 @@ def shop_pack() -> Pack:
 class Shop(Story):
     """A conversation in the shop, with the shop's true records."""
 
+    pauses = 0.25
+
     def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str) -> None:
         super().__init__(rng, host, theorems, note)
         self.refunded = {names[0]: Decimal(0) for names in ORDERS}
@@ -77,10 +79,8 @@ class Shop(Story):
         """The price of the order that is being voided, as the agent saw it last under this name."""
         return self._last_seen.get(self._wanted, "")
 
-    def attempt(self, wanted: Wanted) -> Decision | None:
-        if "order_id" in wanted.arguments:
-            self._wanted = wanted.arguments["order_id"]
-        return super().attempt(wanted)
+    def focus(self, wanted: Wanted) -> None:
+        self._wanted = wanted.arguments["order_id"]
 
     def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
         theorem = "T8-facts" if wanted.tool == "refund" and not decision.approval else "T6-approvals"
@@ -188,6 +188,21 @@ def _void(shop: Shop, order: str) -> None:
         elif shop.chance(0.1):
             called = Wanted("void_order", {"order_id": order, "reason": "broken"})
         shop.attempt(called)
+    if shop.paused and shop.chance(0.8):
+        _go_on(shop, wanted)
+
+
+def _go_on(shop: Shop, wanted: Wanted) -> None:
+    """A paused call goes on, perhaps after its record has changed, or after a person was asked once more."""
+    way = shop.rng.random()
+    if way < 0.3:
+        shop.paid[true_name(wanted.arguments["order_id"])] += Decimal(10)
+    if way < 0.45:
+        shop.attempt(Wanted("get_order", dict(wanted.arguments)))
+    elif way < 0.75:
+        shop.attempt(wanted)
+        shop.person(shop.chance(0.3))
+    shop.resume()
 
 
 def _disturb(shop: Shop) -> None:

@@ -57,6 +57,9 @@ class Shown(NamedTuple):
 class Story:
     """One conversation in progress."""
 
+    pauses = 0.1
+    """The share of allowed calls that are interrupted before they run."""
+
     def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str = "") -> None:
         self.rng, self.host, self.theorems = rng, host, theorems
         log = "no log" if host.log is None else "log"
@@ -96,12 +99,16 @@ class Story:
         self.host.agent(text)
         self.events.append(Said("agent", text, self.now, shows=shows, as_card=as_card))
 
+    def focus(self, wanted: Wanted) -> None:
+        """A call is about to be decided: `facts` are those it rests on."""
+
     def next_id(self) -> str:
         self._calls += 1
         return f"k{self._calls}"
 
     def attempt(self, wanted: Wanted) -> Decision | None:
         """The agent makes a call: decided, and carried out if it is allowed."""
+        self.focus(wanted)
         id = self.next_id()
         try:
             decision = self.host.decide(wanted.tool, wanted.arguments, id)
@@ -145,7 +152,7 @@ class Story:
             self.read(wanted, id)
             return
         self.events.append(self.allow(decision, wanted))
-        if host.may_pause and self.chance(0.1):
+        if host.may_pause and self.chance(self.pauses):
             host.session.interrupt(id, decision)
             self.paused.append((id, wanted, len(self.events) - 1))
             self.events.append(Note(f"{id} is paused"))
@@ -176,6 +183,7 @@ class Story:
         if not self.paused:
             return
         id, wanted, place = self.rng.choice(self.paused)
+        self.focus(wanted)
         decision = self.host.session.resume(id, wanted.tool, wanted.arguments)
         self.events.append(Note(f"{id} resumes: {'no' if decision is None else decision.answer}"))
         if decision is not None and decision.allowed:
