@@ -65,6 +65,7 @@ class Shop(Story):
     """A conversation in the shop, with the shop's true records."""
 
     pauses = 0.25
+    reports_resumed = True
 
     def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str) -> None:
         super().__init__(rng, host, theorems, note)

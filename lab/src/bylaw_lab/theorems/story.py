@@ -59,6 +59,8 @@ class Story:
 
     pauses = 0.1
     """The share of allowed calls that are interrupted before they run."""
+    reports_resumed = False
+    """Whether the host always reports the result of a call that it resumed."""
 
     def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str = "") -> None:
         self.rng, self.host, self.theorems = rng, host, theorems
@@ -188,7 +190,8 @@ class Story:
         self.events.append(Note(f"{id} resumes: {'no' if decision is None else decision.answer}"))
         if decision is not None and decision.allowed:
             self.events.append(replace(self.allow(decision, wanted), resumes=place))
-            if self.chance(0.5):
+            # Only its result says that a paused call came after the look-ups made meanwhile: the host has to report it.
+            if self.reports_resumed or self.chance(0.5):
                 self.host.result("done", wanted.tool, wanted.arguments, id)
             self.events.append(Ran(wanted.key, "may have run", self.host.principal))
 
