@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from bylaw.compile.lookups import lookup_request
+from bylaw.compile.lookups import LOOKUPS, shown_fields
 from bylaw.compile.pipeline import compile_pack
 from tests.compile.large import Reader, house
 
@@ -61,7 +61,7 @@ def test_requests_grow_with_the_policies_and_not_with_policies_times_tools(polic
 def test_look_up_functions_are_shown_the_tools_near_to_their_fields(tmp_path: Path) -> None:
     cards = house(tmp_path, tools=200, policies=1).cards
     entities = {"Courier": {"key": "courier_id", "fields": {"courier_region": "string"}}}
-    shown = lookup_request(cards, [("Courier", "courier_region")], entities).messages[1].content
+    shown = LOOKUPS.request(shown_fields(cards, [("Courier", "courier_region")], entities)).messages[1].content
     assert len(shown) < LONGEST
     assert all(f"\n{verb}_courier(" in shown for verb in ("get", "create", "update", "share"))
     others = shown.partition("by name alone: ")[2].partition("\n")[0].split(", ")

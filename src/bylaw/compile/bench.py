@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 from msgspec.structs import replace
 
 from bylaw.compile.card import Card
+from bylaw.compile.desk import Unreadable, yaml_answer
 from bylaw.compile.naming import function_name
 from bylaw.compile.things import Schema, Things, entities_file, held, insides, tools_file
 from bylaw.errors import BylawError, PackError
@@ -15,7 +16,7 @@ from bylaw.pack import Pack
 from bylaw.policy.case import CasesFile, read_case_file
 from bylaw.policy.reading import Read
 from bylaw.policy.statement import Policy
-from bylaw.policy.yaml import YamlError, read_yaml
+from bylaw.policy.yaml import read_yaml
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.scan.written import dump
 from bylaw.trace import Call, Trajectory
@@ -170,12 +171,12 @@ class Bench:
         return []
 
 
-def read_cases(text: str) -> list[Case]:
-    """The cases of an answer; YamlError where it is no list of them."""
-    data = read_yaml(text, file="answer").data
+def cases_answer(text: str) -> list[Case]:
+    """The cases of an answer; Unreadable if it is not a list of cases."""
+    data = yaml_answer(text)
     listed: Any = data.get("") or data.get("cases")
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in cast(list[Any], listed)):
-        raise YamlError("not a list of cases")
+        raise Unreadable("not the YAML asked for: not a list of cases")
     return cast(list[Case], listed)
 
 

@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from bylaw.compile.bench import Case
-from bylaw.compile.desk import Desk, render
-from bylaw.llm.chat import bare_json, schema_of
+from bylaw.compile.desk import Desk, json_prompt
 from bylaw.scan.written import dump
 
 
@@ -49,9 +47,6 @@ class Check(Struct, frozen=True):
     """Digest of all that questions about it showed: the same again, the check stands."""
 
 
-_ROUNDS = 2
-
-
 class Ruling(Struct, frozen=True):
     """What was said of one situation."""
 
@@ -64,6 +59,9 @@ class _Answer(Struct, frozen=True):
     rulings: tuple[Ruling, ...]
 
 
+_REFEREE = json_prompt("referee", _Answer)
+
+
 def rule_on(
     desk: Desk, situations: Sequence[Case], wants: tuple[str, str], shown: Mapping[str, str]
 ) -> dict[int, Ruling]:
@@ -71,20 +69,16 @@ def rule_on(
     bare = [{name: part for name, part in each.items() if name not in _UNSHOWN} for each in situations]
     listed = "\n".join(dump({"number": number, **each}) for number, each in enumerate(bare, 1))
     allowed = (*wants, "unclear")
-    request = render("referee", {**shown, "situations": listed, "wants": ", ".join(allowed)}, schema=schema_of(_Answer))
-    outcome = desk.converse(request, lambda text: _judged(text, len(situations), allowed), rounds=_ROUNDS)
+    shown = {**shown, "situations": listed, "wants": ", ".join(allowed)}
+    outcome = desk.ask(_REFEREE, shown, lambda answer: _judged(answer, len(situations), allowed), empty=())
     return {each.number - 1: each for each in outcome.made}
 
 
 _UNSHOWN = frozenset(("want", "note", "policy", "rule"))
 
 
-def _judged(text: str, count: int, allowed: Sequence[str]) -> tuple[tuple[Ruling, ...], list[str]]:
-    try:
-        rulings = msgspec.json.decode(bare_json(text), type=_Answer).rulings
-    except (msgspec.DecodeError, RecursionError) as error:
-        return (), [f"not the JSON asked for: {error}"]
-    kept = tuple(each for each in rulings if 0 < each.number <= count and each.want in allowed)
+def _judged(answer: _Answer, count: int, allowed: Sequence[str]) -> tuple[tuple[Ruling, ...], list[str]]:
+    kept = tuple(each for each in answer.rulings if 0 < each.number <= count and each.want in allowed)
     missing = set(range(1, count + 1)) - {each.number for each in kept}
     return kept, [f"nothing is said of situation {number}" for number in sorted(missing)]
 

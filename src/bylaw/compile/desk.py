@@ -4,23 +4,26 @@ A stage never waits. It asks for what it needs and ends where an answer is missi
 then asked at once, and the stages run again. So a stage is a pure function of its input and the answers.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
-from typing import Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.llm import Answer, Chat, ModelMessage, Request, Usage
-from bylaw.llm.chat import ChatError
+from bylaw.llm.chat import ChatError, bare_json, schema_of, unfenced
 from bylaw.llm.chat import render as render_file
+from bylaw.policy.yaml import YamlError, read_yaml
 
 Given = ParamSpec("Given")
 Item = TypeVar("Item")
 Made = TypeVar("Made")
-Judge = Callable[[str], tuple[Made, list[str]]]
-"""Makes something of an answer's text, and says what is wrong with it, in words for whoever answered."""
+Data = TypeVar("Data")
+Judge = Callable[[Data], tuple[Made, list[str]]]
+"""Makes something of an answer, and says what is wrong with it, in words for whoever answered."""
 
 
 FAULTY = "the answer was "
@@ -109,7 +112,20 @@ class Desk:
             raise ChatError(f"none of {len(answers)} requests was answered: {answers[0].why}")
         self._answers.update(zip((each.key for each in requests), answers, strict=True))
 
-    def converse(self, request: Request, judge: Judge[Made], *, rounds: int) -> Outcome[Made]:
+    def ask(
+        self,
+        prompt: "Prompt[Data]",
+        shown: Mapping[str, str],
+        judge: Judge[Data, Made],
+        *,
+        empty: Made,
+        attempt: int = 1,
+    ) -> Outcome[Made]:
+        """Ask a stage's question. An answer that cannot be read makes `empty`."""
+        request = prompt.request(shown, attempt)
+        return self.converse(request, lambda text: prompt.judged(text, judge, empty), rounds=prompt.rounds)
+
+    def converse(self, request: Request, judge: Judge[str, Made], *, rounds: int) -> Outcome[Made]:
         """Ask, and send back what is wrong, `rounds` times in all at most."""
         for number in range(1, rounds + 1):
             answer = self.answer(request)
@@ -150,6 +166,54 @@ _FOLDER = Path(__file__).parent / "prompts"
 
 render = partial(render_file, _FOLDER)
 """The request that a prompt makes with the values given."""
+
+
+class Unreadable(Exception):
+    """An answer is not in the form asked for; the message says so to whoever answered."""
+
+
+class Prompt(Struct, Generic[Data], frozen=True):
+    """The question of one stage, how its answer is read, and how often it is asked in all."""
+
+    name: str
+    """Of the file in `prompts/`."""
+    read: Callable[[str], Data]
+    """Raises `Unreadable`."""
+    max_tokens: int = 4096
+    rounds: int = 2
+    schema: dict[str, Any] | None = None
+
+    def request(self, shown: Mapping[str, str], attempt: int = 1) -> Request:
+        """The request with these values."""
+        return render(self.name, shown, schema=self.schema, attempt=attempt, max_tokens=self.max_tokens)
+
+    def judged(self, text: str, judge: Judge[Data, Made], empty: Made) -> tuple[Made, list[str]]:
+        """What an answer makes, and what is wrong with it."""
+        try:
+            data = self.read(text)
+        except Unreadable as error:
+            return empty, [str(error)]
+        return judge(data)
+
+
+def json_prompt(name: str, shape: type[Data], *, max_tokens: int = 4096) -> Prompt[Data]:
+    """A question with an answer in JSON of this shape."""
+
+    def read(text: str) -> Data:
+        try:
+            return msgspec.json.decode(bare_json(text), type=shape)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Unreadable(f"not the JSON asked for: {error}") from None
+
+    return Prompt(name, read, max_tokens, schema=schema_of(shape))
+
+
+def yaml_answer(text: str) -> dict[str, Any]:
+    """The YAML of an answer; Unreadable if it is not YAML."""
+    try:
+        return read_yaml(unfenced(text), file="answer").data
+    except YamlError as error:
+        raise Unreadable(f"not the YAML asked for: {error}") from None
 
 
 def prompt_text(name: str) -> str:

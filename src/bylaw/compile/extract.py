@@ -10,15 +10,13 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from bylaw.compile.check import Question
-from bylaw.compile.desk import Desk, Outcome, render, stage
+from bylaw.compile.desk import Desk, Outcome, json_prompt, stage
 from bylaw.compile.naming import slug
 from bylaw.compile.span import Draft, Listed, covered, places, ranges, stands, under_heading
-from bylaw.llm.chat import bare_json, schema_of
 from bylaw.policy.document import HEADING, Document, File, Range, Sentence, read_quote
 from bylaw.policy.statement import told_place
 
@@ -245,7 +243,6 @@ def _place(place: Range, document: Document) -> str:
     return told_place(document.file_at(start).name, document.line_of(start), document.heading_at(start))
 
 
-_ROUNDS = 2
 UNSAID = "nothing was said of it"
 """What stands beside a sentence that was asked about, and that the answer passed over."""
 
@@ -264,6 +261,10 @@ class _Listing(Struct, frozen=True):
 class _Covering(Struct, frozen=True):
     policies: tuple[Listed, ...] = ()
     others: tuple[Remark, ...] = ()
+
+
+_EXTRACT = json_prompt("extract", _Listing, max_tokens=8192)
+_COVER = json_prompt("cover", _Covering)
 
 
 class Extraction(Struct, frozen=True):
@@ -293,8 +294,7 @@ def extract(desk: Desk, document: Document, title: str) -> Extraction:
     def ask(section: Section) -> Outcome[tuple[Draft, ...]]:
         shown = {"title": _called(title, section), "above": " > ".join(section.above) or "none", "text": section.text}
         shown["again"] = told_repeats(section, document)
-        request = render("extract", shown, schema=schema_of(_Listing), max_tokens=8192)
-        return desk.converse(request, lambda text: _judged(text, document), rounds=_ROUNDS)
+        return desk.ask(_EXTRACT, shown, lambda listing: _quoted(listing.policies, document), empty=())
 
     parts = sections(document)
     outcomes = desk.each(parts, ask)
@@ -320,6 +320,10 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
         uncited += [(section, left)] if left else []
     homes = [(draft, [start for start, _ in places(draft.quotes, document)]) for draft in first.drafts]
 
+    def judged(answer: _Covering) -> tuple[tuple[tuple[Draft, ...], tuple[Remark, ...]], list[str]]:
+        drafts, complaints = _quoted(answer.policies, document)
+        return (drafts, answer.others), complaints
+
     def ask(part: tuple[Section, list[Sentence]]) -> Outcome[tuple[tuple[Draft, ...], tuple[Remark, ...]]]:
         section, left = part
         here = [draft for draft, starts in homes if any(section.start <= each < section.end for each in starts)]
@@ -329,8 +333,7 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
             "policies": "\n".join(f"- {draft.id}: {draft.definition}" for draft in here) or "none",
             "sentences": "\n".join(f"{number}. {each.text}" for number, each in enumerate(left, 1)),
         }
-        request = render("cover", shown, schema=schema_of(_Covering))
-        return desk.converse(request, lambda text: _judged_cover(text, document), rounds=_ROUNDS)
+        return desk.ask(_COVER, shown, judged, empty=((), ()))
 
     found: list[Draft] = []
     dropped: list[str] = []
@@ -365,23 +368,6 @@ def named_apart(drafts: Sequence[Draft], taken: Iterable[str] = ()) -> tuple[Dra
         used.add(name)
         made.append(replace(draft, id=name))
     return tuple(made)
-
-
-def _judged(text: str, document: Document) -> tuple[tuple[Draft, ...], list[str]]:
-    try:
-        listed = msgspec.json.decode(bare_json(text), type=_Listing)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return (), [f"not the JSON asked for: {error}"]
-    return _quoted(listed.policies, document)
-
-
-def _judged_cover(text: str, document: Document) -> tuple[tuple[tuple[Draft, ...], tuple[Remark, ...]], list[str]]:
-    try:
-        covering = msgspec.json.decode(bare_json(text), type=_Covering)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return ((), ()), [f"not the JSON asked for: {error}"]
-    drafts, complaints = _quoted(covering.policies, document)
-    return (drafts, covering.others), complaints
 
 
 def _quoted(drafts: Sequence[Listed], document: Document) -> tuple[tuple[Draft, ...], list[str]]:

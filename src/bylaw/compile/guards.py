@@ -14,10 +14,10 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.bench import Bench, Case, read_cases, told
+from bylaw.compile.bench import Bench, Case, cases_answer, told
 from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
 from bylaw.compile.context import told_for_code, told_others, told_things, told_tools
-from bylaw.compile.desk import FAULTY, Desk, Unanswered, grouped, render, stage
+from bylaw.compile.desk import FAULTY, Desk, Prompt, Unanswered, Unreadable, grouped, render, stage
 from bylaw.compile.inputs import WORLDS, Trial, tried
 from bylaw.compile.naming import digest_of, function_name
 from bylaw.compile.numeral import replaced_numbers, unused_numbers
@@ -29,7 +29,6 @@ from bylaw.guard import Guard
 from bylaw.llm.chat import unfenced
 from bylaw.policy.python import parse_python, text_of
 from bylaw.policy.statement import Policy
-from bylaw.policy.yaml import YamlError
 from bylaw.review.case import CaseResult
 
 _CANNOT = re.compile(r"^#\s*cannot\s+([\w-]+)\s*:\s*(.*)$", re.MULTILINE)
@@ -53,10 +52,10 @@ def one_function(text: str, name: str) -> str:
 
 
 def read_given_cases(
-    text: str, policies: Sequence[Policy], bench: Bench, uncheckable: Container[str]
+    answer: tuple[Sequence[Case], Sequence[str]], policies: Sequence[Policy], bench: Bench, uncheckable: Container[str]
 ) -> tuple[dict[str, list[Case]], list[str]]:
     """The cases of an answer by policy, and what is wrong with it; `uncheckable` policies need none."""
-    listed, complaints = _listed_cases(unfenced(text))
+    listed, complaints = answer[0], [*answer[1]]
     found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
     for case in listed:
         policy = next((each for each in policies if each.id == case.get("policy")), None)
@@ -80,18 +79,21 @@ def read_given_cases(
 def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
     """The cases of an answer; of one that breaks off, those before the break."""
     try:
-        return read_cases(text), []
-    except YamlError as error:
-        complaints = [f"not the YAML asked for: {error}"]
-    whole, cut, _ = text.rpartition("\n- ")
-    with suppress(YamlError):
-        return (read_cases(whole) if cut else []), complaints
+        return cases_answer(text), []
+    except Unreadable as error:
+        complaints = [str(error)]
+    whole, cut, _ = unfenced(text).rpartition("\n- ")
+    with suppress(Unreadable):
+        return (cases_answer(whole) if cut else []), complaints
     return [], complaints
 
 
-def read_guards(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
+_CASES = Prompt("cases", _listed_cases, max_tokens=16_384)
+"""Cases of four policies whose tools take many arguments are long."""
+
+
+def read_guards(source: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
     """The guards of an answer, and what is wrong with it."""
-    source = unfenced(text)
     cannot = {match[1].replace("_", "-"): match[2].strip() for match in _CANNOT.finditer(source)}
     try:
         functions = functions_of(source)
@@ -117,6 +119,9 @@ def functions_of(source: str) -> dict[str, str]:
         raise error if isinstance(error, SyntaxError) else SyntaxError(str(error)) from None
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     return {node.name: f"{text_of(source, node)}\n" for node in functions}
+
+
+_GUARDS = Prompt("guards", unfenced, max_tokens=8192)
 
 
 class PolicyBrief(Struct, frozen=True):
@@ -173,9 +178,6 @@ def _bound(draft: Draft, tools: Sequence[str]) -> str:
 
 TOGETHER = 4
 """Policies in one question."""
-_ROUNDS = 2
-_CASES = 16_384
-"""Cases of four policies whose tools take many arguments are long."""
 REPAIRS = 3
 _DIVIDING = 3
 """Generated inputs that the referee is shown for one policy."""
@@ -220,22 +222,17 @@ def _ask(
         "policies": "\n\n".join(each.told([one.id for one in policies]) for each in group),
     }
     beside = told_for_code(bench.things, bench.cards, tools, f"{general}\n{shown['policies']}")
-    requests = [
-        render("guards", shown | {"tools": shown["tools"] + beside}, attempt=n, max_tokens=8192) for n in (1, 2)
-    ]
+    for_code = shown | {"tools": shown["tools"] + beside}
     judge = partial(read_guards, policies=policies, bench=bench)
-    outcomes = [stage(desk.converse)(request, judge, rounds=_ROUNDS) for request in requests]
+    outcomes = [stage(desk.ask)(_GUARDS, for_code, judge, empty=Written({}, {}), attempt=n) for n in (1, 2)]
     codes = [each for each in outcomes if each is not None]
     written = [each.made for each in codes]
     # What every generation says no call can tell needs no case of either kind.
     uncheckable = {each.id for each in policies if written and all(each.id in one.cannot for one in written)}
     for_cases = {**shown, "now": bench.now, "others": told_others(bench.cards, tools)}
-    cases = desk.converse(
-        render("cases", for_cases, max_tokens=_CASES),
-        lambda text: read_given_cases(text, policies, bench, uncheckable),
-        rounds=_ROUNDS,
-    )
-    if len(codes) < len(requests):
+    needed = partial(read_given_cases, policies=policies, bench=bench, uncheckable=uncheckable)
+    cases = desk.ask(_CASES, for_cases, needed, empty={})
+    if len(codes) < len(outcomes):
         raise Unanswered
     refusals = [told for each in codes for told in each.complaints if told.startswith(FAULTY)]
     return cases.made, written, refusals

@@ -4,6 +4,7 @@ They are in the guard language, so nothing foreign runs, and they are tried on r
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from msgspec import Struct
@@ -12,23 +13,31 @@ from bylaw.compile.bench import Bench, told
 from bylaw.compile.card import Card, names_in
 from bylaw.compile.check import Check
 from bylaw.compile.context import field_kind, keys_of, told_whole
-from bylaw.compile.desk import Desk, Outcome, grouped, render, stage
+from bylaw.compile.desk import Desk, Outcome, Prompt, Unreadable, grouped, stage
 from bylaw.compile.guards import functions_of
 from bylaw.facts.entity import UNSEEN, Entity
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import coerce
 from bylaw.guard import Guard, Vocabulary, parse_lookups, run_lookup
 from bylaw.guard.lookup import LookupFunction
-from bylaw.llm import Request
 from bylaw.llm.chat import unfenced
 from bylaw.policy.statement import Policy
 from bylaw.trace import Call, Result, Trajectory
 
-_ROUNDS = 3
 _PER_QUESTION = 24
 """Fields in one question."""
 _TRIED = 50
 """Recorded conversations that a function is tried on."""
+
+
+def _functions(text: str) -> dict[str, str]:
+    try:
+        return functions_of(unfenced(text))
+    except SyntaxError as error:
+        raise Unreadable(f"not Python: {error}") from None
+
+
+LOOKUPS = Prompt("lookups", _functions, max_tokens=8192, rounds=3)
 
 
 class Lookups(Struct, frozen=True):
@@ -90,8 +99,8 @@ def write_lookups(
     """A function for every field wanted."""
 
     def ask(part: Sequence[tuple[str, str]]) -> Outcome[dict[str, str]]:
-        request = lookup_request(cards, part, entities)
-        return desk.converse(request, lambda text: _judged(text, part, vocabulary, trajectories), rounds=_ROUNDS)
+        judge = partial(_judged, part=part, vocabulary=vocabulary, trajectories=trajectories)
+        return desk.ask(LOOKUPS, shown_fields(cards, part, entities), judge, empty={})
 
     codes: dict[str, str] = {}
     failed: dict[str, str] = {}
@@ -104,8 +113,10 @@ def write_lookups(
     return Lookups(codes, failed)
 
 
-def lookup_request(cards: Mapping[str, Card], part: Sequence[tuple[str, str]], entities: Mapping[str, Any]) -> Request:
-    """The question for some fields, each with its entity."""
+def shown_fields(
+    cards: Mapping[str, Card], part: Sequence[tuple[str, str]], entities: Mapping[str, Any]
+) -> dict[str, str]:
+    """The values of the question about some fields, each with its entity."""
     lines: list[str] = []
     for entity in dict.fromkeys(entity for entity, _ in part):
         body = cast(dict[str, Any], entities[entity])
@@ -113,7 +124,7 @@ def lookup_request(cards: Mapping[str, Card], part: Sequence[tuple[str, str]], e
         named = (f"{name} ({field_kind(kinds.get(name, 'boolean'))})" for owner, name in part if owner == entity)
         lines.append(f"- {entity}, key {', '.join(keys_of(body))}: {', '.join(named)}")
     fields = "\n".join(lines)
-    return render("lookups", {"tools": told_whole(cards, fields), "fields": fields}, max_tokens=8192)
+    return {"tools": told_whole(cards, fields), "fields": fields}
 
 
 class _Recorded:
@@ -154,12 +165,11 @@ def _failures(lookup: LookupFunction, trajectories: Sequence[Trajectory]) -> lis
 
 
 def _judged(
-    text: str, part: Sequence[tuple[str, str]], vocabulary: Vocabulary, trajectories: Sequence[Trajectory]
+    functions: Mapping[str, str],
+    part: Sequence[tuple[str, str]],
+    vocabulary: Vocabulary,
+    trajectories: Sequence[Trajectory],
 ) -> tuple[dict[str, str], list[str]]:
-    try:
-        functions = functions_of(unfenced(text))
-    except SyntaxError as error:
-        return {}, [f"not Python: {error}"]
     names = {f"find_{entity}_{field}": f"{entity}.{field}" for entity, field in part}
     found: dict[str, str] = {}
     complaints = [f"`{name}` is none of the functions asked for" for name in functions if name not in names]

@@ -17,21 +17,20 @@ from msgspec.structs import replace
 from bylaw.compile.bench import Bench, Case, told
 from bylaw.compile.check import Check, Question
 from bylaw.compile.context import told_catalogue
-from bylaw.compile.desk import Desk, Outcome, Unanswered, render, stage
+from bylaw.compile.desk import Desk, Outcome, Prompt, Unanswered, Unreadable, stage, yaml_answer
 from bylaw.compile.extract import Draft
 from bylaw.compile.naming import Rules, meaning, named_apart, used_in, with_names
 from bylaw.compile.sort import told as told_policy
 from bylaw.errors import BylawError
-from bylaw.llm.chat import unfenced
 from bylaw.pack.rules import Rules as Book
 from bylaw.policy.statement import Policy
-from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.rule.embedding import Embedder, HashedNgrams
 from bylaw.rule.lint import lint
 from bylaw.rule.structure import Likeness, cluster, rule_vagueness, vagueness
 from bylaw.scan.written import dump
 
+_MERGE = Prompt("merge", yaml_answer)
 _ALIKE = 0.5
 """From which likeness two predicates are joined in the graph that is clustered."""
 
@@ -197,7 +196,7 @@ def _question(rules: Ruleset, group: Sequence[str]) -> Any:
         "predicates": dump({name: known[name] for name in group}),
         "rules": "\n".join(f"{each['id']}: {each['formula']}" for one in using for each in rules_of(one)["rules"]),
     }
-    return render("merge", shown)
+    return _MERGE.request(shown)
 
 
 def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
@@ -212,8 +211,8 @@ def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
 def _pairs(text: str, group: Sequence[str]) -> Iterator[tuple[str, str]]:
     """What an answer would merge: the predicate to keep, and one that it stands for."""
     try:
-        listed = read_yaml(unfenced(text), file="answer").data.get("merges")
-    except YamlError:
+        listed = yaml_answer(text).get("merges")
+    except Unreadable:
         return
     for body in cast(list[Any], listed) if isinstance(listed, list) else ():
         record = cast(dict[str, Any], body) if isinstance(body, dict) else {}
@@ -271,7 +270,7 @@ def _drop(rules: Ruleset, policy: str, pruned: Pruned) -> None:
 
 
 ITERATIONS = 5
-_ROUNDS = 2
+_REFINE = Prompt("refine", yaml_answer)
 
 
 class Refined(Struct, frozen=True):
@@ -414,13 +413,9 @@ class _Refinement:
             "policy": self._told[name],
             "rule": dump(rules_of(check)),
         }
-        return self._desk.converse(render("refine", shown), lambda text: self._read(check, text), rounds=_ROUNDS)
+        return self._desk.ask(_REFINE, shown, lambda data: self._read(check, data), empty=Reply())
 
-    def _read(self, check: Check, text: str) -> tuple[Reply, list[str]]:
-        try:
-            data = read_yaml(unfenced(text), file="answer").data
-        except YamlError as error:
-            return Reply(), [f"not the YAML asked for: {error}"]
+    def _read(self, check: Check, data: Mapping[str, Any]) -> tuple[Reply, list[str]]:
         score = data.get("vagueness")
         vague = float(score) if isinstance(score, int | float) and 0 <= score <= 10 else None
         listed = data.get("rules")

@@ -7,22 +7,19 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.bench import Bench, Case, read_cases, told
+from bylaw.compile.bench import Bench, Case, cases_answer, told
 from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
 from bylaw.compile.context import told_catalogue, told_tools
-from bylaw.compile.desk import Desk, Unanswered, grouped, render, sent_back, stage
+from bylaw.compile.desk import Desk, Prompt, Unanswered, grouped, sent_back, stage, yaml_answer
 from bylaw.compile.extract import Draft
 from bylaw.compile.naming import digest_of, used_in
 from bylaw.compile.sort import Sorted
 from bylaw.compile.sort import told as told_policy
-from bylaw.llm.chat import unfenced
 from bylaw.policy.statement import Policy
-from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.review.case import OPEN, CaseResult, run_cases
 from bylaw.scan.written import dump
 
 _TOGETHER = 8
-_ROUNDS = 2
 REPAIRS = 2
 
 
@@ -38,6 +35,11 @@ class Written(Struct, frozen=True):
         """`rules.yaml` with one policy's rule, its predicates under names of its own."""
         formula = self.formulas[policy]
         return {"predicates": used_in([formula], self.predicates), "rules": [{"id": policy, "formula": formula}]}
+
+
+_CASES = Prompt("rule_cases", cases_answer, max_tokens=16_384)
+_RULES = Prompt("rules", yaml_answer, max_tokens=8192)
+_NOTHING = Written({}, {}, {})
 
 
 def write_rules(
@@ -73,10 +75,8 @@ def _ask(
     desk: Desk, bench: Bench, policies: Sequence[Policy], shown: Mapping[str, str]
 ) -> tuple[Mapping[str, list[Case]], Written]:
     """The cases of some policies, and their rules."""
-    request = render("rule_cases", shown, max_tokens=16_384)
-    cases = stage(desk.converse)(request, partial(_judged_cases, policies=policies), rounds=_ROUNDS)
-    request = render("rules", shown, max_tokens=8192)
-    rules = desk.converse(request, partial(_judged_rules, policies=policies, bench=bench), rounds=_ROUNDS)
+    cases = stage(desk.ask)(_CASES, shown, partial(_judged_cases, policies=policies), empty={})
+    rules = desk.ask(_RULES, shown, partial(_judged_rules, policies=policies, bench=bench), empty=_NOTHING)
     if cases is None:
         raise Unanswered
     return cases.made, rules.made
@@ -112,7 +112,7 @@ def _settle(
             ruling = rulings.get(disputed.index(index)) if index in disputed else None
             kept += ruled(case, ruling, questions, shown=case) if index in disputed else [case]
         cases = kept
-    request = render("rules", {**shown, "policies": told_policy(draft)}, max_tokens=8192)
+    request = _RULES.request({**shown, "policies": told_policy(draft)})
     own = written.of(policy.id)
     tried: list[tuple[dict[str, Any], list[str]]] = []
     why = ""
@@ -129,7 +129,8 @@ def _settle(
             break
         # Asked for one policy alone: the answer it is shown is its own part of the first one.
         request = sent_back(request, dump(own), wrong)
-        made, _ = _judged_rules(desk.answer(request).text, [policy], bench)
+        judge = partial(_judged_rules, policies=[policy], bench=bench)
+        made, _ = _RULES.judged(desk.answer(request).text, judge, _NOTHING)
         if policy.id not in made.formulas:
             why = made.cannot.get(policy.id, "the repair has no rule for it")
             break
@@ -197,11 +198,7 @@ def _results(bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequ
     return found
 
 
-def _judged_cases(text: str, policies: Sequence[Policy]) -> tuple[dict[str, list[Case]], list[str]]:
-    try:
-        listed = read_cases(unfenced(text))
-    except YamlError as error:
-        return {}, [f"not the YAML asked for: {error}"]
+def _judged_cases(listed: Sequence[Case], policies: Sequence[Policy]) -> tuple[dict[str, list[Case]], list[str]]:
     found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
     complaints: list[str] = []
     for case in listed:
@@ -217,11 +214,7 @@ def _judged_cases(text: str, policies: Sequence[Policy]) -> tuple[dict[str, list
     return found, complaints
 
 
-def _judged_rules(text: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
-    try:
-        data = read_yaml(unfenced(text), file="answer").data
-    except YamlError as error:
-        return Written({}, {}, {}), [f"not the YAML asked for: {error}"]
+def _judged_rules(data: Mapping[str, Any], policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
     predicates = cast(dict[str, Any], data.get("predicates") or {})
     cannot = {str(name): str(why) for name, why in cast(dict[str, Any], data.get("cannot") or {}).items()}
     formulas: dict[str, str] = {}

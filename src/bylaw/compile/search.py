@@ -16,18 +16,16 @@ from msgspec.structs import replace
 
 from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.request import Request as AuditRequest
-from bylaw.compile.desk import Desk, Unanswered, render
+from bylaw.compile.desk import Desk, Unanswered, json_prompt
 from bylaw.compile.lookups import fields_read
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key
 from bylaw.facts.schema import FieldSearch, ShownResults
 from bylaw.facts.value import coerce
-from bylaw.llm import Chat, Request
-from bylaw.llm.chat import bare_json, schema_of
+from bylaw.llm import Chat
 from bylaw.llm.source import at_hand
 from bylaw.pack import Pack
 
 Made = TypeVar("Made")
-_ROUNDS = 2
 _LONGEST = 6_000
 """Letters of one result that are shown; what stands further on settles nothing."""
 _LITERAL = ("string", "integer", "number", "money", "date", "datetime")
@@ -52,6 +50,9 @@ class Finding(Struct, frozen=True):
 
 class _Answer(Struct, frozen=True):
     facts: tuple[Finding, ...]
+
+
+_SEARCH = json_prompt("search", _Answer)
 
 
 class _Need(NamedTuple):
@@ -110,10 +111,6 @@ class ModelSearch:
                 return done
             self._ask()
 
-    def requests(self) -> list[Request]:
-        """What has yet to be asked, one question for each state of what was shown."""
-        return [_request(shown, needs) for shown, needs in self._wanted.items()]
-
     def _find(
         self,
         tools: Sequence[str],
@@ -146,15 +143,14 @@ class ModelSearch:
                 wanted.append(need)
 
     def _ask(self) -> None:
-        requests = {shown: (_request(shown, needs), needs) for shown, needs in self._wanted.items()}
         while True:
             self._desk.begin()
-            for shown, (request, needs) in requests.items():
+            for shown, needs in self._wanted.items():
+                listed = "\n".join(f"{number}. {need}" for number, need in enumerate(needs, 1))
+                given = {"results": "\n".join(shown), "facts": listed}
                 with suppress(Unanswered):
-                    outcome = self._desk.converse(
-                        request, lambda text, needs=needs: _judged(text, len(needs)), rounds=_ROUNDS
-                    )
-                    self._settle(shown, needs, outcome.made)
+                    found = self._desk.ask(_SEARCH, given, partial(_judged, count=len(needs)), empty=()).made
+                    self._settle(shown, needs, found)
             if not self._desk.wanted:
                 break
             self._desk.fetch(self._chat)
@@ -200,19 +196,9 @@ def _json(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _request(shown: Sequence[str], needs: Sequence[_Need]) -> Request:
-    listed = "\n".join(f"{number}. {need}" for number, need in enumerate(needs, 1))
-    given = {"results": "\n".join(shown), "facts": listed}
-    return render("search", given, schema=schema_of(_Answer), max_tokens=4096)
-
-
-def _judged(text: str, count: int) -> tuple[tuple[Finding, ...], list[str]]:
-    try:
-        facts = msgspec.json.decode(bare_json(text), type=_Answer).facts
-    except (msgspec.DecodeError, RecursionError) as error:
-        return (), [f"not the JSON asked for: {error}"]
-    missing = set(range(1, count + 1)) - {each.number for each in facts}
-    return facts, [f"nothing is said of fact {number}" for number in sorted(missing)]
+def _judged(answer: _Answer, count: int) -> tuple[tuple[Finding, ...], list[str]]:
+    missing = set(range(1, count + 1)) - {each.number for each in answer.facts}
+    return answer.facts, [f"nothing is said of fact {number}" for number in sorted(missing)]
 
 
 def _checked(finding: Finding | None, need: _Need, shown: Sequence[str]) -> Any:

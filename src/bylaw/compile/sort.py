@@ -3,19 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.card import Card
 from bylaw.compile.context import told_catalogue
-from bylaw.compile.desk import Desk, grouped, render, stage
+from bylaw.compile.desk import Desk, grouped, json_prompt, stage
 from bylaw.compile.extract import Draft
-from bylaw.llm.chat import bare_json, schema_of
 from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.statement import PolicyKind, Severity
 
-_ROUNDS = 2
 TOGETHER = 12
 """Policies in one question."""
 
@@ -54,6 +51,9 @@ class _Answer(Struct, frozen=True):
     policies: tuple[Sorted, ...]
 
 
+_SORT = json_prompt("sort", _Answer, max_tokens=8192)
+
+
 @stage
 def sort(
     desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card], known: Mapping[str, Sorted]
@@ -63,8 +63,7 @@ def sort(
     def ask(group: Sequence[Draft]) -> dict[str, Sorted]:
         policies = "\n\n".join(told(draft) for draft in group)
         shown = {"tools": told_catalogue(cards, policies), "policies": policies}
-        request = render("sort", shown, schema=schema_of(_Answer), max_tokens=8192)
-        return desk.converse(request, lambda text: _judged(text, group, cards), rounds=_ROUNDS).made
+        return desk.ask(_SORT, shown, lambda answer: _judged(answer, group, cards), empty={}).made
 
     found = {draft.id: known[draft.id] for draft in drafts if _still_fits(known.get(draft.id), cards)}
     for said in desk.each(grouped([draft for draft in drafts if draft.id not in found], TOGETHER), ask):
@@ -104,11 +103,7 @@ def _value(fact: UserFact, said: str) -> Any:
     return said.lower() == "true" if fact.type == "boolean" else said
 
 
-def _judged(text: str, group: Sequence[Draft], cards: Mapping[str, Card]) -> tuple[dict[str, Sorted], list[str]]:
-    try:
-        answer = msgspec.json.decode(bare_json(text), type=_Answer)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return {}, [f"not the JSON asked for: {error}"]
+def _judged(answer: _Answer, group: Sequence[Draft], cards: Mapping[str, Card]) -> tuple[dict[str, Sorted], list[str]]:
     ids = {draft.id for draft in group}
     found: dict[str, Sorted] = {}
     complaints: list[str] = []

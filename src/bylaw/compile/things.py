@@ -7,13 +7,14 @@ finds is sent back.
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.card import DEEPEST, Card, has_table, names_in
-from bylaw.compile.desk import Desk, prompt_text, render, stage
+from bylaw.compile.desk import Desk, Prompt, Unreadable, prompt_text, stage
 from bylaw.compile.naming import digest_of
 from bylaw.errors import BylawError, PackError
 from bylaw.facts.acceptance import accepted
@@ -214,8 +215,6 @@ def _records(value: Any) -> list[dict[str, Any]]:
 
 LONGEST = 30_000
 """Letters of tools in one question."""
-_ANSWER = 16_384
-_ROUNDS = 3
 _EMPTY_DOCUMENT = "# Policy\n\nNothing yet.\n"
 
 
@@ -231,6 +230,16 @@ class Things(Struct, frozen=True):
     """What does not fit recorded results; a pack can stand on it, and a reviewer should know."""
     shown: str = ""
     """Digest of the tools as they were shown."""
+
+
+def _answer(text: str) -> dict[str, Any]:
+    try:
+        return read_yaml(unfenced(text), file="answer").data
+    except YamlError as error:
+        raise Unreadable(f"not YAML as asked for: {error}") from None
+
+
+_THINGS, _MORE = (Prompt(name, _answer, max_tokens=16_384, rounds=3) for name in ("things", "things_more"))
 
 
 @stage
@@ -257,17 +266,10 @@ def describe(
     for part in _parts(cards):
         told = "\n\n".join(card.whole for card in part.values())
         more = f"{_told_tables(part)}{_told_reads(part, cards)}{who}"
-        if known:
-            described = dump(_named_and_keyed(made.entities))
-            request = render("things_more", {"tools": told, "entities": described, "more": more}, max_tokens=_ANSWER)
-        else:
-            request = render("things", {"tools": told, "more": more}, max_tokens=_ANSWER)
+        prompt, described = (_MORE, dump(_named_and_keyed(made.entities))) if known else (_THINGS, "")
         known |= part
-        outcome = desk.converse(
-            request,
-            lambda text, part=part, known=dict(known), made=made: _judged(text, part, known, made, trajectories),
-            rounds=_ROUNDS,
-        )
+        judge = partial(_judged, part=part, known=known, before=made, trajectories=trajectories)
+        outcome = desk.ask(prompt, {"tools": told, "entities": described, "more": more}, judge, empty=made)
         made = outcome.made
         complaints += [each for each in outcome.complaints if each not in made.misfits]
     entities = _made_by_tools(made)
@@ -370,13 +372,13 @@ def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
 
 
 def _judged(
-    text: str, part: Mapping[str, Card], known: Mapping[str, Card], before: Things, trajectories: Sequence[Trajectory]
+    data: Mapping[str, Any],
+    part: Mapping[str, Card],
+    known: Mapping[str, Card],
+    before: Things,
+    trajectories: Sequence[Trajectory],
 ) -> tuple[Things, list[str]]:
     """What an answer about the tools of one part adds to what earlier parts told, and what is wrong with it."""
-    try:
-        data = read_yaml(unfenced(text), file="answer").data
-    except YamlError as error:
-        return before, [f"not YAML as asked for: {error}"]
     complaints = [f"`{name}` is not a tool" for name in section(data, "tools") if name not in part]
     complaints += [f"`tools` says nothing of `{name}`" for name in part if name not in section(data, "tools")]
     observed = section(data, "observations")

@@ -23,10 +23,10 @@ from bylaw.align.evaluation import evaluate, score  # noqa: E402
 from bylaw.align.lesson import gold  # noqa: E402
 from bylaw.align.prompt import pack_named  # noqa: E402
 from bylaw.align.training.data import training_rows  # noqa: E402
-from bylaw.align.training.dialect import Dialect, turns  # noqa: E402
+from bylaw.align.training.dialect import with_dialect  # noqa: E402
 from bylaw.align.training.preset import settings_of  # noqa: E402
 from bylaw.align.training.record import last_checkpoint  # noqa: E402
-from bylaw.align.training.run import Run, train  # noqa: E402
+from bylaw.align.training.run import Run, make_trainer, train  # noqa: E402
 from bylaw.align.training.scoring import grades, scorer  # noqa: E402
 from bylaw.errors import UsageError  # noqa: E402
 from bylaw_lab.clinic.tasks.sets import pairs, scenarios  # noqa: E402
@@ -163,14 +163,30 @@ def test_adapters_lie_beside_the_model_and_make_it_of_the_first(place):
 def test_only_the_agents_words_are_learned_and_servers_see_the_same_text(place):
     from transformers import AutoTokenizer
 
-    dialect = Dialect(AutoTokenizer.from_pretrained(place / "base"))
-    row = training_rows(place / "data", 2)[0]
-    ids, labels = dialect.example(row["messages"])
-    learned = dialect.tokenizer.decode([label for label in labels if label >= 0])
-    assert learned == "".join(one["content"] + "<|im_end|>" for one in row["messages"] if one["role"] == "assistant")
-    text = dialect.tokenizer.apply_chat_template(row["messages"], tokenize=False)
-    assert text == "".join("".join(parts) for parts in turns(row["messages"]))
-    assert dialect.prompt(row["messages"][:2]) == ids[: len(dialect.prompt(row["messages"][:2]))]
+    tokenizer = with_dialect(AutoTokenizer.from_pretrained(place / "base"))
+    rows = training_rows(place / "data", 2)
+    messages = rows[0]["messages"]
+    run = run_of(place, 2, "base", "masked")
+    trainer, left_out = make_trainer(run, settings_of("tiny", 2, {}), tokenizer, rows)
+    assert left_out == 0
+    example = trainer.train_dataset[0]
+    pairs = zip(example["input_ids"], example["assistant_masks"], strict=True)
+    learned = tokenizer.decode([token for token, is_learned in pairs if is_learned])
+    assert learned == "".join(one["content"] + "<|im_end|>" for one in messages if one["role"] == "assistant")
+    assert tokenizer.decode(example["input_ids"]) == "".join(map(shown, messages))
+    prompt = tokenizer.apply_chat_template(messages[:2], add_generation_prompt=True, return_dict=True)["input_ids"]
+    assert prompt == example["input_ids"][: len(prompt)]
+    longest = len(example["input_ids"]) - 1
+    _, left_out = make_trainer(run, settings_of("tiny", 2, {"longest": longest}), tokenizer, rows)
+    assert left_out >= 1
+
+
+def shown(message) -> str:
+    """A message as a model reads it."""
+    role, content = message["role"], message["content"]
+    if role == "tool":
+        role, content = "user", f"<tool_response>\n{content}\n</tool_response>"
+    return f"<|im_start|>{role}\n{content}<|im_end|>\n"
 
 
 def test_rewards_count_the_terms_they_are_asked_for(place):

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from bylaw.align.episode import Episode
-from bylaw.align.training.dialect import Dialect
+from bylaw.align.training.dialect import CLOSE, with_dialect
 
 LONGEST = 256
 """Tokens of one output."""
@@ -20,43 +20,40 @@ AT_ONCE = 64
 class Checkpoint:
     """Answers greedily."""
 
-    def __init__(self, model: Any, dialect: Dialect, *, longest: int = LONGEST) -> None:
+    def __init__(self, model: Any, tokenizer: Any, *, longest: int = LONGEST) -> None:
         self.model = model
-        self.dialect = dialect
+        self.tokenizer = tokenizer
         self.longest = longest
 
     @torch.no_grad()
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
         """The next output in each episode."""
-        prompts = [self.dialect.prompt(episode.messages) for episode in episodes]
+        render = self.tokenizer.apply_chat_template
+        prompts = [render(episode.messages, tokenize=False, add_generation_prompt=True) for episode in episodes]
+        # Prompts of similar length are computed together, so that little is padding.
+        order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
         answers = [""] * len(prompts)
-        for places in batches(prompts):
-            ids, mask = self._padded([prompts[place] for place in places])
-            options = {"max_new_tokens": self.longest, "do_sample": False, "eos_token_id": self.dialect.end}
-            found = self.model.generate(ids, attention_mask=mask, pad_token_id=self.dialect.end, **options)
-            for place, tokens in zip(places, found[:, ids.shape[1] :].tolist(), strict=True):
-                size = tokens.index(self.dialect.end) if self.dialect.end in tokens else len(tokens)
-                answers[place] = self.dialect.text(tokens[:size])
+        for start in range(0, len(order), AT_ONCE):
+            places = order[start : start + AT_ONCE]
+            given = self.tokenizer(
+                [prompts[place] for place in places],
+                add_special_tokens=False,
+                padding=True,
+                padding_side="left",
+                return_token_type_ids=False,
+                return_tensors="pt",
+            ).to(self.model.device)
+            ids = {"eos_token_id": self.tokenizer.eos_token_id, "pad_token_id": self.tokenizer.pad_token_id}
+            found = self.model.generate(**given, **ids, max_new_tokens=self.longest, do_sample=False)
+            written = self.tokenizer.batch_decode(found[:, given["input_ids"].shape[1] :])
+            for place, text in zip(places, written, strict=True):
+                answers[place] = text.partition(CLOSE)[0]
         return answers
-
-    def _padded(self, prompts: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Prompts of one length, filled up on the left, and the mask of their own tokens."""
-        longest = max(map(len, prompts))
-        ids = [[self.dialect.end] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
-        mask = [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
-        device = self.model.device
-        return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
-
-
-def batches(prompts: Sequence[Sequence[int]]) -> list[list[int]]:
-    """The places of the prompts, those of like length together."""
-    order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
-    return [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
 
 
 def open_checkpoint(folder: Path) -> Checkpoint:
     """The model in `folder`, on a GPU if there is one."""
     cuda = torch.cuda.is_available()
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16 if cuda else torch.float32)
-    dialect = Dialect(AutoTokenizer.from_pretrained(folder))
-    return Checkpoint(model.to("cuda") if cuda else model, dialect)
+    tokenizer = with_dialect(AutoTokenizer.from_pretrained(folder))
+    return Checkpoint(model.to("cuda") if cuda else model, tokenizer)

@@ -4,7 +4,7 @@
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +14,8 @@ from msgspec import Struct, to_builtins
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
-from bylaw.align.training.dialect import OPEN, Dialect, turns
+from bylaw.align.adapters import output_of
+from bylaw.align.training.dialect import with_dialect
 from bylaw.align.training.model_card import write_model_card
 from bylaw.align.training.preset import PresetName, Reinforced, Settings, Supervised, settings_of
 from bylaw.align.training.record import SAVE_EVERY, Clock, Lines, last_checkpoint
@@ -56,8 +57,8 @@ def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str
     began = time.monotonic()
     run.out.mkdir(parents=True, exist_ok=True)
     settings = settings_of(run.preset, run.stage, run.changes)
-    tokenizer = AutoTokenizer.from_pretrained(run.model)
-    trainer, left_out = make_trainer(run, settings, Dialect(tokenizer), rows, score)
+    tokenizer = with_dialect(AutoTokenizer.from_pretrained(run.model))
+    trainer, left_out = make_trainer(run, settings, tokenizer, rows, score)
     found = last_checkpoint(run.out) if run.resume else None
     result = trainer.train(resume_from_checkpoint=str(found) if found else None)
     trained = trainer.accelerator.unwrap_model(trainer.model)
@@ -87,22 +88,21 @@ def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str
 
 
 def make_trainer(
-    run: Run, settings: Settings, dialect: Dialect, rows: Sequence[Row], score: Score | None = None
+    run: Run, settings: Settings, tokenizer: Any, rows: Sequence[Row], score: Score | None = None
 ) -> tuple[Any, int]:
     """TRL's own trainer: SFT for stages 1 and 2, GRPO for stage 3; and the number of rows that are too long for it."""
     given: dict[str, Any] = {
         "model": AutoModelForCausalLM.from_pretrained(run.model, dtype=torch.float32),
-        "processing_class": dialect.tokenizer,
+        "processing_class": tokenizer,
         **extras(run),
     }
     shared = arguments(run, settings) | {"bf16": torch.cuda.is_available()}
     if isinstance(settings, Supervised):
-        data, left_out = examples(rows, dialect, settings.longest)
-        return SFTTrainer(args=sft_config(shared), train_dataset=data, **given), left_out
+        kept = [{"messages": row["messages"]} for row in rows if _tokens(tokenizer, row) <= settings.longest]
+        data = Dataset.from_list(kept)
+        return SFTTrainer(args=sft_config(shared), train_dataset=data, **given), len(rows) - len(kept)
     assert score is not None
-    prompts = Dataset.from_list(
-        [{"prompt": f"{written(row)}{OPEN}assistant\n", "row": place} for place, row in enumerate(rows)]
-    )
+    prompts = Dataset.from_list([{"prompt": row["prompt"], "row": place} for place, row in enumerate(rows)])
     reward = rewarded(rows, score)
     return GRPOTrainer(args=grpo_config(shared, settings), train_dataset=prompts, reward_funcs=reward, **given), 0
 
@@ -148,11 +148,13 @@ def arguments(run: Run, settings: Settings) -> dict[str, Any]:
     }
 
 
+def _tokens(tokenizer: Any, row: Row) -> int:
+    return len(tokenizer.apply_chat_template(row["messages"], tokenize=True, return_dict=True)["input_ids"])
+
+
 def sft_config(shared: dict[str, Any]) -> SFTConfig:
-    """Stages 1 and 2: rows are tokens and labels already."""
-    return SFTConfig(
-        **shared, max_length=None, dataset_kwargs={"skip_prepare_dataset": True}, packing=False, loss_type="nll"
-    )
+    """Stages 1 and 2: only the agent's turns are learned."""
+    return SFTConfig(**shared, max_length=None, assistant_only_loss=True, packing=False, loss_type="nll")
 
 
 def grpo_config(shared: dict[str, Any], settings: Reinforced) -> GRPOConfig:
@@ -171,29 +173,11 @@ def grpo_config(shared: dict[str, Any], settings: Reinforced) -> GRPOConfig:
     )
 
 
-def examples(rows: Iterable[Row], dialect: Dialect, longest: int) -> tuple[Dataset, int]:
-    """The conversations as tokens and labels, and how many were left out for their length."""
-    kept: list[dict[str, Any]] = []
-    left_out = 0
-    for row in rows:
-        ids, labels = dialect.example(row["messages"])
-        if len(ids) > longest:
-            left_out += 1
-        else:
-            kept.append({"input_ids": ids, "labels": labels})
-    return Dataset.from_list(kept), left_out
-
-
-def written(row: Row) -> str:
-    """The text of a row's prompt, up to the agent's turn."""
-    return "".join("".join(parts) for parts in turns(row["prompt"]))
-
-
 def rewarded(rows: Sequence[Row], score: Score) -> Callable[..., list[float]]:
     """`score` as TRL calls a reward; the mean of each term is logged under its name."""
 
-    def reward(completions: list[str], row: list[int], log_metric: Any = None, **_: Any) -> list[float]:
-        terms = score(completions, [rows[place] for place in row])
+    def reward(completions: Any, row: list[int], log_metric: Any = None, **_: Any) -> list[float]:
+        terms = score([output_of(each) for each in completions], [rows[place] for place in row])
         if log_metric is not None:
             for name in terms[0]:
                 log_metric(f"reward/{name}", sum(one[name] for one in terms) / len(terms))
