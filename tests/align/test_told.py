@@ -3,7 +3,7 @@
 import pytest
 
 from bylaw.align.bearing import Bearing, Serving
-from bylaw.align.slot import f1, told_slots
+from bylaw.align.slot import f1, recorded_slots
 from bylaw.trace import Call, Result
 
 FLIGHT = '{"reservation_id": "IIHXDG", "cabin": "basic_economy", "passengers": [{"first_name": "Ada"}], "price": 1286, '
@@ -13,7 +13,7 @@ NOTHING = Bearing("other", None, ())
 
 
 def said(text: str, bearing: Bearing = NOTHING) -> list[tuple[str, str]]:
-    return [(slot.kind, slot.value) for slot in told_slots(text, BEFORE, bearing)]
+    return [(slot.kind, slot.value) for slot in recorded_slots(text, BEFORE, bearing)]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_an_announcement_must_name_what_is_written_and_ask() -> None:
     call = Call("book", {"slot_id": "S0180", "copay": "30.00"})
     bearing = Bearing("announce", Serving(call), ())
     text = "I will book S0180 for $30.00. Shall I?"
-    slots = told_slots(text, (), bearing)
+    slots = recorded_slots(text, (), bearing)
     assert [(slot.kind, slot.value) for slot in slots] == [
         ("amount", "30.00"),
         ("thing", "S0180"),
@@ -53,5 +53,7 @@ def test_an_announcement_must_name_what_is_written_and_ask() -> None:
 
 
 def test_naming_everything_does_not_pay() -> None:
-    slots = told_slots("Reservation IIHXDG2 is yours.", (Call("get", {}), Result(0, '["IIHXDG2", "COVE6R"]')), NOTHING)
+    slots = recorded_slots(
+        "Reservation IIHXDG2 is yours.", (Call("get", {}), Result(0, '["IIHXDG2", "COVE6R"]')), NOTHING
+    )
     assert f1(slots, "IIHXDG2, COVE6R", gold="Reservation IIHXDG2 is yours.") == pytest.approx(2 / 3)

@@ -7,7 +7,7 @@ import pytest
 
 from bylaw.compile.bench import Bench
 from bylaw.compile.card import Card, Results
-from bylaw.compile.context import told_for_code, told_things, told_tools
+from bylaw.compile.context import bound_tools_text, code_notes, things_text
 from bylaw.compile.inputs import WORLDS, World, pool_of, tried
 from bylaw.compile.pipeline import CompileError, Source, compile_pack
 from bylaw.compile.things import Things
@@ -34,17 +34,17 @@ CARDS = {
 
 
 def test_things_are_reached_through_records_that_point_to_others() -> None:
-    told = told_things(THINGS, CARDS, ["refund"], {})
+    told = things_text(THINGS, CARDS, ["refund"], {})
     assert [line.partition("[")[0] for line in told.splitlines()] == ["Order", "Customer", "Shop", "Consent"]
     assert "Customer[customer_id]: level none|gold; home_shop_id string" in told
 
 
 def test_what_is_out_of_reach_is_left_out() -> None:
-    assert told_things(THINGS, CARDS, ["drive"], {}) == "Lorry[lorry_id]: driver string"
+    assert things_text(THINGS, CARDS, ["drive"], {}) == "Lorry[lorry_id]: driver string"
 
 
 def test_what_only_users_say_is_marked() -> None:
-    told = told_things(THINGS, CARDS, ["drive"], {"reason": {"type": "enum", "values": ["a", "b"], "origin": "user"}})
+    told = things_text(THINGS, CARDS, ["drive"], {"reason": {"type": "enum", "values": ["a", "b"], "origin": "user"}})
     assert told.splitlines()[-1] == "Request[]: reason a|b  (what only the user can say)"
 
 
@@ -52,13 +52,13 @@ def test_code_hears_of_the_calendar_only_where_a_day_is_part_of_a_key() -> None:
     flights = {"Flight": {"key": ["number", "date"], "fields": {"status": "string"}}, **THINGS.entities}
     cards = {**CARDS, "fly": Card("fly", "Fly.", {"number": {"type": "string"}}, ("number",))}
     things = Things(flights, {}, {})
-    assert "a Flight of a day to come (`date(x.date) > date(now())`)" in told_for_code(things, cards, ["fly"], "")
-    assert told_for_code(things, cards, ["drive"], "") == ""
-    assert told_for_code(THINGS, cards, ["drive"], "") == ""
+    assert "a Flight of a day to come (`date(x.date) > date(now())`)" in code_notes(things, cards, ["fly"], "")
+    assert code_notes(things, cards, ["drive"], "") == ""
+    assert code_notes(THINGS, cards, ["drive"], "") == ""
 
 
 def test_tools_are_told_in_the_order_of_the_catalogue() -> None:
-    assert told_tools(CARDS, ["drive", "refund"]).startswith("- refund(order_id: string): Pay back.")
+    assert bound_tools_text(CARDS, ["drive", "refund"]).startswith("- refund(order_id: string): Pay back.")
 
 
 def test_records_inside_a_field_are_shown_and_generated() -> None:
@@ -79,7 +79,7 @@ def test_records_inside_a_field_are_shown_and_generated() -> None:
     }
     entities = {"Trip": {"key": "trip_id", "read": "get_trip", "fields": {"flights": "list", "tags": "list"}}}
     things = Things(entities, {"get_trip": {"as": "Trip"}}, {"get_trip": {"effect": "read"}, "cancel": {}})
-    told = told_things(things, cards, ["cancel"], {})
+    told = things_text(things, cards, ["cancel"], {})
     assert told == "Trip[trip_id]: flights list [{number: string, price: integer}, ...]; tags list"
     bench = Bench(cards, things, {}, "2025-01-15T10:00:00")
     code = (
@@ -203,7 +203,7 @@ def test_requests_tell_what_the_catalogue_says_of_arguments() -> None:
     told = {"order_id": {"type": "string", "description": words}, "speed": {"type": "string"}}
     card = Card("ship", "Send it.", told, ("order_id",), "write")
     want = "- ship(order_id: string, speed?: string) [write]: Send it.\n    order_id: As on the slip, without the dash."
-    assert told_tools({"ship": card}, ["ship"]) == want
+    assert bound_tools_text({"ship": card}, ["ship"]) == want
     assert "order_id: As on the slip, without the dash." in card.whole
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from bylaw.compile.bench import Bench
 from bylaw.compile.card import Card
-from bylaw.compile.context import told_for_code
+from bylaw.compile.context import code_notes
 from bylaw.compile.inputs import tried
 from bylaw.compile.pipeline import compile_pack
 from bylaw.compile.things import Things
@@ -25,7 +25,7 @@ from tests.compile.shop import CARDS, CASES, LIMIT, THINGS, WINDOW, Scripted, so
     ],
 )
 def test_what_needs_fewer_facts_comes_first_unless_the_document_gives_an_order(sentences: str, is_told: bool) -> None:
-    advice = told_for_code(read_things(), CARDS, ["refund"], sentences)
+    advice = code_notes(read_things(), CARDS, ["refund"], sentences)
     assert ("settle first what needs the fewest facts" in advice) is is_told
 
 

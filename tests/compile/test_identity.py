@@ -6,7 +6,7 @@ import pytest
 
 from bylaw.compile.bench import Bench
 from bylaw.compile.card import Card
-from bylaw.compile.context import told_for_code, told_things
+from bylaw.compile.context import code_notes, things_text
 from bylaw.compile.desk import Desk
 from bylaw.compile.inputs import tried
 from bylaw.compile.things import Things, asks_who_it_is, describe
@@ -61,7 +61,7 @@ def test_it_is_asked_about_only_there() -> None:
 
 
 def test_a_thing_that_the_conversation_makes_is_told_with_how_it_comes_about() -> None:
-    told = told_things(THINGS, CARDS, ["close"], {})
+    told = things_text(THINGS, CARDS, ["close"], {})
     assert told.startswith("Caller[]: account_id string  (made by the conversation, with find_account:")
 
 
@@ -83,5 +83,5 @@ def test_generated_worlds_have_users_whom_nobody_identified() -> None:
 
 
 def test_lists_side_by_side_are_spoken_of_only_where_a_tool_has_two() -> None:
-    assert told_for_code(THINGS, CARDS, ["close"], "") == ""
-    assert "zip(call.old_ids, call.new_ids)" in told_for_code(THINGS, CARDS, ["close", "swap"], "")
+    assert code_notes(THINGS, CARDS, ["close"], "") == ""
+    assert "zip(call.old_ids, call.new_ids)" in code_notes(THINGS, CARDS, ["close", "swap"], "")

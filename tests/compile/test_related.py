@@ -56,14 +56,14 @@ def test_a_question_shows_what_bears_on_its_policies_and_not_what_it_asks_about_
     bench = Bench(CARDS, read_things(), {}, "2025-01-15T10:00:00")
     beside = related(DRAFTS, kinds(), Document(POLICY))["limit"]
     brief = brief_of(bench, DRAFTS[1], ("refund",), "none", beside)
-    assert brief.told().endswith("""
+    assert brief.text().endswith("""
   Beside it stand, each with a check of its own:
     window: A refund is made within 30 days.
     gold: The limit does not apply to gold customers.""")
-    assert brief.told(["limit", "window"]).endswith(
+    assert brief.text(["limit", "window"]).endswith(
         "of its own:\n    gold: The limit does not apply to gold customers."
     )
-    assert "Beside it stand" not in brief.told(["window", "gold"])
+    assert "Beside it stand" not in brief.text(["window", "gold"])
     assert brief.digest == brief_of(bench, DRAFTS[1], ("refund",), "none", ()).digest, (
         "the check itself has not changed"
     )

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bylaw.compile.card import Card
-from bylaw.compile.context import told_things
+from bylaw.compile.context import things_text
 from bylaw.compile.desk import Desk
 from bylaw.compile.things import Things, describe
 from bylaw.compile.tools import with_logs
@@ -100,7 +100,7 @@ def test_a_field_that_whole_records_lack_at_times_has_a_default() -> None:
         "why": {"type": "string", "default": None},
         "gift": "boolean",
     }
-    assert "returned list ([] where it is not set)" in told_things(made, CARDS, ["get_order"], {})
+    assert "returned list ([] where it is not set)" in things_text(made, CARDS, ["get_order"], {})
 
 
 def test_where_a_tool_shows_a_part_of_a_thing_nothing_is_taken_for_empty() -> None:

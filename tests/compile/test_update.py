@@ -252,7 +252,7 @@ def test_an_edited_file_that_would_now_differ_gets_the_new_one_beside_it(tmp_pat
     (tmp_path / "tools.yaml").write_text("a: 1\nrefused: mine\n")
     plan = planned(tmp_path, {"tools.yaml": "a: 2\n", "guards/one.py": "x = 2\n"}, digests(first))
     assert plan.kept == ("tools.yaml",)
-    assert "tools.yaml.new" in plan.told[0]
+    assert "tools.yaml.new" in plan.notes[0]
     assert plan.files == {"tools.yaml": "a: 1\nrefused: mine\n", "guards/one.py": "x = 2\n"}, "one.py: nobody edited it"
     assert plan.beside == {"tools.yaml.new": "a: 2\n"}
     assert plan.removed == ("guards/gone.py",)

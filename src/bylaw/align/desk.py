@@ -135,13 +135,13 @@ def endpoint(address: str, model: str) -> Generate:
     chat = Endpoint(Settings(model, base_url=address, temperature=0.0, concurrency=16))
 
     def generate(conversations: Sequence[list[ChatMessage]]) -> list[str]:
-        requests = [Request(tuple(ModelMessage(*told(one)) for one in messages)) for messages in conversations]
+        requests = [Request(tuple(ModelMessage(*as_chat(one)) for one in messages)) for messages in conversations]
         return [answer.text for answer in chat.ask(requests)]
 
     return generate
 
 
-def told(message: ChatMessage) -> tuple[Any, str]:
+def as_chat(message: ChatMessage) -> tuple[Any, str]:
     """A message's role and content; what a tool answered is told by the user, as calls are plain text here."""
     if message["role"] == "tool":
         return "user", f"<tool_response>\n{message['content']}\n</tool_response>"

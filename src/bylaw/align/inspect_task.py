@@ -16,7 +16,7 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Target, mean, metric, 
 from inspect_ai.solver import Generate, TaskState, solver
 
 from bylaw.align.desk import Task as Played
-from bylaw.align.desk import load_tasks, told
+from bylaw.align.desk import as_chat, load_tasks
 from bylaw.align.episode import Episode
 from bylaw.align.evaluation import score
 from bylaw.align.prompt import PolicyPlace, pack_named
@@ -59,7 +59,7 @@ def converse(known: dict[str, Played], policy: PolicyPlace, shield: Held) -> Any
         read = 0
         while not episode.done:
             for message in episode.messages[read:]:
-                role, text = told(message)
+                role, text = as_chat(message)
                 state.messages.append(
                     ChatMessageSystem(content=text) if role == "system" else ChatMessageUser(content=text)
                 )

@@ -11,7 +11,7 @@ from bylaw.align.desk import Act, Task, open_desk
 from bylaw.align.episode import Episode, Outcome
 from bylaw.align.output import write_call
 from bylaw.align.prompt import pack_named
-from bylaw.align.slot import Slot, told_slots
+from bylaw.align.slot import Slot, recorded_slots
 from bylaw.align.thought import think
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
@@ -210,7 +210,7 @@ def _lesson(pack: Pack, trajectory: Trajectory, turn: Turn, place: int, seed: in
         turn.call,
         thought or found.text,
         tuple(sorted(found.required)),
-        told_slots(turn.answer, before, found.bearing) if turn.call is None else (),
+        recorded_slots(turn.answer, before, found.bearing) if turn.call is None else (),
         before,
         turn.heard,
         found.bearing,

@@ -188,7 +188,7 @@ _LONGEST = 60
 """Characters of a value that a text may tell; longer ones are prose."""
 
 
-def told_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[Slot, ...]:
+def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[Slot, ...]:
     """The slots of a recorded text; none where nothing of it can be checked by values."""
     if DENIAL.search(text):
         return ()

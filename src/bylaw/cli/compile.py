@@ -62,7 +62,7 @@ def compile_command(
     from bylaw.compile.lesson import read_labels
     from bylaw.compile.pipeline import Source, compile_pack, require_tools
     from bylaw.compile.reading import read_documents
-    from bylaw.compile.report import forecast, told_lines
+    from bylaw.compile.report import forecast, report_lines
     from bylaw.compile.tools import read_tools, with_logs
     from bylaw.compile.update import MadeOf, read_made_of, read_work, records, rejections
     from bylaw.compile.writing import digests, faults_of, place, recover, stage
@@ -121,7 +121,7 @@ def compile_command(
     work, desk = compile_pack(source, chat, progress=print, as_is=as_is)
     made = assemble(source, work, name=made_of.name or pack_name(out), reading=reading)
     plan = _planned(out, made, made_of.written, before, earlier)
-    print("".join(f"{line}\n" for line in plan.told), end="")
+    print("".join(f"{line}\n" for line in plan.notes), end="")
     if plan.kept and (faults := faults_of(stage(out, plan.files))):
         print("\n".join(f"  {fault.code} {fault}" for fault in faults))
         place(out, plan.beside)
@@ -130,10 +130,10 @@ def compile_command(
     place(out, {**plan.files, **plan.beside, **records(replace(made_of, written=digests(made)), work)}, plan.removed)
     if before is not None:
         _show_differences(out, before)
-    lines, is_whole = told_lines(source, work, made, len(desk.asked), out)
+    lines, is_whole = report_lines(source, work, made, len(desk.asked), out)
     print("\n".join(lines))
     if desk.usage.asked or desk.usage.answered:
-        print(f"asked and answered: {paid.told(desk.usage)}")
+        print(f"asked and answered: {paid.text(desk.usage)}")
     for each in remarks(chat):
         click.echo(each, err=True)
     return 0 if is_whole else 1

@@ -137,7 +137,7 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
         elif check.rules:
             rules.append(check)
             part = "rules"
-        cases.setdefault(part, []).extend(_told_cases(check, source))
+        cases.setdefault(part, []).extend(_timed_cases(check, source))
     files |= {f"guards/{part}.py": _once_each(codes) for part, codes in guards.items()}
     if work.lookups is not None and work.lookups.codes:
         files["lookups/found.py"] = work.lookups.text
@@ -202,7 +202,7 @@ def _record(
                 "generated_inputs": check.generated,
                 "generations_divided_on": check.divided,
             }
-        body["questions"] = [_told_question(each, check, source) for each in questions]
+        body["questions"] = [_question_record(each, check, source) for each in questions]
         if draft.id in said:
             body["in_logs"] = said[draft.id]
         policies[draft.id] = {name: part for name, part in body.items() if part not in ("", [])}
@@ -252,14 +252,14 @@ def _merged(checks: list[Check]) -> dict[str, Any]:
     return {"predicates": predicates, "rules": rules}
 
 
-def _told_question(question: Question, check: Check | None, source: Source) -> dict[str, Any]:
+def _question_record(question: Question, check: Check | None, source: Source) -> dict[str, Any]:
     body = {name: part for name, part in to_builtins(question).items() if part}
     if check is None or question.input is None:
         return body
     return {**body, "input": _at_a_time(question.input, check, source)}
 
 
-def _told_cases(check: Check, source: Source) -> list[dict[str, Any]]:
+def _timed_cases(check: Check, source: Source) -> list[dict[str, Any]]:
     """Its cases, each with the time it was tried at, where that matters; new ones as short as people write them."""
     timed = [_at_a_time(case, check, source) for case in check.cases]
     return timed if check.as_written else compacted(timed)

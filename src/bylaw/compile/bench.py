@@ -102,7 +102,7 @@ class Bench:
 
     def _parse(self, name: str, code: str) -> tuple[Guard | None, list[str]]:
         found, faults = parse_guards(code, file="guards/trial.py", vocabulary=self.vocabulary, policies=[name])
-        wrong = [told(fault) for fault in faults]
+        wrong = [fault_text(fault) for fault in faults]
         if not wrong and name not in found:
             wrong = [f"there is no function `{name}`"]
         return (None, wrong) if wrong else (found[name], [])
@@ -138,11 +138,11 @@ class Bench:
         assert guard is not None
         try:
             if shapeless := self._written(cases).faults:
-                return [told(fault) for fault in shapeless]
+                return [fault_text(fault) for fault in shapeless]
             found = list(self.run(policy, guard, cases))
         except BylawError as error:
-            return [told(error)]
-        return [told(each, case) for each, case in zip(found, cases, strict=True) if isinstance(each, BylawError)]
+            return [fault_text(error)]
+        return [fault_text(each, case) for each, case in zip(found, cases, strict=True) if isinstance(each, BylawError)]
 
     def with_rules(self, policies: Sequence[Policy], rules: Mapping[str, Any], cases: Sequence[Case] = ()) -> Pack:
         """A pack with these rules and their cases; PackError where it does not load."""
@@ -167,7 +167,7 @@ class Bench:
         try:
             self.with_rules(policies, rules)
         except PackError as error:
-            return [told(fault) for fault in error.faults]
+            return [fault_text(fault) for fault in error.faults]
         return []
 
 
@@ -180,7 +180,7 @@ def cases_answer(text: str) -> list[Case]:
     return cast(list[Case], listed)
 
 
-def told(fault: BylawError, case: Case | None = None) -> str:
+def fault_text(fault: BylawError, case: Case | None = None) -> str:
     """A fault in words for whoever wrote what is at fault."""
     line = f"line {fault.place.rpartition(':')[2]}: " if fault.place.startswith("guards/") else ""
     of = f"case `{case.get('note', '')}`: " if case is not None else ""

@@ -76,25 +76,25 @@ def kind_of(schema: Any) -> str:
     if record.get("type") == "array":
         return f"list of {kind_of(record.get('items'))}"
     if isinstance(parts := record.get("properties"), dict) and parts:
-        return told_schema(record)
+        return schema_text(record)
     return str(record.get("format") or record.get("type") or "any")
 
 
-def told_schema(schema: Any) -> str:
+def schema_text(schema: Any) -> str:
     """A result's JSON schema, in the words of `result.Form`."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     properties = record.get("properties")
     if isinstance(properties, dict):
         always = record.get("required", properties)
         parts = (
-            f"{name}: {told_schema(one)}" + ("" if name in always else " (not always)")
+            f"{name}: {schema_text(one)}" + ("" if name in always else " (not always)")
             for name, one in cast(dict[str, Any], properties).items()
         )
         return "{" + ", ".join(parts) + "}"
     if isinstance(inner := record.get("additionalProperties"), dict):
-        return f"{{NAME: {told_schema(inner)}, ...}}"
+        return f"{{NAME: {schema_text(inner)}, ...}}"
     if record.get("type") == "array":
-        return f"[{told_schema(record.get('items'))}, ...]"
+        return f"[{schema_text(record.get('items'))}, ...]"
     return kind_of(record)
 
 
@@ -250,7 +250,7 @@ class Results:
         """The form of a tool's results; empty where none was recorded."""
         return self._forms[tool].schema() if tool in self._forms else {}
 
-    def told(self, tool: str) -> str:
+    def text(self, tool: str) -> str:
         """The form of a tool's results and its errors, in words; empty where none was recorded."""
         lines: list[str] = []
         if tool in self._forms:

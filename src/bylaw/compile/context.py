@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from bylaw.compile.card import Card, names_in, told_schema
+from bylaw.compile.card import Card, names_in, schema_text
 from bylaw.compile.things import Schema, Things, insides, shown_as
 
 _LONGEST = 24_000
@@ -21,18 +21,18 @@ _DAYS = ("date", "day")
 """What the part of a key is called that names a day."""
 
 
-def told_tools(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
+def bound_tools_text(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
     """The bound tools, one a line, and what is known of their arguments."""
     wanted = set(tools)
     return "\n".join(card.bound for name, card in cards.items() if name in wanted)
 
 
-def told_for_code(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
+def code_notes(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
     """What whoever writes code must know beside, where something within reach calls for it; else nothing."""
-    return _told_lists(cards, tools) + _told_days(things, cards, tools) + _told_order(things, cards, tools, sentences)
+    return _lists_note(cards, tools) + _days_note(things, cards, tools) + _order_note(things, cards, tools, sentences)
 
 
-def _told_order(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
+def _order_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
     """That what needs fewer facts is settled first, where several things are within reach and no order is given."""
     if len(_near(things, cards, tools)) < _SEVERAL or _ORDER.search(sentences):
         return ""
@@ -43,7 +43,7 @@ def _told_order(things: Things, cards: Mapping[str, Card], tools: Sequence[str],
     )
 
 
-def _told_days(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> str:
+def _days_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> str:
     """That the calendar settles much, where a thing has a day in its key."""
     for name in things.entities if tools else ():
         keys = keys_of(things.entities[name])
@@ -57,7 +57,7 @@ def _told_days(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) 
     return ""
 
 
-def _told_lists(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
+def _lists_note(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
     """How code walks lists of arguments side by side, where a bound tool has several; else nothing."""
     for tool in dict.fromkeys(tools):
         lists = [
@@ -73,17 +73,17 @@ def _told_lists(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
     return ""
 
 
-def told_others(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
+def other_tool_names(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
     bound = set(tools)
     return ", ".join(name for name in cards if name not in bound) or "none"
 
 
-def told_catalogue(cards: Mapping[str, Card], policies: str) -> str:
+def catalogue_text(cards: Mapping[str, Card], policies: str) -> str:
     """Every tool, one a line; of very many, those nearest to the policies' words, and the names of the others."""
     return _nearest({name: card.short for name, card in cards.items()}, cards, policies, "\n")
 
 
-def told_whole(cards: Mapping[str, Card], fields: str) -> str:
+def catalogue_with_results(cards: Mapping[str, Card], fields: str) -> str:
     """Every tool with its results; of very many, those nearest to the fields' words, and the names of the others."""
     return _nearest({name: card.whole for name, card in cards.items()}, cards, fields, "\n\n")
 
@@ -110,7 +110,7 @@ def _words(text: str) -> set[str]:
     return {word[:5] for word in re.findall(r"[a-z]{4,}", text.lower().replace("_", " "))}
 
 
-def told_things(things: Things, cards: Mapping[str, Card], tools: Sequence[str], request: Mapping[str, Any]) -> str:
+def things_text(things: Things, cards: Mapping[str, Card], tools: Sequence[str], request: Mapping[str, Any]) -> str:
     """The things that the tools' arguments lead to, directly or through records that point to others."""
     near = _near(things, cards, tools)
     bodies = {name: cast(dict[str, Any], body) for name, body in things.entities.items() if name in near}
@@ -182,7 +182,7 @@ def _thing(
     key = ", ".join(f"{part}: {field_kind(listed)}" if listed else part for part, listed in words.items())
     kinds = {field: field_kind(spec) + _unless_set(spec) for field, spec in fields.items()}
     kinds |= {
-        field: f"{kinds[field]} {told_schema(inside[name, field])}" for field in fields if (name, field) in inside
+        field: f"{kinds[field]} {schema_text(inside[name, field])}" for field in fields if (name, field) in inside
     }
     return f"{name}[{key}]: {'; '.join(f'{field} {kind}' for field, kind in kinds.items())}"
 

@@ -144,8 +144,8 @@ def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
     """What is wrong with an answer that came back with a fault; of one that is no answer, nothing else is told."""
     if answer.fault == "truncated":
         return [f"{FAULTY}truncated: it was longer than it may be; answer in full, in fewer words"]
-    told = f"{FAULTY}{answer.fault}: {answer.why}"
-    return [told] if answer.fault in ("refused", "malformed") else [told, *complaints]
+    complaint = f"{FAULTY}{answer.fault}: {answer.why}"
+    return [complaint] if answer.fault in ("refused", "malformed") else [complaint, *complaints]
 
 
 def grouped(items: Sequence[Item], size: int) -> list[Sequence[Item]]:

@@ -168,7 +168,7 @@ class Repeats(Struct, frozen=True):
     """By policy: whether it says something else than one that stands on the same words elsewhere."""
 
 
-def told_repeats(section: Section, document: Document) -> str:
+def repeats_text(section: Section, document: Document) -> str:
     """What is said of the sentences of a part that stand in an earlier part, too; empty where none does."""
     lines: dict[str, str] = {}
     for sentence in section.sentences(document):
@@ -293,7 +293,7 @@ def extract(desk: Desk, document: Document, title: str) -> Extraction:
 
     def ask(section: Section) -> Outcome[tuple[Draft, ...]]:
         shown = {"title": _called(title, section), "above": " > ".join(section.above) or "none", "text": section.text}
-        shown["again"] = told_repeats(section, document)
+        shown["again"] = repeats_text(section, document)
         return desk.ask(_EXTRACT, shown, lambda listing: _quoted(listing.policies, document), empty=())
 
     parts = sections(document)

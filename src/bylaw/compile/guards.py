@@ -14,16 +14,15 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.bench import Bench, Case, cases_answer, told
+from bylaw.compile.bench import Bench, Case, cases_answer, fault_text
 from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
-from bylaw.compile.context import told_for_code, told_others, told_things, told_tools
+from bylaw.compile.context import bound_tools_text, code_notes, other_tool_names, things_text
 from bylaw.compile.desk import FAULTY, Desk, Prompt, Unanswered, Unreadable, grouped, render, stage
 from bylaw.compile.inputs import WORLDS, Trial, tried
 from bylaw.compile.naming import digest_of, function_name
 from bylaw.compile.numeral import replaced_numbers, unused_numbers
-from bylaw.compile.related import told_related
-from bylaw.compile.sort import Sorted
-from bylaw.compile.sort import told as told_policy
+from bylaw.compile.related import related_text
+from bylaw.compile.sort import Sorted, draft_text
 from bylaw.compile.span import Draft
 from bylaw.guard import Guard
 from bylaw.llm.chat import unfenced
@@ -136,10 +135,10 @@ class PolicyBrief(Struct, frozen=True):
     beside: tuple[Draft, ...] = ()
     """Policies that bear on this one."""
 
-    def told(self, group: Sequence[str] = ()) -> str:
+    def text(self, group: Sequence[str] = ()) -> str:
         """The policy in words, with those that bear on it; not those that a question asks about, too."""
         others = [each for each in self.beside if each.id not in group]
-        return _bound(self.draft, self.policy.tools) + told_related(others)
+        return _bound(self.draft, self.policy.tools) + related_text(others)
 
     @property
     def digest(self) -> str:
@@ -150,12 +149,12 @@ class PolicyBrief(Struct, frozen=True):
     @property
     def shown(self) -> dict[str, str]:
         """What a referee sees beside the situations."""
-        return {"policy": self.told(), "general": self.general, "things": self.things, "now": self.now}
+        return {"policy": self.text(), "general": self.general, "things": self.things, "now": self.now}
 
-    def told_for_code(self, bench: Bench) -> str:
+    def code_notes(self, bench: Bench) -> str:
         """The bound tools, for whoever writes code."""
-        sentences = f"{self.general}\n{self.told()}"
-        return self.tools + told_for_code(bench.things, bench.cards, self.policy.tools, sentences)
+        sentences = f"{self.general}\n{self.text()}"
+        return self.tools + code_notes(bench.things, bench.cards, self.policy.tools, sentences)
 
     def is_settled(self, bench: Bench, earlier: Mapping[str, Check]) -> bool:
         """Whether an earlier check was made of just this, and still loads."""
@@ -168,12 +167,12 @@ class PolicyBrief(Struct, frozen=True):
 def brief_of(bench: Bench, draft: Draft, tools: Sequence[str], general: str, beside: tuple[Draft, ...]) -> PolicyBrief:
     """What is shown of a policy that binds some tools."""
     policy = Policy(draft.id, "guard", draft.definition, tuple(tools))
-    things = told_things(bench.things, bench.cards, tools, bench.request)
-    return PolicyBrief(draft, policy, general, told_tools(bench.cards, tools), things, bench.now, beside)
+    things = things_text(bench.things, bench.cards, tools, bench.request)
+    return PolicyBrief(draft, policy, general, bound_tools_text(bench.cards, tools), things, bench.now, beside)
 
 
 def _bound(draft: Draft, tools: Sequence[str]) -> str:
-    return f"{told_policy(draft)}\n  Binds: {', '.join(tools)}"
+    return f"{draft_text(draft)}\n  Binds: {', '.join(tools)}"
 
 
 TOGETHER = 4
@@ -217,11 +216,11 @@ def _ask(
     tools = [tool for policy in policies for tool in policy.tools]
     shown = {
         "general": general,
-        "tools": told_tools(bench.cards, tools),
-        "things": told_things(bench.things, bench.cards, tools, bench.request),
-        "policies": "\n\n".join(each.told([one.id for one in policies]) for each in group),
+        "tools": bound_tools_text(bench.cards, tools),
+        "things": things_text(bench.things, bench.cards, tools, bench.request),
+        "policies": "\n\n".join(each.text([one.id for one in policies]) for each in group),
     }
-    beside = told_for_code(bench.things, bench.cards, tools, f"{general}\n{shown['policies']}")
+    beside = code_notes(bench.things, bench.cards, tools, f"{general}\n{shown['policies']}")
     for_code = shown | {"tools": shown["tools"] + beside}
     judge = partial(read_guards, policies=policies, bench=bench)
     outcomes = [stage(desk.ask)(_GUARDS, for_code, judge, empty=Written({}, {}), attempt=n) for n in (1, 2)]
@@ -229,12 +228,12 @@ def _ask(
     written = [each.made for each in codes]
     # What every generation says no call can tell needs no case of either kind.
     uncheckable = {each.id for each in policies if written and all(each.id in one.cannot for one in written)}
-    for_cases = {**shown, "now": bench.now, "others": told_others(bench.cards, tools)}
+    for_cases = {**shown, "now": bench.now, "others": other_tool_names(bench.cards, tools)}
     needed = partial(read_given_cases, policies=policies, bench=bench, uncheckable=uncheckable)
     cases = desk.ask(_CASES, for_cases, needed, empty={})
     if len(codes) < len(outcomes):
         raise Unanswered
-    refusals = [told for each in codes for told in each.complaints if told.startswith(FAULTY)]
+    refusals = [complaint for each in codes for complaint in each.complaints if complaint.startswith(FAULTY)]
     return cases.made, written, refusals
 
 
@@ -325,13 +324,13 @@ def _settled(
     for position, trial in enumerate(apart, len(disputed)):
         ruling = rulings.get(position)
         said = " and ".join(trial.outcomes)
-        told_input = {name: part for name, part in trial.case.items() if name != "policy"}
+        shown_input = {name: part for name, part in trial.case.items() if name != "policy"}
         if ruling is None or ruling.want == "unclear":
             why = ruling.why if ruling is not None else "nobody ruled on it"
-            questions.append(Question("two generations disagree", f"they say {said}; not settled: {why}", told_input))
+            questions.append(Question("two generations disagree", f"they say {said}; not settled: {why}", shown_input))
             continue
         text = f"they said {said}; ruled {ruling.want}: {ruling.why}"
-        questions.append(Question("two generations disagreed", text, told_input))
+        questions.append(Question("two generations disagreed", text, shown_input))
         kept.append({"note": f"two generations disagreed: {ruling.why}", **trial.case, "want": ruling.want})
     return kept, questions
 
@@ -346,9 +345,9 @@ def _mend(
             "repair",
             {
                 "general": brief.general,
-                "tools": brief.told_for_code(bench),
+                "tools": brief.code_notes(bench),
                 "things": brief.things,
-                "policy": brief.told(),
+                "policy": brief.text(),
                 "code": code,
                 "complaints": "\n".join(f"- {each}" for each in complaints),
             },
@@ -378,7 +377,7 @@ def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Cas
         if isinstance(result, CaseResult) and result.passed:
             outcomes.add(result.want)
             continue
-        got = result.got if isinstance(result, CaseResult) else told(result)
+        got = result.got if isinstance(result, CaseResult) else fault_text(result)
         shown = {name: part for name, part in case.items() if name in ("call", "facts", "done", "now")}
         wrong.append(f"`{case.get('note', '')}`: {shown}: wanted {case.get('want')}, got {got}")
     if not {"permit", "deny"} <= outcomes:

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from bylaw.compile.bench import Bench, told
+from bylaw.compile.bench import Bench, fault_text
 from bylaw.compile.card import Card, names_in
 from bylaw.compile.check import Check
-from bylaw.compile.context import field_kind, keys_of, told_whole
+from bylaw.compile.context import catalogue_with_results, field_kind, keys_of
 from bylaw.compile.desk import Desk, Outcome, Prompt, Unreadable, grouped, stage
 from bylaw.compile.guards import functions_of
 from bylaw.facts.entity import UNSEEN, Entity
@@ -124,7 +124,7 @@ def shown_fields(
         named = (f"{name} ({field_kind(kinds.get(name, 'boolean'))})" for owner, name in part if owner == entity)
         lines.append(f"- {entity}, key {', '.join(keys_of(body))}: {', '.join(named)}")
     fields = "\n".join(lines)
-    return {"tools": told_whole(cards, fields), "fields": fields}
+    return {"tools": catalogue_with_results(cards, fields), "fields": fields}
 
 
 class _Recorded:
@@ -177,7 +177,7 @@ def _judged(
         if name not in names:
             continue
         made, faults = parse_lookups(code, file="guards/lookups.py", vocabulary=vocabulary)
-        wrong = [f"`{name}`, {told(fault)}" for fault in faults]
+        wrong = [f"`{name}`, {fault_text(fault)}" for fault in faults]
         wrong += [each for lookup in made.values() for each in _failures(lookup, trajectories)]
         complaints += wrong
         if not wrong:

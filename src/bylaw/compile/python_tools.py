@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bylaw.compile.card import Card, told_schema
+from bylaw.compile.card import Card, schema_text
 from bylaw.errors import UsageError
 from bylaw.policy.python import parse_python
 
@@ -221,7 +221,7 @@ class _Source:
                 schema = schema | {"description": told}
             parameters[each.arg] = schema
         output = self._types.schema(function.returns) if function.returns else {}
-        shown = f"results: {told_schema(output)}" if output else ""
+        shown = f"results: {schema_text(output)}" if output else ""
         return Card(function.name, doc, parameters, tuple(p for p in parameters if p in required), None, shown, output)
 
 

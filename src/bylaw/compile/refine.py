@@ -14,13 +14,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.bench import Bench, Case, told
+from bylaw.compile.bench import Bench, Case, fault_text
 from bylaw.compile.check import Check, Question
-from bylaw.compile.context import told_catalogue
+from bylaw.compile.context import catalogue_text
 from bylaw.compile.desk import Desk, Outcome, Prompt, Unanswered, Unreadable, stage, yaml_answer
 from bylaw.compile.extract import Draft
 from bylaw.compile.naming import Rules, meaning, named_apart, used_in, with_names
-from bylaw.compile.sort import told as told_policy
+from bylaw.compile.sort import draft_text
 from bylaw.errors import BylawError
 from bylaw.pack.rules import Rules as Book
 from bylaw.policy.statement import Policy
@@ -130,12 +130,12 @@ class Ruleset:
         try:
             results = list(run_cases(self.bench.with_rules([policy], rules, tried))) if tried else []
         except BylawError as error:
-            return [], [told(error)]
+            return [], [fault_text(error)]
         kept: list[Case] = []
         wrong: list[str] = []
         for place, case in enumerate(cases):
             said = list(zip(names, results[place * len(names) : (place + 1) * len(names)], strict=True))
-            faults = [told(result, case) for _, result in said if not isinstance(result, CaseResult)]
+            faults = [fault_text(result, case) for _, result in said if not isinstance(result, CaseResult)]
             broken = [
                 name for name, result in said if isinstance(result, CaseResult) and result.got.startswith("broken")
             ]
@@ -306,7 +306,7 @@ def refine(
 ) -> Refined:
     """Refine the rules among the checks, in so many rounds at most."""
     own = {name: check for name, check in checks.items() if check.rules is not None and not check.failed}
-    told = {draft.id: told_policy(draft) for draft in drafts}
+    told = {draft.id: draft_text(draft) for draft in drafts}
     work = _Refinement(desk, Ruleset(bench, own, embed), told, general, budget)
     if not own:
         return Refined(dict(checks), (), {})
@@ -408,7 +408,7 @@ class _Refinement:
         """What is said of one policy's rules, with a second try where a case fails."""
         check = self.rules.checks[name]
         shown = {
-            "tools": told_catalogue(self.rules.bench.cards, self._told[name]),
+            "tools": catalogue_text(self.rules.bench.cards, self._told[name]),
             "general": self._general,
             "policy": self._told[name],
             "rule": dump(rules_of(check)),

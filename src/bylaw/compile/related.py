@@ -47,7 +47,7 @@ def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Docu
     return found
 
 
-def told_related(policies: Sequence[Draft]) -> str:
+def related_text(policies: Sequence[Draft]) -> str:
     """What is told of them, as lines below the policy; nothing where there is none."""
     if not policies:
         return ""

@@ -14,7 +14,9 @@ from bylaw.llm.chat import Price, estimate
 from bylaw.policy.yaml import read_yaml
 
 
-def told_lines(source: Source, work: Work, made: Mapping[str, str], requests: int, out: Path) -> tuple[list[str], bool]:
+def report_lines(
+    source: Source, work: Work, made: Mapping[str, str], requests: int, out: Path
+) -> tuple[list[str], bool]:
     """Lines to print, and whether every policy that can be enforced is."""
     kinds = Counter(each.kind for each in work.kinds.values())
     checks = work.checks.values()

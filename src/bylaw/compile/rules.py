@@ -7,14 +7,13 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.bench import Bench, Case, cases_answer, told
+from bylaw.compile.bench import Bench, Case, cases_answer, fault_text
 from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
-from bylaw.compile.context import told_catalogue, told_tools
+from bylaw.compile.context import bound_tools_text, catalogue_text
 from bylaw.compile.desk import Desk, Prompt, Unanswered, grouped, sent_back, stage, yaml_answer
 from bylaw.compile.extract import Draft
 from bylaw.compile.naming import digest_of, used_in
-from bylaw.compile.sort import Sorted
-from bylaw.compile.sort import told as told_policy
+from bylaw.compile.sort import Sorted, draft_text
 from bylaw.policy.statement import Policy
 from bylaw.review.case import OPEN, CaseResult, run_cases
 from bylaw.scan.written import dump
@@ -52,12 +51,12 @@ def write_rules(
 ) -> dict[str, Check]:
     """A check for every policy of kind rule, asked for where none stands yet; one that waits for an answer says so."""
     bound = [draft for draft in drafts if draft.id in kinds and kinds[draft.id].kind == "rule"]
-    tools = told_tools(bench.cards, bench.cards)
-    digests = {each.id: digest_of(told_policy(replace(each, remark="")), tools) for each in bound}
+    tools = bound_tools_text(bench.cards, bench.cards)
+    digests = {each.id: digest_of(draft_text(replace(each, remark="")), tools) for each in bound}
     checks = {name: earlier[name] for name in digests if name in earlier and earlier[name].shown == digests[name]}
     for group in grouped([draft for draft in bound if draft.id not in checks], _TOGETHER):
-        told_group = "\n\n".join(told_policy(draft) for draft in group)
-        shown = {"general": general, "tools": told_catalogue(bench.cards, told_group), "policies": told_group}
+        policies_shown = "\n\n".join(draft_text(draft) for draft in group)
+        shown = {"general": general, "tools": catalogue_text(bench.cards, policies_shown), "policies": policies_shown}
         answers = _ask(desk, bench, [_policy(draft) for draft in group], shown)
         for draft in group:
             check = _settle(desk, bench, draft, *answers, shown) if answers is not None else None
@@ -98,21 +97,21 @@ def _settle(
         why = written.cannot.get(policy.id) or "no rule was written"
         return Check(policy.id, cases=tuple(cases), failed=why)
     questions: list[Question] = []
-    cases = _told_by_code(bench, policy, written.of(policy.id), cases, questions)
+    cases = _decidable_cases(bench, policy, written.of(policy.id), cases, questions)
     disputed = [index for index, wrong in enumerate(_results(bench, policy, written.of(policy.id), cases)) if wrong]
     if disputed:
         rulings = rule_on(
             desk,
             [cases[index] for index in disputed],
             ("kept", "broken"),
-            {"policy": told_policy(draft), "general": shown["general"], "things": "none", "now": "not given"},
+            {"policy": draft_text(draft), "general": shown["general"], "things": "none", "now": "not given"},
         )
         kept: list[Case] = []
         for index, case in enumerate(cases):
             ruling = rulings.get(disputed.index(index)) if index in disputed else None
             kept += ruled(case, ruling, questions, shown=case) if index in disputed else [case]
         cases = kept
-    request = _RULES.request({**shown, "policies": told_policy(draft)})
+    request = _RULES.request({**shown, "policies": draft_text(draft)})
     own = written.of(policy.id)
     tried: list[tuple[dict[str, Any], list[str]]] = []
     why = ""
@@ -160,15 +159,15 @@ def _nearest(
         if {"kept", "broken"} <= {str(case["want"]) for case in passed} and all(
             case["want"] == "broken" for case in missed
         ):
-            told_missed = tuple(
+            missed_questions = tuple(
                 Question("a breach that the rule does not find", f"`{case.get('note', '')}`", case) for case in missed
             )
-            made = (*questions, *told_missed)
+            made = (*questions, *missed_questions)
             return Check(policy.id, rules=rules, cases=tuple(passed), questions=made, repairs=REPAIRS)
     return None
 
 
-def _told_by_code(
+def _decidable_cases(
     bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]
 ) -> Sequence[Case]:
     """The cases without those breaches of which the predicates' words do not tell: no rule can be mended by them."""
@@ -194,7 +193,7 @@ def _results(bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequ
             shown = {"events": case.get("events")}
             found.append("" if result.passed else f"`{result.note}`: {shown}: wanted {result.want}, got {result.got}")
         else:
-            found.append(told(result, case))
+            found.append(fault_text(result, case))
     return found
 
 

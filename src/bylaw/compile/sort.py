@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.compile.card import Card
-from bylaw.compile.context import told_catalogue
+from bylaw.compile.context import catalogue_text
 from bylaw.compile.desk import Desk, grouped, json_prompt, stage
 from bylaw.compile.extract import Draft
 from bylaw.policy.pattern import PatternError, compile_pattern
@@ -61,8 +61,8 @@ def sort(
     """What was said of each policy, by id, asked for where it is not known."""
 
     def ask(group: Sequence[Draft]) -> dict[str, Sorted]:
-        policies = "\n\n".join(told(draft) for draft in group)
-        shown = {"tools": told_catalogue(cards, policies), "policies": policies}
+        policies = "\n\n".join(draft_text(draft) for draft in group)
+        shown = {"tools": catalogue_text(cards, policies), "policies": policies}
         return desk.ask(_SORT, shown, lambda answer: _judged(answer, group, cards), empty={}).made
 
     found = {draft.id: known[draft.id] for draft in drafts if _still_fits(known.get(draft.id), cards)}
@@ -75,7 +75,7 @@ def _still_fits(sorted_as: Sorted | None, cards: Mapping[str, Card]) -> bool:
     return sorted_as is not None and all(tool in cards for tool in sorted_as.tools)
 
 
-def told(draft: Draft) -> str:
+def draft_text(draft: Draft) -> str:
     """A policy as later questions show it."""
     quotes = "\n".join(f"  > {' '.join(quote.split())}" for quote in draft.quotes)
     more = f"\n  To look at: {draft.description}" if draft.description else ""

@@ -256,7 +256,7 @@ def describe(
     With `asks_who` the document has the assistant establish who the user is, which is then one of the things.
     """
     who = f"\n\n{prompt_text('things_who')}" if asks_who else ""
-    tables, reads = _told_tables(cards), _told_reads(cards, cards)
+    tables, reads = _tables_note(cards), _reads_note(cards, cards)
     shown = digest_of(*(card.whole for card in cards.values()), *(each for each in (who, tables, reads) if each))
     if earlier is not None and earlier.shown == shown:
         return earlier
@@ -265,7 +265,7 @@ def describe(
     known: dict[str, Card] = {}
     for part in _parts(cards):
         told = "\n\n".join(card.whole for card in part.values())
-        more = f"{_told_tables(part)}{_told_reads(part, cards)}{who}"
+        more = f"{_tables_note(part)}{_reads_note(part, cards)}{who}"
         prompt, described = (_MORE, dump(_named_and_keyed(made.entities))) if known else (_THINGS, "")
         known |= part
         judge = partial(_judged, part=part, known=known, before=made, trajectories=trajectories)
@@ -279,12 +279,12 @@ def describe(
     return replace(made, entities=entities, complaints=tuple(complaints), shown=shown)
 
 
-def _told_tables(cards: Mapping[str, Card]) -> str:
+def _tables_note(cards: Mapping[str, Card]) -> str:
     """How tables inside records are described, where some result has one; else nothing."""
     return f"\n\n{prompt_text('things_tables')}" if any(has_table(card.output) for card in cards.values()) else ""
 
 
-def _told_reads(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
+def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
     """How to say which argument holds a key, where a look-up calls an id otherwise than all results; else nothing."""
     shown = {name for card in cards.values() for name in names_in(card.output)}
     unlike = [

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from bylaw.compile.card import Card, Results, told_schema
+from bylaw.compile.card import Card, Results, schema_text
 from bylaw.compile.python_tools import python_cards
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.catalogue import CatalogueError, read_catalogue
@@ -47,11 +47,11 @@ def with_logs(
             record = _normal(parameters_of(shape))
             made[name] = Card(name, str(shape.definition.get("description", "")), *record)
     for name, card in made.items():
-        if told := results.told(name):
+        if text := results.text(name):
             # What was recorded is nearer than a schema, but words may tell what no record happened to show.
             words = [line for line in card.results.splitlines() if line.startswith("returns: ")]
             shown = results.schema(name)
-            made[name] = replace(card, results="\n".join([*words, told]), output=shown or card.output)
+            made[name] = replace(card, results="\n".join([*words, text]), output=shown or card.output)
     return made, read
 
 
@@ -75,7 +75,7 @@ def _from_file(path: Path) -> list[Card]:
 
 def _promised(body: Mapping[str, Any]) -> str:
     """What a catalogue says of a tool's results, by schema or in words."""
-    lines = [f"results: {told_schema(body['output'])}"] if body.get("output") else []
+    lines = [f"results: {schema_text(body['output'])}"] if body.get("output") else []
     return "\n".join([*lines, *([f"returns: {' '.join(body['returns'].split())}"] if body.get("returns") else [])])
 
 
@@ -88,7 +88,7 @@ def _data(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
-        return None  # told by `read_catalogue`
+        return None  # `read_catalogue` reports it
 
 
 def _normal(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -129,7 +129,7 @@ def operations(api: Mapping[str, Any]) -> Iterable[Card]:
                 parameters,
                 tuple(dict.fromkeys(required)),
                 "read" if method in ("get", "head", "options") else "write" if method == "delete" else None,
-                f"results: {told_schema(shown)}" if shown else "",
+                f"results: {schema_text(shown)}" if shown else "",
                 shown,
             )
 

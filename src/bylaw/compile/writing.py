@@ -36,12 +36,12 @@ class Plan(Struct, frozen=True):
     """Files that the last compile made and this one does not."""
     kept: tuple[str, ...]
     """Edited files that stay as they are."""
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
     """Lines that say what a person edited."""
 
 
 def digests(made: Mapping[str, str]) -> dict[str, str]:
-    """By path what the compiler made, so that an edit can be told later."""
+    """By path what the compiler made, so that a later run recognises edits."""
     return {path: digest(text) for path, text in made.items()}
 
 
@@ -63,7 +63,7 @@ def planned(
     files: dict[str, str] = {}
     beside: dict[str, str] = {}
     kept: list[str] = []
-    told: list[str] = []
+    notes: list[str] = []
     for path, text in made.items():
         found = (root / path).read_text(encoding="utf-8") if (root / path).is_file() else None
         if found is None or _is_record(path) or not written or _is_contained(found, text, written.get(path)):
@@ -73,14 +73,14 @@ def planned(
         both = merged(base, found, text) if digest(base) == written.get(path) else None
         files[path] = both if both is not None else found
         if both is not None and both != found:
-            told.append(f"{path} was edited by hand; the edit is kept, and what changed is merged into it")
+            notes.append(f"{path} was edited by hand; the edit is kept, and what changed is merged into it")
             continue
         kept.append(path)
         if digest(text) == written.get(path) or _is_contained(text, found, None):
-            told.append(f"{path} was edited by hand and is kept")
+            notes.append(f"{path} was edited by hand and is kept")
         else:
             beside[f"{path}.new"] = text
-            told.append(f"{path} was edited by hand and is kept; what it would be now is in {path}.new: merge them")
+            notes.append(f"{path} was edited by hand and is kept; what it would be now is in {path}.new: merge them")
     removed = [new for path in made if (new := f"{path}.new") not in beside and (root / new).is_file()]
     for path in _others(root, made):
         text = (root / path).read_text(encoding="utf-8")
@@ -88,8 +88,8 @@ def planned(
             removed.append(path)
         else:
             files[path] = text
-            told.append(f"{path} was written by hand and is kept")
-    return Plan(files, beside, tuple(removed), tuple(kept), tuple(told))
+            notes.append(f"{path} was written by hand and is kept")
+    return Plan(files, beside, tuple(removed), tuple(kept), tuple(notes))
 
 
 def _is_record(path: str) -> bool:

@@ -240,7 +240,7 @@ class Price(Struct, frozen=True):
     def of(self, usage: Usage) -> float:
         return (usage.asked * self.asked + usage.answered * self.answered) / 1_000_000
 
-    def told(self, usage: Usage) -> str:
+    def text(self, usage: Usage) -> str:
         """Tokens in words, with what they cost where there is a price."""
         money = f", ${self.of(usage):,.2f}" if self.of(usage) else ""
         return f"{usage.asked:,} tokens in and {usage.answered:,} out{money}"

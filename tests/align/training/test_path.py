@@ -170,8 +170,7 @@ def test_only_the_agents_words_are_learned_and_servers_see_the_same_text(place):
     trainer, left_out = make_trainer(run, settings_of("tiny", 2, {}), tokenizer, rows)
     assert left_out == 0
     example = trainer.train_dataset[0]
-    pairs = zip(example["input_ids"], example["assistant_masks"], strict=True)
-    learned = tokenizer.decode([token for token, is_learned in pairs if is_learned])
+    learned = tokenizer.decode([label for label in example["labels"] if label >= 0])
     assert learned == "".join(one["content"] + "<|im_end|>" for one in messages if one["role"] == "assistant")
     assert tokenizer.decode(example["input_ids"]) == "".join(map(shown, messages))
     prompt = tokenizer.apply_chat_template(messages[:2], add_generation_prompt=True, return_dict=True)["input_ids"]
