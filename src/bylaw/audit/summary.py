@@ -14,7 +14,7 @@ from bylaw.engine.limited import by_limit, over_and_open
 from bylaw.engine.predicate_values import TellsUnanswered
 from bylaw.engine.verdict import WORST_FIRST, Verdict
 from bylaw.errors import RecordError
-from bylaw.facts.evidence import LookupEvidence, added_up
+from bylaw.facts.evidence import EvidenceCount, LookupEvidence
 from bylaw.facts.interval import rate
 from bylaw.pack import CRITERIA, Criterion, Pack
 from bylaw.policy.statement import Citation
@@ -39,6 +39,9 @@ def summarise(
     held = _held(packs, counts)
     policies = list(dict.fromkeys(name for pack in packs for name in pack.policies if name in pack.guards))
     tools = _by_tool(counts)
+    evidence = EvidenceCount()
+    for each in counts.evidence.values():
+        evidence.update(each)
     return {
         "schema": SCHEMA,
         "pack": {"name": shelf.name, **_pack(packs[-1]), "variants": _variants(packs)},
@@ -67,7 +70,7 @@ def summarise(
         },
         "failed_guards": {name: counts.under("failed", name) for name in counts.names("failed")},
         "limits": _limits(packs, counts),
-        "evidence": [_evidence(each) for each in added_up([e for c in counts.evidence.values() for e in c.found()])],
+        "evidence": [_evidence(each) for each in evidence.found()],
         "outcome_from": counts.under("outcome"),
         "unguarded_tools": [tool for tool in tools if _is_unguarded(packs, tool)],
         "unknown_tools": counts.under("unknown_tool"),

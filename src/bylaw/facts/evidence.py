@@ -50,39 +50,24 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
     """What to do, the commonest fault first; none where every result could be used."""
 
 
-def added_up(listed: Iterable[LookupEvidence]) -> tuple[LookupEvidence, ...]:
-    """The evidence of several counts, one entry a tool, the most answered first."""
-    by_tool: dict[str, LookupEvidence] = {}
-    for each in listed:
-        had = by_tool.get(each.tool)
-        if had is not None:
-            shown = None if had.shown is None and each.shown is None else (had.shown or 0) + (each.shown or 0)
-            each = LookupEvidence(
-                each.tool,
-                had.results + each.results,
-                had.captured + each.captured,
-                had.readable + each.readable,
-                shown,
-                had.refused + each.refused,
-                had.empty + each.empty,
-                tuple(dict.fromkeys((*had.cures, *each.cures))),
-            )
-        by_tool[each.tool] = each
-    return tuple(sorted(by_tool.values(), key=lambda each: (-each.results, each.tool)))
-
-
 class EvidenceCount:
     """Counts over conversations; counts of parts can be added up."""
 
     def __init__(self, schema: Schema | None = None) -> None:
-        self._schema = schema
         self._graded: dict[str, Counter[EvidenceGrade]] = {}
-        tools = [tool for tool in schema.tools.values() if tool.effect == "read"] if schema is not None else []
-        self._lookups = {tool.name: (tool, self._observations(tool.name)) for tool in tools}
+        self._lookups: dict[str, tuple[Tool, list[Observation] | None]] | None = None
+        """The look-ups of the pack, each with its observations; None without a pack: then every tool counts."""
+        self._mapped: frozenset[str] = frozenset()
+        """The tools for which the pack maps results to entities."""
+        if schema is not None:
+            shows = {name: [each for found in kinds.values() for each in found] for name, kinds in schema.shows.items()}
+            reads = [tool for tool in schema.tools.values() if tool.effect == "read"]
+            self._lookups = {tool.name: (tool, shows.get(tool.name) or None) for tool in reads}
+            self._mapped = frozenset(name for name, kinds in schema.shows.items() if kinds)
 
     def __getstate__(self) -> dict[str, Any]:
         # What another process counted is only added up: its schema stays there.
-        return {"_schema": None, "_graded": self._graded}
+        return {"_lookups": None, "_mapped": self._mapped, "_graded": self._graded}
 
     def add(self, events: Sequence[Event], known: Mapping[int, CallRecord] | None = None) -> None:
         """Count the results of one conversation's look-ups; without a pack, of all its tools.
@@ -94,7 +79,7 @@ class EvidenceCount:
             if type(result) is not Result or result.call is None:
                 continue
             call = events[result.call]
-            if type(call) is Call and call.by == "agent" and (self._schema is None or call.tool in lookups):
+            if type(call) is Call and call.by == "agent" and (lookups is None or call.tool in lookups):
                 counts = graded.get(call.tool)
                 if counts is None:
                     counts = graded[call.tool] = Counter()
@@ -104,11 +89,12 @@ class EvidenceCount:
 
     def grade(self, call: Call, result: Result) -> EvidenceGrade:
         """What could be made of one result."""
-        return grade(call, result, *self._lookups.get(call.tool, (None, None)))
+        return grade(call, result, *(self._lookups or {}).get(call.tool, (None, None)))
 
     def update(self, other: "EvidenceCount") -> None:
         """Add what another counted."""
         self.add_graded(other._graded)
+        self._mapped |= other._mapped
 
     def graded(self) -> Mapping[str, Mapping[EvidenceGrade, int]]:
         """How many results of each tool have each grade."""
@@ -121,15 +107,8 @@ class EvidenceCount:
 
     def found(self) -> tuple[LookupEvidence, ...]:
         """What was counted, by tool, the most answered first."""
-        listed = [_evidence(tool, graded, self._maps(tool)) for tool, graded in self._graded.items()]
+        listed = [_evidence(tool, graded, tool in self._mapped) for tool, graded in self._graded.items()]
         return tuple(sorted(listed, key=lambda each: (-each.results, each.tool)))
-
-    def _observations(self, tool: str) -> list[Observation] | None:
-        shows = self._schema.shows.get(tool, {}) if self._schema is not None else {}
-        return [each for found in shows.values() for each in found] or None
-
-    def _maps(self, tool: str) -> bool:
-        return self._schema is not None and bool(self._schema.shows.get(tool))
 
 
 def grade(

@@ -157,7 +157,7 @@ class ResultPlaces:
 
     def beside(self, place: Place) -> Mapping[str, str]:
         """The short fields of the record that a place is of."""
-        return self.beside_number(place.record)
+        return self.records[place.record] if 0 <= place.record < len(self.records) else {}
 
     def fields(self, number: int) -> Mapping[str, str]:
         """All fields of a record, texts and lists of values among them, folded; none for the number of no record."""
@@ -172,10 +172,6 @@ class ResultPlaces:
     def names(self, number: int) -> list[str]:
         """The names of a record's fields as they are written; none for the number of no record."""
         return [str(name) for name in self._mappings[number]] if 0 <= number < len(self._mappings) else []
-
-    def beside_number(self, number: int) -> Mapping[str, str]:
-        """The short fields of a record; none for the number of no record."""
-        return self.records[number] if 0 <= number < len(self.records) else {}
 
     def told(self, number: int) -> Iterator[str]:
         """What the fields of a record say, as it was written; of a list its members."""
@@ -197,11 +193,6 @@ class ResultPlaces:
         """Whether every record that has a field, and there are several, has a value in it, alone or in a list."""
         records = {place.record for place in self._whole.get(_folded(value), ()) if place.top == field}
         return len(records) > 1 and len(records) == self._having[field]
-
-    def words(self) -> Iterator[str]:
-        """All that stands in it, folded."""
-        yield from self._whole
-        yield from (words for _, words in self._texts)
 
     def _add(self, text: str, place: Place) -> None:
         folded = fold(text)
