@@ -27,7 +27,7 @@ CARD_LIFETIME = 900.0
 """Seconds for which a card is valid, in every pack of the generator."""
 SENTENCE_LIFETIME = 7200.0
 APPROVAL_LIFETIME = 1800.0
-MOST_CREDITS, MOST_GIFTS = 2, 1
+MOST_CREDITS, MOST_GIFTS, MOST_PAYOUTS = 2, 1, 2
 SLACK = 60.0
 """Seconds between the clock of the conversation and that of the log, at most."""
 
@@ -201,10 +201,11 @@ def _requests(before: Sequence[True_], allowed: Allowed) -> str:
 def _limits(before: Sequence[True_], allowed: Allowed) -> str:
     """Fewer calls than the limit may have run for the same customer or account, unless a person approved one more."""
     made = [each for each in before if isinstance(each, Ran) and each.outcome != "did not run"]
-    if allowed.call.tool == "credit":
+    if allowed.call.tool != "gift":
+        tool, principal = allowed.call.tool, allowed.principal
         counted = [each for each in made
-                   if each.call.tool == "credit" and spelled_alike(each.principal, allowed.principal)]  # fmt: skip
-        if len(counted) < MOST_CREDITS:
+                   if each.call.tool == tool and spelled_alike(each.principal, principal)]  # fmt: skip
+        if len(counted) < (MOST_CREDITS if tool == "credit" else MOST_PAYOUTS):
             return ""
     else:
         to = allowed.call.values["to"]
@@ -289,7 +290,9 @@ def _facts(before: Sequence[True_], allowed: Allowed) -> str:
     order, amount = allowed.call.values["order_id"], Decimal(allowed.call.values["amount"])
     changed = [at for at, each in enumerate(before) if _may_change(each, order)]
     for event in reversed(before):
-        if isinstance(event, Shown) and spelled_alike(event.order, order):
+        if isinstance(event, Shown) and spelled_alike(event.order, order) and event.by == allowed.agent:
+            if allowed.fresh_for and allowed.at > event.at + allowed.fresh_for:
+                return "the record is too old"
             if changed and event.since <= changed[-1]:
                 return "the record is older than a refund that may have changed it"
             return "" if amount <= event.left else f"{amount} is more than the {event.left} that the record shows"
@@ -297,7 +300,7 @@ def _facts(before: Sequence[True_], allowed: Allowed) -> str:
 
 
 def _may_change(event: True_, order: str) -> bool:
-    if not isinstance(event, Ran) or event.outcome == "did not run" or event.call.tool != "refund":
+    if not isinstance(event, Ran) or event.outcome == "did not run" or event.call.tool not in ("refund", "pay_out"):
         return False
     return spelled_alike(event.call.values["order_id"], order)
 

@@ -5,15 +5,17 @@ from random import Random
 from bylaw.record import Log
 from bylaw_lab.theorems.consent_story import consent_story
 from bylaw_lab.theorems.limit_story import limit_story
+from bylaw_lab.theorems.payout_story import payout_story
 from bylaw_lab.theorems.request_story import request_story
 from bylaw_lab.theorems.shop_story import shop_story
 from bylaw_lab.theorems.truth import True_
 
 STORIES = {
-    "consent": (consent_story, 48, 12),
+    "consent": (consent_story, 46, 12),
     "requests": (request_story, 10, 12),
-    "shop": (shop_story, 34, 65),
+    "shop": (shop_story, 31, 65),
     "limits": (limit_story, 8, 100),
+    "payouts": (payout_story, 5, 100),
 }
 """By name: how often a story is told, and the percentage of its conversations that have a log."""
 

@@ -31,6 +31,8 @@ class Host:
     has_times = True
     may_press = True
     may_reopen = False
+    acting = ""
+    """The inner agent that makes the next call; empty for the main one."""
     may_pause = True
     """Whether it can interrupt a call and resume it later."""
 
@@ -107,7 +109,7 @@ class Host:
 
     def decide(self, tool: str, arguments: Mapping[str, Any], id: str) -> Decision:
         self._unwritten.clear()
-        return self.session.decide(tool, arguments, id=id)
+        return self.session.decide(tool, arguments, id=id, agent=self.acting)
 
     def not_allowed(self, decision: Decision, tool: str, arguments: Mapping[str, Any], id: str) -> None:
         """The agent read the feedback."""

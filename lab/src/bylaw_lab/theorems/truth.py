@@ -87,6 +87,10 @@ class Allowed(Struct, frozen=True):
     """Whether the host told the shield when things were said."""
     facts: str = ""
     """The facts that the agent had seen, where a person was asked about them."""
+    fresh_for: float = 0.0
+    """Seconds for which a look-up of its record counts; 0 for ever."""
+    agent: str = ""
+    """The inner agent that makes the call; empty for the main one."""
     resumes: int = -1
     """The place of the first decision, where a paused call goes on."""
 
@@ -136,6 +140,9 @@ class Shown(Struct, frozen=True):
     order: str
     left: Decimal
     since: int
+    at: float = 0.0
+    by: str = ""
+    """The inner agent that saw it; empty for the main one."""
 
 
 class Note(Struct, frozen=True):
