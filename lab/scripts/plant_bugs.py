@@ -88,10 +88,9 @@ def _caught(bug: Bug, sound: Path, *, own: bool) -> str:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
         shutil.copytree(sound, source)
-        target = source / "bylaw" / bug.file
+        if (target := bug.place(source)) is None:
+            return f"NOT PLANTED: neither `{bug.file}` nor one other file of its area has that text"
         text = target.read_text(encoding="utf-8")
-        if bug.old not in text:
-            return f"NOT PLANTED: `{bug.file}` no longer has that line"
         target.write_text(text.replace(bug.old, bug.new), encoding="utf-8")
         # Bytecode goes by size and second: a bug of the same length might pass for the sound source.
         Path(cache_from_source(target)).unlink()

@@ -1,8 +1,12 @@
 """Deliberate bugs, each a wrong line that the tests must notice. Start at `bug.py`; `plant_bugs.py` tries them."""
 
-from planted import audit, engine, facts, guard, live, rule, written
+from planted import adapters, align, audit, engine, facts, guard, live, reading, rule, served, written
 from planted.bug import Bug
 
-BUGS: tuple[Bug, ...] = (*facts.BUGS, *engine.BUGS, *rule.BUGS, *guard.BUGS, *audit.BUGS, *live.BUGS, *written.BUGS)
+BUGS: tuple[Bug, ...] = tuple(
+    bug
+    for part in (facts, engine, rule, guard, audit, live, written, reading, served, adapters, align)
+    for bug in part.BUGS
+)
 
 __all__ = ["BUGS", "Bug"]

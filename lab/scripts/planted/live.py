@@ -112,4 +112,13 @@ BUGS = (
     Bug("a result that is told again is a fresh look-up", "engine/told_again.py",
         "return max(found, default=-1)", "return -1",
         "engine/test_told_again.py"),
+    Bug("a log without the noted hash verifies", "record/verify.py",
+        "    found_head = not head\n", "    found_head = True\n",
+        "record/test_chain.py cli/test_log.py"),
+    Bug("a policy's own posture is not asked for", "policy/posture.py",
+        "return self.policies.get(policy) or self.tools.get(tool)", "return self.tools.get(tool)",
+        "shield/test_postures.py"),
+    Bug("a call that could not be judged is held under shadow too", "integrations/follower.py",
+        'allowed = answer == "allow" or posture != "enforce"', 'allowed = answer == "allow"',
+        "integrations/test_follower.py integrations/test_loop.py"),
 )  # fmt: skip

@@ -1,0 +1,33 @@
+"""Bugs in the adapters of frameworks and in the MCP proxy."""
+
+from planted.bug import Bug
+
+BUGS = (
+    Bug("masked fields of the items of a list are shown", "integrations/mcp_result.py",
+        "return [self.value(each, field) for each in cast(list[Any], data)]", "return data",
+        "integrations/test_showing.py"),
+    Bug("a masked result in words is shown if nobody can read it", "integrations/mcp_result.py",
+        "if instead else WITHHELD", "if instead else text",
+        "integrations/test_showing.py"),
+    Bug("a result in words that contradicts the data counts as seen", "integrations/mcp_result.py",
+        "return words != data and str(words) != str(data)", "return False",
+        "integrations/test_mcp.py integrations/test_showing.py"),
+    Bug("a changed description of a tool is the accepted one", "integrations/mcp_catalogue.py",
+        '_SAID = ("name", "title", "description",', '_SAID = ("name", "title",',
+        "integrations/test_mcp_catalogue.py"),
+    Bug("a message with calls or results is talk", "integrations/mcp_meta.py",
+        "any(value for name, value in message.items() if name not in _TALK)", "False",
+        "integrations/test_mcp_speaking.py integrations/test_mcp_rounds.py"),
+    Bug("a named message that a client tells is the user's", "integrations/mcp_meta.py",
+        'is_theirs = not message.get("name")', "is_theirs = True",
+        "integrations/test_mcp_speaking.py integrations/test_mcp_rounds.py"),
+    Bug("an answer to another prompt counts", "integrations/pausing.py",
+        'answer.get("id") == prompt.id and ', "",
+        "integrations/test_pausing.py"),
+    Bug("a reviewer's answer needs no name", "integrations/pausing.py",
+        'or bool(str(answer.get("by") or "").strip())', "or True",
+        "integrations/test_pausing.py"),
+    Bug("a card that the user declined is put again", "integrations/pausing.py",
+        "return not event.confirmation.yes", "return False",
+        "integrations/test_pausing.py"),
+)  # fmt: skip
