@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from bylaw.trace.event import Call, Result
+from bylaw.errors import UsageError
+from bylaw.trace.event import Call, Message, Result
 from bylaw.trace.messages import follow_messages
 from bylaw.trace.transcript import Transcript
 
@@ -53,3 +54,16 @@ def test_a_message_with_an_agent_and_a_time_keeps_both() -> None:
     transcript = Transcript()
     follow_messages([{"role": "user", "content": "yes", "agent": "clerk", "time": 3.0}], transcript)
     assert (transcript.events[0].agent, transcript.events[0].time) == ("clerk", 3.0)
+
+
+@pytest.mark.parametrize("kind", [{"name": "pay"}, ["tool_use"], 7])
+def test_a_part_whose_type_is_no_text_is_refused_from_an_agent_and_no_words_from_a_user(kind: Any) -> None:
+    part = {"type": kind, "name": "pay", "input": {}}
+    with pytest.raises(UsageError, match="message 0 has a part that cannot be read"):
+        follow_messages([{"role": "assistant", "content": [part]}], Transcript())
+    transcript = Transcript()
+    follow_messages([{"role": "user", "content": [{"type": "text", "text": "yes"}, part]}], transcript)
+    assert [(event.text, event.captured) for event in transcript.events if isinstance(event, Message)] == [
+        ("yes", True),
+        ("", False),
+    ]

@@ -195,6 +195,25 @@ def test_exports_of_langfuse_are_read(tmp_path, shape):
     assert plainly(found[0].events) == EXPECTED
 
 
+def test_a_tool_of_langfuse_without_an_output_has_a_result_that_was_not_recorded(tmp_path):
+    asked = {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "name": "pay", "arguments": {}}]}
+    about = {"traceId": "t", "startTime": "2026-01-01T00:00:00Z"}
+    model = {"id": "m", "type": "GENERATION", "input": [{"role": "user", "content": "Pay."}], "output": asked}
+    for output, error, want in (
+        (None, {}, (False, "")),
+        ("", {}, (True, "")),
+        (None, {"level": "ERROR"}, (True, "Error")),
+    ):
+        path = tmp_path / "x.json"
+        path.write_text(
+            json.dumps([about | model, about | {"id": "r", "type": "TOOL", "name": "pay", "output": output} | error])
+        )
+        (found,) = read(path)
+        (result,) = [event for event in found.events if isinstance(event, Result)]
+        assert (result.captured, result.text) == want
+        assert found.details.get("content_captured") is (None if want[0] else False)
+
+
 def said(role: str, text: str, *calls: tuple[str, str]) -> ChatMessage:
     import msgspec
 
