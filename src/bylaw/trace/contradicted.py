@@ -1,7 +1,7 @@
-"""JSON in which a record gives one name twice, or a result is told in two ways: which of them counts nobody can tell.
+"""JSON in which one object has a key twice, or a result comes in two versions that differ.
 
-Readers of such a text differ in which value they take, so whoever can add to it could show one thing to the tool's
-author and another to us. What is given in two ways is kept as both, and is known of neither.
+Parsers differ in the value they pick, so an attacker could show one value to the tool and another to Bylaw. Both values
+are kept, and neither counts as known.
 """
 
 import json
@@ -16,13 +16,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Contradicted(Struct, frozen=True):
-    """The values that stand where one should."""
+    """Several values in the place of one."""
 
     values: tuple[Any, ...]
 
 
 def decode_json(text: str | Raw) -> Any:
-    """JSON as data; a name given twice in one record has `Contradicted` for its value, unless both say the same."""
+    """JSON as data; a key that occurs twice in an object has the value `Contradicted`, unless both values are equal."""
     value: Any = _decode(text)
     if (value.__class__ is not dict and value.__class__ is not list) or names_stand_once(text, value):
         return value
@@ -35,21 +35,21 @@ def decode_json(text: str | Raw) -> Any:
 
 
 def names_stand_once(text: str | bytes | Raw, value: Any) -> bool:
-    """Whether it is plain to see that no record in a text, which was read as `value`, gives a name twice."""
+    """Whether no object in `text`, which was decoded to `value`, has a key twice; False if that is not certain."""
     if isinstance(text, str):
         count, has_escaped = text.count(":"), "\\u003" in text
     else:
         plain = bytes(text)
         count, has_escaped = plain.count(b":"), b"\\u003" in plain
-    # Every name stands before a colon, and written anew it stands there once.
+    # Every key is followed by a colon, and encoded again it occurs once.
     if value.__class__ is dict and count == len(value):
         return True
-    # An escaped colon could make up for one that is gone.
+    # An escaped colon could replace a missing one.
     return not has_escaped and count == _encode(value).count(b":")
 
 
 def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """A record of names and values, of which a name may come twice."""
+    """An object made of pairs in which a key may occur twice."""
     record: dict[str, Any] = {}
     for name, value in pairs:
         record[name] = either(record[name], value) if name in record else value

@@ -1,5 +1,4 @@
-"""Records cut out of a file, one at a time, without decoding the rest, also out of a broken one; and a conversation or
-an error made of each."""
+"""Cuts a file into records without decoding them, also a damaged file, and makes a conversation or an error of each."""
 
 import json
 import re
@@ -27,7 +26,7 @@ _raw = msgspec.json.Decoder(Raw)
 
 
 class Record(Struct, frozen=True, gc=False):
-    """The bytes of one record and where they stood."""
+    """The bytes of one record and their place in the file."""
 
     raw: Raw | bytes
     index: int
@@ -36,7 +35,7 @@ class Record(Struct, frozen=True, gc=False):
     """Counted from 1; 0 in a file that is one document."""
 
     def fault(self, source: Source, why: str) -> RecordError:
-        """What is wrong with it."""
+        """An error at the place of this record."""
         return _fault(source, self.line, self.index, why)
 
     @property
@@ -45,11 +44,11 @@ class Record(Struct, frozen=True, gc=False):
 
 
 def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
-    """The records of a file of lines, or of a document that is a list or a single record."""
+    """Yields the records of a file of lines, or of a document that is a list or a single record."""
     index = source.span.index if source.span is not None else 0
     if layout == "document":
         data, why = source.document()
-        # A part of a list holds its members, and not its brackets.
+        # A part of a list has its members, without the brackets.
         yield from elements(source, data if source.span is None else b"[" + data + b"]", why, index=index)
         return
     for line in source.lines():
@@ -82,7 +81,7 @@ _JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
 
 
 def _is_one_record(line: bytes) -> bool:
-    """Whether a line is, as nearly all are, one record and nothing else, damaged or not."""
+    """Whether a line is one record, damaged or not, and nothing else, as nearly all lines are."""
     if line[:1] == b"[" and not _is_talk(line):
         return False
     if line[:1] == b"{" and _is_json(line):
@@ -102,9 +101,9 @@ def _is_talk(data: bytes) -> bool:
 def elements(
     source: Source, data: bytes, why: str = "", *, line: int = 0, index: int = 0
 ) -> Iterator[Record | RecordError]:
-    """The members of a list, or the one record that `data` is; `why` says what is known to be wrong with it.
+    """Yields the members of a list, or the single record that `data` is; `why` is a known fault of the data.
 
-    Where something else stands there too, other documents or what is no record, it is read, or named.
+    Further documents are read too, and anything else is reported.
     """
     try:
         if line and data.startswith(b"[") and _is_talk(data):
@@ -121,9 +120,9 @@ def elements(
 
 
 def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> Iterator[Record | RecordError]:
-    """The records of all documents in `data`, one after the other, and the place of what is in none of them."""
+    """Yields the records of all documents in `data`, and an error for each piece that is in none."""
     at = 0
-    # One at a time: where a list ends is said by its members, whatever brackets a damaged one lacks.
+    # One at a time: the members of a list show its end, even if a damaged member lacks brackets.
     while (piece := next(_cut(data, at), None)) is not None:
         kind, start, at = piece
         if kind == "stray":
@@ -138,7 +137,7 @@ def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> 
 
 
 def documents(source: Source, data: bytes) -> list[bytes | RecordError]:
-    """The values that stand one after the other in `data`, with what stands between them named; the last may be cut."""
+    """The JSON values in `data` in order, with an error for anything between them; the last may be cut off."""
     return [
         source.fault(0, _stray(data[start:end])) if kind == "stray" else data[start:end]
         for kind, start, end in _cut(data, 0)
@@ -156,7 +155,7 @@ def _is_json(data: bytes) -> bool:
 def _members(
     source: Source, data: bytes, start: int, why: str, line: int, index: int
 ) -> Generator[Record | RecordError, None, tuple[int, int]]:
-    """The members of a list; gives back where it ends, and the index of the next record."""
+    """Yields the members of a list; returns the end of the list and the index of the next record."""
     for kind, begin, end in _cut(data, start, inside=True):
         match kind:
             case "value":
@@ -176,9 +175,9 @@ _Kind = Literal["value", "stray", "open", "end"]
 
 
 def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Kind, int, int]]:
-    """The bracketed values from `start` on, and what stands between them; `inside` a list it ends where that does.
+    """Yields the bracketed values from `start` on, and anything between them; `inside` a list, up to its end.
 
-    A value that is never closed is `open`, and the last; the end of the list is told too.
+    A value that is never closed is `open`, and comes last; the end of the list is yielded too.
     """
     depth, begin, free = 0, -1, start
     for token in _TOKEN.finditer(data, start):
@@ -206,7 +205,7 @@ def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Ki
 
 
 def _between(data: bytes, start: int, end: int, inside: bool) -> bool:
-    """Whether anything but white space and commas stands there; inside a list a damaged member may leave brackets."""
+    """Whether there is anything but white space and commas; inside a list a damaged member may leave brackets."""
     found = (_REMAINS if inside else _SPACE).match(data, start, end)
     return found is None or found.end() < end
 
@@ -221,7 +220,7 @@ def _fault(source: Source, line: int, index: int, why: str) -> RecordError:
 
 
 class Malformed(Exception):
-    """Why a record cannot be read; becomes a `RecordError` where its place is known."""
+    """Why a record cannot be read; becomes a `RecordError` once its place is known."""
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
@@ -237,7 +236,7 @@ def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
 
 
 def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exception) -> T:
-    """What Python's own `json` writes beyond JSON: NaN and infinities (read as null), halves of surrogate pairs."""
+    """Reads what Python's `json` writes beyond JSON: NaN and infinities (as null), lone surrogates."""
     try:
         loose = json.loads(raw.decode(), parse_constant=lambda _: None)
         return decoder.decode(json.dumps(loose, ensure_ascii=False).encode("utf-8", "replace"))
@@ -248,18 +247,18 @@ def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exc
 
 
 def not_json(error: BaseException, raw: bytes) -> str:
-    """Why bytes are not JSON; a writer that was stopped in the middle of a record is the usual reason."""
+    """Why bytes are not JSON; the usual reason is a writer that was stopped in the middle of a record."""
     try:
         msgspec.json.decode(raw.rstrip())
     except (ValueError, RecursionError) as again:
-        # The line's end, inside a string that is not closed, would be told as an invalid character.
+        # The end of the line, inside an unclosed string, would be reported as an invalid character.
         if "truncated" in str(again):
             return "not JSON: it looks cut off before its end; write that conversation out again"
     return f"not JSON: {tell(error)}"
 
 
 def tell(error: BaseException) -> str:
-    """An error's text in our tone: lower case, one line."""
+    """The text of an error, in lower case and one line."""
     text = str(error).split("\n")[0] or type(error).__name__
     text = text.removeprefix("JSON is malformed: ")
     return text[0].lower() + text[1:]
@@ -269,7 +268,7 @@ ODD = (
     *(Malformed, msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError),
     *(RecursionError, TypeError, ValueError),
 )
-"""What reading a record of an unforeseen shape ends in: it is reported, and the others are read."""
+"""Exceptions from a record of an unknown shape: it is reported, and the others are read."""
 
 
 def oddity(error: Exception) -> str:
@@ -279,7 +278,7 @@ def oddity(error: Exception) -> str:
 def read_each(
     source: Source, pieces: Iterable[Record | RecordError], conversation: Callable[[Record], Trajectory]
 ) -> Iterator[Trajectory | RecordError]:
-    """The conversation that each record is, in order."""
+    """Yields the conversation of each record, or an error, in order."""
     for record in pieces:
         if isinstance(record, RecordError):
             yield record
@@ -291,7 +290,7 @@ def read_each(
 
 
 def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) -> Iterator[RecordError]:
-    """Let every record be taken in, where conversations are put together of many; gives those that cannot be."""
+    """Pass every record to `take`, for conversations spread over records; yields an error for each that fails."""
     for record in records(source, layout):
         if isinstance(record, RecordError):
             yield record
@@ -303,7 +302,7 @@ def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) ->
 
 
 def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterator[Record | RecordError]:
-    """The records of a file; `single` where the whole document is one list of messages, perhaps cut short."""
+    """Yields the records of a file; `single` if the document is one list of messages, perhaps cut off."""
     if not single:
         yield from records(source, layout)
         return
@@ -318,7 +317,7 @@ def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterato
 
 
 def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", default: T) -> T:
-    """The object under the first `name` of a document that is cut short or damaged, if it can still be read."""
+    """The object under the first `name` of a damaged document; `default` if it cannot be read."""
     found = re.search(rb'"' + re.escape(name) + rb'"\s*:\s*(?=[\[{])', data)
     piece = next(_cut(data, found.end()), None) if found else None
     try:
@@ -328,8 +327,8 @@ def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", defaul
 
 
 def salvaged(source: Source, data: bytes, at: int, why: str) -> Iterator[Record | RecordError]:
-    """The members of the list that begins after a place in a damaged document, as far as brackets match; then `why`, if
-    no member shows it."""
+    """Yields the members of the list after `at` in a damaged document, as far as brackets match, then `why`, unless a
+    member shows it."""
     start = data.find(b"[", at) if at >= 0 else -1
     is_told = False
     for each in _members(source, data, start + 1, why, 0, 0) if start >= 0 else ():
@@ -355,7 +354,7 @@ def trajectory_of(
     instructions: str | None = None,
     **more: Any,
 ) -> Trajectory:
-    """The conversation that was read from a record; without an id or an agent of its own it goes by its file."""
+    """The conversation of a record; its file stands in for a missing id or agent."""
     return Trajectory(
         id=id or f"{source.name}#{record.index}",
         events=transcript.events,

@@ -15,20 +15,20 @@ from bylaw.trace.contradicted import decode_json, either, merged
 Party = Literal["user", "agent"]
 
 NOT_DONE = ("Not done yet: not allowed", "Not done yet: look this up first", "Not done yet: ask first")
-"""How a shield begins what the agent is told in place of a result, of a call that it refused before it ran."""
+"""How the text begins that a shield returns in place of a result, for a call it refused before it ran."""
 MAY_BE_DONE, IS_DONE = "May have been done", "Done"
-"""How it begins if the same call was made before."""
+"""How that text begins if the same call was made before."""
 HOOK = r"PreToolUse:\S+ hook error: "
-"""What Claude's agent puts before the words of a hook that did not let a call run."""
+"""What the Claude agent puts before the message of a hook that blocked a call."""
 _HOOK = re.compile(HOOK)
 _NOT_DONE = tuple(f"{each} (" for each in (*NOT_DONE, "Not allowed, and not done"))
-"""The tool that was refused follows: what else begins so is a tool's own answer."""
+"""Followed by the name of the refused tool; anything else that begins so is a tool's own result."""
 REFUSALS = ("Not ", "PreToolUse:", f"{MAY_BE_DONE} (")
-"""How a result begins that may be what a shield told in its place."""
+"""How a result begins that a shield may have written."""
 
 
 def tells_refusal(text: str) -> bool:
-    """Whether a result is what a shield told the agent in its place."""
+    """Whether a result is a shield's refusal, not the tool's own text."""
     if not text.startswith(REFUSALS):
         return False
     if hook := _HOOK.match(text):
@@ -38,14 +38,14 @@ def tells_refusal(text: str) -> bool:
 
 @final
 class Card(Struct, frozen=True, omit_defaults=True):
-    """A call in plain words, to be put to the user; it stands with the refused call that it was made for."""
+    """A call in plain words, to be shown to the user; kept with the refused call it was made for."""
 
     id: str
     digest: str
-    """Of the tool and its arguments: the card is good for this very call."""
+    """Of the tool and its arguments: the card is valid for this exact call."""
     text: str
     expires: float | None = None
-    """Seconds since the epoch; from then on neither an answer to it nor a call that rests on one counts."""
+    """Seconds since the epoch; after that, no answer to the card counts, nor does a call based on one."""
 
 
 @final
@@ -55,9 +55,9 @@ class Confirmation(Struct, frozen=True, omit_defaults=True):
     card: str
     yes: bool
     by: str = ""
-    """How it was given, or who reports it, in the host's words."""
+    """How it was given, or who reports it, as the host describes it."""
     after: int | None = None
-    """How many messages of the conversation the user had seen when they answered, where the host says."""
+    """How many messages the user had seen when they answered, if the host reports it."""
 
 
 @final
@@ -69,28 +69,28 @@ class Message(Struct, frozen=True, tag="message", gc=False):
     turn: int = 0
     """Events of one turn share a number; it grows along the trajectory."""
     agent: str = ""
-    """Which agent spoke or was spoken to, where a trajectory has several; empty for the main one."""
+    """Which agent spoke or was spoken to, if a trajectory has several; empty for the main one."""
     time: float | None = None
-    """Seconds since the epoch, where the source says when."""
+    """Seconds since the epoch, if the source records it."""
     captured: bool = True
-    """False where the source recorded that something was said but not what."""
+    """False if the source recorded that something was said but not what."""
     confirmation: Confirmation | None = None
-    """What the user answered to a card, where the host showed it: then nothing was said in words."""
+    """The user's answer to a card that the host showed; the message then has no text."""
     handover: dict[str, Any] | None = None
-    """What the host vouches for from here on, where somebody else goes on with the conversation: nothing is said, and
-    nothing that was said before is theirs."""
+    """The context that the host vouches for from here on, if another principal continues the conversation. The message
+    has no text, and earlier messages do not count as the new principal's."""
 
 
 @final
 class Approved(Struct, frozen=True, omit_defaults=True):
-    """A person's yes to one call, as a decision log tells of it."""
+    """A reviewer's approval of one call, as recorded in a decision log."""
 
     by: str
     policies: tuple[str, ...]
-    """The policies whose question it answers."""
+    """The policies that asked for it."""
     note: str = ""
     approval: str = ""
-    """Its name in the log."""
+    """Its id in the log."""
     time: float | None = None
 
     def __str__(self) -> str:
@@ -100,15 +100,14 @@ class Approved(Struct, frozen=True, omit_defaults=True):
 
 @final
 class LookedUp(Struct, frozen=True, omit_defaults=True):
-    """A look-up that a shield made itself before it decided on a call: what it showed is true."""
+    """A look-up that a shield made itself before it decided on a call; its result is true."""
 
     tool: str
     arguments: dict[str, Any]
     content: str
     failed: bool = False
     shown: bool = False
-    """Whether the agent is told what it showed in place of the call's result (`resolve: show`); else it has not seen
-    it."""
+    """Whether the agent was shown the result in place of the call's own (`resolve: show`)."""
 
 
 @final
@@ -123,20 +122,20 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     turn: int = 0
     agent: str = ""
     fault: str = ""
-    """Why the arguments are not to be trusted: not captured, not JSON, not an object."""
+    """Why the arguments cannot be used: not captured, not JSON, not an object."""
     time: float | None = None
     refused: bool = False
     """Whether it was refused before it ran, by a shield or a person: attempted, never done."""
     approved: Approved | None = None
-    """Who let it run, where a shield asked a person."""
+    """The reviewer who approved it, if a shield asked for one."""
     looked_up: tuple[LookedUp, ...] = ()
     """What a shield looked up for it (`resolve: live` or `show`)."""
     card: Card | None = None
-    """Where it was refused: what to put to the user, who may agree to it."""
+    """For a refused call: the card to show to the user, who may confirm it."""
     refused_by_result: bool = False
-    """Whether nothing but its result says that it was refused: whoever writes results may write that, too."""
+    """Whether only its result says that it was refused; a tool could write that too."""
     context: dict[str, Any] | None = None
-    """What the host vouches for from this call on, beside or in place of what it vouched for before."""
+    """Context that the host vouches for from this call on; it adds to or replaces earlier context."""
 
 
 @final
@@ -148,18 +147,17 @@ class Result(Struct, frozen=True, tag="result", dict=True):
     content: str | Raw
     """Text, or JSON not yet decoded."""
     error: bool | None = None
-    """What the source says of failure; None where it does not say."""
+    """Whether the source marks it as failed; None if the source does not say."""
     captured: bool = True
-    """False where the source recorded that a result came but not what it was."""
+    """False if the source recorded that a result came but not its content."""
     tool: str = ""
     agent: str = ""
     time: float | None = None
     refused: bool | None = None
-    """Of a failure: True where it came before the tool ran, False where a shield could not tell if the tool had done
-    its work; None where nobody says more than that it failed."""
+    """For a failure: True if the tool did not run, False if a shield could not tell whether it ran, None if unknown."""
 
     def value(self) -> Any:
-        """The content as data: decoded where it is JSON or what Python printed, else the text itself.
+        """The content as data: decoded if it is JSON or printed by Python, else the text itself.
 
         All callers share one object, so it must not be changed.
         """
@@ -176,7 +174,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
         return content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
 
     def is_json(self) -> bool:
-        """Whether the content is JSON by its first marks; what Python printed, and prose, can be searched as text."""
+        """Whether the content looks like JSON by its first characters."""
         content = self.content
         if isinstance(content, str):
             return content.startswith(_OPENINGS) or _JSON.match(content) is not None
@@ -186,7 +184,7 @@ class Result(Struct, frozen=True, tag="result", dict=True):
 Event = Message | Call | Result
 
 _OPENINGS = ('{"', '[{"', "[]")
-"""How nearly all JSON begins."""
+"""How nearly all JSON results begin."""
 _JSON = re.compile(r"""[\s\[{]*["\d\]}-]|[\s\[]*(?:true|false|null)\b""")
 _PRINTED = re.compile(r"\s*(?:[{\[(]|[A-Za-z_][\w.]*[(=]|None\s*$|True\s*$|False\s*$)")
 _PART = {"type", "text", "content", "annotations", "meta", "_meta"}
@@ -203,12 +201,12 @@ def _data(content: Raw) -> Any:
 
 
 def with_note(text: str, note: str) -> str:
-    """A result with a shield's advice below it."""
+    """A result followed by a shield's advice."""
     return f"{text}{_NOTE}{note}"
 
 
 def decode_text(text: str) -> Any:
-    """`text` as data where it is JSON or what Python printed, else, or where it is nested without end, as it is."""
+    """`text` as data if it is JSON or printed by Python; unchanged otherwise, or if it is nested too deep."""
     if _NOTE in text:
         text = text.partition(_NOTE)[0]
     try:
@@ -226,7 +224,7 @@ def decode_text(text: str) -> Any:
 
 
 def _unwrapped(value: Any) -> Any:
-    """A tool's own data, out of the text part or the result of MCP that it was passed on in."""
+    """A tool's own data, without the text part or MCP result that wraps it."""
     if type(value) is list:
         listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         text = _part_text(listed[0]) if len(listed) == 1 else None
@@ -250,9 +248,9 @@ def _unwrapped(value: Any) -> Any:
 
 
 def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
-    """The structured data of a result of MCP, held against its text, which hosts show to the agent in its place.
+    """The structured data of an MCP result, compared with its text, which hosts may show to the agent instead.
 
-    Prose beside the data is no account of it; data that tells the same thing otherwise contradicts it.
+    Prose next to the data is ignored; a JSON text with other values contradicts the data.
     """
     texts = [text for part in parts if (text := _part_text(part)) is not None]
     if not texts or len(texts) < len(parts):
@@ -264,7 +262,7 @@ def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
 
 
 def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
-    """The same for what is no record, which servers wrap in one; of a list each item may be a text of its own."""
+    """The same for a value that is not an object, which servers wrap in one; each item of a list may be a text part."""
     told = [decode_text(text) for text in texts]
     if result.__class__ is list and not (len(told) == 1 and isinstance(told[0], list)):
         items: list[Any] = result
@@ -278,7 +276,7 @@ def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
 
 
 def _part_text(part: Any) -> str | None:
-    """The text of a text part that says nothing else."""
+    """The text of a part that has nothing but text."""
     if type(part) is not dict:
         return None
     fields = cast("dict[str, Any]", part)

@@ -16,9 +16,9 @@ _PART = re.compile(r"\.\d+$")
 class Identities:
     """Gives every trajectory of one audit an id of its own: a repeated one gets `~2`, `~3`, ...
 
-    Feed it trajectories in the order of files and conversations; the outcome depends on nothing else. Ids are kept as
-    64-bit digests, about 16 bytes each, so that a million of them take little room. Should two ids ever share one
-    (for a million ids the odds are one in thirty million), the later gets a suffix it did not need.
+    Pass trajectories in the order of files and conversations; the result depends on nothing else. Ids are kept as
+    64-bit digests of about 16 bytes each. If two ids share a digest (for a million ids the odds are one in thirty
+    million), the later one gets an unnecessary suffix.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Identities:
         """The last suffix given to each id that was repeated."""
 
     def unique(self, id: str) -> str:
-        """`id`, or `id~N` where it was given out before."""
+        """`id`, or `id~N` if it was used before."""
         digest = _digest(id)
         if self._given.add(digest):
             return id
@@ -41,13 +41,13 @@ class Identities:
         return _digest(name) in self._given
 
     def own(self, trajectory: Trajectory) -> Trajectory:
-        """`trajectory` under an id that no other one has."""
+        """`trajectory` with a unique id."""
         id = self.unique(trajectory.id)
         return trajectory if id == trajectory.id else msgspec.structs.replace(trajectory, id=id)
 
 
 class _Digests:
-    """A set of 64-bit numbers, none of them 0, in one flat table: the first free place from where it belongs is its."""
+    """A set of non-zero 64-bit numbers in one flat table with linear probing."""
 
     def __init__(self) -> None:
         self._table = array("Q", bytes(8 << 10))
@@ -97,7 +97,7 @@ def agent_of_file(name: str) -> str:
 
 
 def agent_of_model(model: str) -> str:
-    """A model's name without its provider; a fine-tune is `ft-` and the model it was made from."""
+    """A model's name without its provider; a fine-tuned model is `ft-` and its base model."""
     name = model.rsplit("/", 1)[-1]
     if name.startswith("ft:"):
         base = name.split(":")[1]

@@ -1,4 +1,4 @@
-"""Where a log lies: a file of this machine, or a URL that fsspec opens, such as `s3://bucket/day.jsonl`."""
+"""A log: a local file, or a URL that fsspec opens, such as `s3://bucket/day.jsonl`."""
 
 import importlib
 import io
@@ -31,7 +31,7 @@ class RemoteFile(Struct, frozen=True):
         return PurePosixPath(self.url.partition("://")[2]).parts or (self.url,)
 
     def open(self, size: int) -> "io.BufferedReader[Any]":
-        """Its bytes, from the start; the stream can be moved about in."""
+        """A seekable stream of its bytes."""
         try:
             return io.BufferedReader(_Remote(_system(self.url).open(self.url, "rb")), size)
         except OSError:
@@ -40,7 +40,7 @@ class RemoteFile(Struct, frozen=True):
             _refuse(self.url, error)
 
     def info(self) -> dict[str, Any]:
-        """What the storage says of it: size, and when it was written, as far as it tells."""
+        """Its size and times, as far as the storage reports them."""
         try:
             return _system(self.url).info(self.url)
         except Exception as error:
@@ -51,7 +51,7 @@ LogFile = Path | RemoteFile
 
 
 class StreamOver(io.RawIOBase):
-    """What is read of another stream, and closed with it."""
+    """A stream that reads from another one and closes it."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -65,7 +65,7 @@ class StreamOver(io.RawIOBase):
 
 
 class _Remote(StreamOver):
-    """A file of fsspec's as Python's own streams are; what a storage raises becomes an `OSError`."""
+    """A file of fsspec as a Python stream; errors of the storage become `OSError`."""
 
     def seekable(self) -> bool:
         return True
@@ -88,20 +88,20 @@ class _Remote(StreamOver):
 
 
 def log_file(given: "str | PathLike[str] | RemoteFile") -> LogFile:
-    """The file that a name means."""
+    """The log that a path or URL names."""
     if isinstance(given, RemoteFile):
         return given
     return RemoteFile(given) if isinstance(given, str) and is_url(given) else Path(given)
 
 
 def is_url(given: str) -> bool:
-    """Whether fsspec has to open it."""
+    """Whether it is a URL, which fsspec opens."""
     protocol, mark, _ = given.partition("://")
     return bool(mark) and protocol.isalnum()
 
 
 def find_remote(url: str, endings: Sequence[str]) -> list[RemoteFile]:
-    """The files that a URL means: one, those below a folder that end so, or those that a pattern matches."""
+    """The files that a URL names: one file, those in a folder with these endings, or those that match a pattern."""
     system = _system(url)
     try:
         if any(mark in url for mark in "*?["):
@@ -117,17 +117,17 @@ def find_remote(url: str, endings: Sequence[str]) -> list[RemoteFile]:
 
 
 def open_bytes(path: LogFile, size: int) -> "io.BufferedReader[Any]":
-    """The bytes of a log as they lie there."""
+    """The bytes of a log, still packed."""
     return path.open(size) if isinstance(path, RemoteFile) else io.BufferedReader(io.FileIO(path), size)
 
 
 def size_of(path: LogFile) -> int:
-    """How many bytes it has; 0 where the storage does not say."""
+    """Its size in bytes; 0 if the storage does not report it."""
     return int(path.info().get("size") or 0) if isinstance(path, RemoteFile) else path.stat().st_size
 
 
 def stamp_of(path: LogFile) -> tuple[str, int, str]:
-    """What changes when a log does: its name, size, and when it was written or what the storage tags it with."""
+    """Changes if the log does: its name, size, and modification time or storage tag."""
     if isinstance(path, RemoteFile):
         info = path.info()
         marks = (info.get(name) for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "updated", "created"))
@@ -148,6 +148,6 @@ def _system(url: str) -> Any:
 
 
 def _refuse(url: str, error: Exception) -> NoReturn:
-    """Each storage has errors of its own: all of them mean that the log cannot be read."""
+    """Raise `UsageError`: every error of a storage means that the log cannot be read."""
     why = (str(error) or type(error).__name__).splitlines()[0]
     raise UsageError(f"cannot read: {why.lower()}", place=url) from error

@@ -1,4 +1,4 @@
-"""Trajectories out of a file, whatever format it is in; the format is found by looking at its first bytes."""
+"""Trajectories from a file in any supported format, which is detected from its first bytes."""
 
 import importlib
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from bylaw.trace.source import Columns, Source
 from bylaw.trace.trajectory import Trajectory
 
 BY_RECORD = frozenset(("openai", "tau1", "tau2"))
-"""Formats in which one record is one conversation: what is not wanted of them is not decoded."""
+"""Formats in which one record is one conversation, so that unwanted records need not be decoded."""
 READERS: dict[Format, str] = {
     "openai": "openai",
     "tau1": "tau",
@@ -46,7 +46,7 @@ _ANYTHING = msgspec.json.Decoder()
 
 
 class Look(Struct, frozen=True):
-    """What a file turned out to be."""
+    """The detected format of a file."""
 
     format: Format
     layout: Layout
@@ -61,17 +61,17 @@ def read(
     share: tuple[int, int] = (0, 1),
     columns: Columns | None = None,
 ) -> Iterator[Trajectory | RecordError]:
-    """The trajectories of a file, in order, and in its place an error for each record that cannot be read.
+    """Yields the trajectories of a file in order, with an error in the place of each unreadable record.
 
-    Raises `FormatError` where nothing can be read at all. `agent` overrides the agent the file names.
+    Raises `FormatError` if nothing can be read. `agent` overrides the agent the file names.
     Ids are the source's own or `file#position`; `Identities` makes them unique over several files.
-    `share` is `(k, n)`: of all these only every n-th is wanted, from the k-th on.
+    `share` is `(k, n)`: yield only every n-th, from the k-th on.
     """
     return read_source(Source(log_file(path), agent, share, columns=columns or Columns()))
 
 
 def read_source(source: Source, found: Look | None = None) -> Iterator[Trajectory | RecordError]:
-    """The trajectories of a file or of a part of it; `found` where its format is known, which a part may not show."""
+    """Yields the trajectories of a file or a part of it; pass `found` for a part, which may not show its format."""
     found = found or look(source)
     every = _open(source, found)
     return every if found.format in BY_RECORD and not found.single else source.wanted(every)
@@ -83,7 +83,7 @@ def sniff(path: str | PathLike[str]) -> Format:
 
 
 def _open(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Each reader is imported when a file needs it: a start-up pays for one format."""
+    """Import the reader only now, so that start-up does not load every format."""
     reader: Any = importlib.import_module(f"bylaw.trace.readers.{READERS[found.format]}")
     return reader.read(source, found)
 
@@ -107,7 +107,7 @@ def look(source: Source) -> Look:
 
 
 def _head(source: Source) -> tuple[bytes, bool, str]:
-    """The first bytes, up to the end of the first line where that is near; whether they are all; why no more come."""
+    """Returns the first bytes, whether they are the whole file, and why the file ends early if it does."""
     head = b""
     for chunk in source.chunks():
         if isinstance(chunk, str):
@@ -119,7 +119,7 @@ def _head(source: Source) -> tuple[bytes, bool, str]:
 
 
 def _look_at_lines(text: bytes, whole: bool) -> Look | None:
-    """Lines, each a record: recognised by the first line that is one, where there are several."""
+    """The format of a file with one record per line, from the first line that shows it."""
     lines = text.split(b"\n", 40)
     if not whole or len(lines) > 40:
         lines.pop()
@@ -174,7 +174,7 @@ def _goes_on(source: Source) -> bool:
 
 
 def _shape_of_object(data: bytes) -> Format | None:
-    """For a document whose telling keys come late."""
+    """The format of a document in which the deciding keys come late."""
     try:
         fields = msgspec.json.decode(data, type=dict[str, Raw])
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Arguments, contents and times, in whatever shape a log recorded them."""
+"""Arguments, contents and times in the shapes that logs use."""
 
 import json
 from collections import Counter
@@ -14,18 +14,18 @@ from bylaw.trace.contradicted import names_stand_once
 NOT_CAPTURED = "arguments were not captured"
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
-"""Seconds outside of these are no date: milliseconds, nanoseconds, or nonsense."""
+"""Numbers outside this range are not seconds: milliseconds, nanoseconds, or invalid."""
 RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
-"""Between these a number that is no time in seconds is taken for thousandths or millionths of them."""
+"""A number that is this range in milliseconds or microseconds is read as such."""
 _FIGURES = 16
-"""So many has a time in millionths of a second."""
+"""Digits of a time in microseconds."""
 TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
-"""The types of the parts that are words of who says them."""
+"""Types of the parts that hold the speaker's own words."""
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
-    """Arguments that did not come as an object, and what is wrong with them if anything is."""
+    """Returns arguments that did not come as an object, and what is wrong with them, if anything."""
     if type(recorded) is not str:
         if recorded is None:
             return {}, NOT_CAPTURED
@@ -33,7 +33,7 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
             return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
         given = decode_object(recorded)
-        # Every key stands before a colon: with as many of them as keys, none is repeated.
+        # Every key is followed by a colon: with as many colons as keys, none is repeated.
         if type(recorded) is str and recorded.count(":") == len(given):
             return given, ""
         twice = repeated_key(recorded, given)
@@ -41,16 +41,16 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
     except msgspec.ValidationError:
         return {}, "arguments are not an object"
     except (msgspec.DecodeError, RecursionError):
-        # Several models write nothing at all for a call without arguments.
+        # Several models write an empty text for a call without arguments.
         if not isinstance(recorded, Raw) and not recorded.strip():
             return {}, ""
         return {}, "arguments are not JSON"
 
 
 def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None) -> str:
-    """A key that one object of a JSON text has twice: which of its values counts, each reader of it decides for itself.
+    """Returns a key that occurs twice in one object of a JSON text, which parsers read differently; empty if none does.
 
-    `decoded` is what the text was read as, where that is known.
+    Pass the decoded text if it is at hand.
     """
     with suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
         if names_stand_once(text, msgspec.json.decode(text) if decoded is None else decoded):
@@ -82,7 +82,7 @@ def read_content(recorded: Any) -> str | Raw:
 
 
 def shown(part: Any) -> str | None:
-    """What a part of a result shows, also a file or a page that a tool handed out."""
+    """The text of a part of a result, including files and pages that a tool returned."""
     match part:
         case {"type": str(kind), "content": str(text)} if kind not in TEXTS:
             return text
@@ -91,7 +91,7 @@ def shown(part: Any) -> str | None:
 
 
 def part_text(part: Any) -> str | None:
-    """The text of one content part; empty for an image and the like, None for what is no part."""
+    """The text of one content part; empty for an image and the like, None if it is not a known part."""
     match part:
         case str():
             return part
@@ -108,7 +108,7 @@ def part_text(part: Any) -> str | None:
 
 
 def _said(part: dict[str, Any]) -> str | None:
-    """The words of a text part, under whichever name they stand; None where it has words that cannot be read."""
+    """The words of a text part, under any of their keys; None if they cannot be read."""
     words = next((part[name] for name in ("text", "refusal", "content") if part.get(name) is not None), "")
     match words:
         case str(text) | {"value": str(text)}:
@@ -120,7 +120,7 @@ def _said(part: dict[str, Any]) -> str | None:
 
 
 def plain_text(content: Any) -> str:
-    """What a message says, whatever shape its content has."""
+    """The text of a message, in any shape of content."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -131,9 +131,9 @@ def plain_text(content: Any) -> str:
 
 
 def seconds(recorded: Any) -> float | None:
-    """A time as seconds since the epoch; one without a zone is taken as UTC. None where it is no time of ours.
+    """A time as seconds since the epoch, in UTC if it names no zone; None if it cannot be read.
 
-    It may be ISO 8601, a date as mails have it, or seconds, thousandths or millionths of them, as figures or as text.
+    Reads ISO 8601, e-mail dates, and seconds, milliseconds or microseconds as a number or text.
     """
     if isinstance(recorded, str) and len(recorded) > len("20260101") and recorded.isdecimal():
         recorded = int(recorded) if len(recorded) <= _FIGURES else None

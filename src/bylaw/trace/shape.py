@@ -1,4 +1,4 @@
-"""Which format a record is in, by the fields it has; also of a record of which only the beginning is known."""
+"""Detects the format of a record from its fields, even if only the beginning of the record is known."""
 
 import json
 import re
@@ -26,7 +26,7 @@ Format = Literal[
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
 _DEEPEST = 100
-"""No format tells itself apart below this; brackets without end must not cost time without end."""
+"""No format needs deeper fields; this bounds the time for endless brackets."""
 _CLAUDE_TYPES = {"UserMessage", "AssistantMessage", "SystemMessage", "ResultMessage", "StreamEvent"}
 _LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "chat", "generic", "remove"}
 
@@ -45,7 +45,7 @@ def shape(value: Any) -> Format | None:
         if keys <= record.keys():
             return format
     match record.get("info"):
-        # The simulations come last, long after this.
+        # The simulations come last, far from here.
         case {"agent_info": _} | {"user_info": _} | {"environment_info": _}:
             return "tau2"
         case _:
@@ -71,7 +71,7 @@ def shape(value: Any) -> Format | None:
         return _messages_shape(listed) if is_messages(listed) else "openai" if not listed else None
     match record.get("contents"):
         case [{"parts": [*_]}, *_]:
-            # What Gemini is sent: chat by another name.
+            # A request to Gemini: chat under other names.
             return "openai"
         case _:
             return None
@@ -132,7 +132,7 @@ def _messages_shape(messages: list[Any]) -> Format:
 
 
 def glimpse(head: bytes, *, again: bool = True) -> Any:
-    """As much as the beginning of a document shows of it, up to the first damage; None where it shows nothing."""
+    """The part of a document that its beginning shows, up to the first damage; None if nothing can be read."""
     closers: list[bytes] = []
     before = b""
     cut, tail = 0, b""

@@ -1,4 +1,4 @@
-"""A trace file as bytes: plain or packed, by line or whole or a part of it, with what can be saved of a broken one."""
+"""A log as bytes: plain or packed, by line, whole or in part, with everything readable of a damaged file."""
 
 import bz2
 import importlib
@@ -18,19 +18,19 @@ from bylaw.trace.log_file import LogFile, StreamOver, open_bytes, size_of
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 11
-"""Packed bytes taken at a time: even where they unpack as far as zstd can, to 64 MB, memory stays small."""
+"""Packed bytes read at a time; even at zstd's best ratio they unpack to only 64 MB."""
 
 
 T = TypeVar("T")
 
 CHUNK = 1 << 20
 UNOPENED = "cannot read: "
-"""How the fault of a log begins that could not be opened: another time it may be."""
+"""Begins the error for a log that could not be opened; a retry may succeed."""
 LONGEST_LINE = 128 << 20
-"""Bytes of one record; a longer one is named and left out, and what follows it is read."""
+"""Bytes of a record at most; a longer one is reported and skipped."""
 LARGEST_UNPACKED = 256 << 20
 UNPACKED_RATIO = 100
-"""A packed document is read up to these bytes, or so many times its packed size: JSON packs 10 to 50 times smaller."""
+"""Limits for a packed document: bytes, or times its packed size (JSON shrinks 10 to 50 times)."""
 _GZIP = b"\x1f\x8b"
 _BZIP = b"BZh"
 _BOM = b"\xef\xbb\xbf"
@@ -41,15 +41,15 @@ class Span(Struct, frozen=True):
 
     start: int
     end: int
-    """Bytes, of a Parquet file row groups: from `start` up to and without `end`."""
+    """Exclusive. Both are bytes; for a Parquet file, row groups."""
     line: int = 1
     """The number of the first line."""
     index: int = 0
-    """How many records stand before."""
+    """Number of records before it."""
 
 
 class Columns(Struct, frozen=True):
-    """Where a table keeps what; empty where it is to be found by name."""
+    """The columns of a table; empty to find one by name."""
 
     messages: str = ""
     id: str = ""
@@ -61,17 +61,17 @@ class Source(Struct, frozen=True, dict=True):
 
     path: LogFile
     agent: str | None = None
-    """Overrides whatever the file says."""
+    """Overrides the agent that the file names."""
     share: tuple[int, int] = (0, 1)
-    """`(k, n)`: only every n-th record is wanted, from the k-th on."""
+    """`(k, n)`: read only every n-th record, from the k-th on."""
     span: Span | None = None
-    """The part of the file that is wanted; None for all of it. Its bytes are not packed."""
+    """The part of the file to read, which must not be packed; None for all of it."""
     columns: Columns = Columns()
     called: str = ""
-    """What the file is called in ids made of its name; empty for its bare name."""
+    """The name to use in ids; empty for the file name."""
 
     def wanted(self, records: Iterable[T]) -> Iterator[T]:
-        """The records that are wanted, in order; the others need not be decoded."""
+        """The records of this source's share, in order."""
         first, every = self.share
         return islice(records, first, None, every)
 
@@ -81,17 +81,17 @@ class Source(Struct, frozen=True, dict=True):
 
     @cached_property
     def agent_by_name(self) -> str:
-        """The agent where the records do not name one."""
+        """The agent for records that name none."""
         return agent_of_file(self.path.name)
 
     def fault(self, position: int, why: str, *, line: bool = False) -> RecordError:
-        """What is wrong with the record on a line (counted from 1) or at a position (from 0)."""
+        """An error at a line (counted from 1) or a position (from 0)."""
         place = f"{self.path}:{position}" if line else f"{self.path}#{position}"
         return RecordError(why, place=place)
 
     @property
     def is_packed(self) -> bool:
-        """Whether its bytes have to be unpacked, from the start on."""
+        """Whether its bytes are packed."""
         with self.open() as stream:
             return isinstance(stream.raw, _Unpacked)
 
@@ -116,7 +116,7 @@ class Source(Struct, frozen=True, dict=True):
         return plain
 
     def chunks(self) -> Iterator[bytes | str]:
-        """The content in pieces; a broken stream ends with the reason, as text."""
+        """Yields the content in pieces; a damaged stream ends with the reason as `str`."""
         with self.open() as stream:
             # Small first: looking at a file must not cost reading it.
             size = 1 << 16
@@ -132,7 +132,7 @@ class Source(Struct, frozen=True, dict=True):
                 size = CHUNK
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes] | RecordError]:
-        """Every line that is not blank, or every one, numbered from 1; then why the file ends early, if it does."""
+        """Yields the lines that are not blank, or all, numbered from 1, then an error if the file ends early."""
         first = self.span.line if self.span is not None else 1
         number = first - 1
         with self.open() as stream:
@@ -149,7 +149,7 @@ class Source(Struct, frozen=True, dict=True):
                 yield self.fault(number + 1, _broken(error), line=True)
 
     def document(self) -> tuple[bytes, str]:
-        """The whole content, and why it ends early if it does."""
+        """Returns the whole content, and why it ends early if it does."""
         with self.open() as stream:
             if not isinstance(stream.raw, _Unpacked):
                 return stream.read().removeprefix(_BOM), ""
@@ -183,7 +183,7 @@ class _Slice(StreamOver):
 
 
 class _Unpacked(StreamOver):
-    """A packed stream, member after member, that gives all it holds before it fails."""
+    """A packed stream of one or more members; everything before a fault is returned before the error is raised."""
 
     def __init__(
         self, packed: "io.BufferedReader[Any]", kind: str, new: Callable[[], Any], error: type[Exception]
@@ -191,7 +191,7 @@ class _Unpacked(StreamOver):
         super().__init__(packed)
         self._kind, self._new, self._error = kind, new, error
         self._unpack: Any = None
-        """Unpacks the present member; None between two."""
+        """Decompressor of the current member; None between members."""
         self._fault: Exception | None = None
         self._ready = memoryview(b"")
 
@@ -219,7 +219,7 @@ class _Unpacked(StreamOver):
                 yield self._unpack.decompress(given)
             except self._error as error:
                 self._fault = error
-                # zlib gives nothing of the piece it fails in: a wrong checksum at the end would cost a small file.
+                # zlib returns nothing of a faulty piece: a wrong checksum at the end would lose a small file.
                 if before is not None:
                     with suppress(zlib.error):
                         for at in range(len(given)):
@@ -240,7 +240,7 @@ def _new_gzip() -> Any:
 
 
 def _zstd(place: str) -> tuple[Callable[[], Any], type[Exception]]:
-    """What makes a decompressor, and the error that it raises."""
+    """Returns a factory of decompressors, and the exception they raise."""
     try:
         module: Any = importlib.import_module("zstandard")
     except ModuleNotFoundError:

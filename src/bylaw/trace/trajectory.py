@@ -11,7 +11,7 @@ _SCHEMA_NAMES = ("parameters", "input_schema", "inputSchema", "args_schema")
 
 
 def tool_definitions(recorded: Iterable[Any] | None) -> Sequence[dict[str, Any]]:
-    """The definitions that can be understood; MCP's annotations (`readOnlyHint`, ...) are kept."""
+    """The definitions in a known shape, with MCP's annotations (`readOnlyHint`, ...)."""
     if not recorded:
         return ()
     return tuple(filter(None, map(_definition, recorded)))
@@ -42,31 +42,31 @@ class TaskOutcome(Struct, frozen=True):
 
     good: bool
     source: str
-    """Where that was read, e.g. `reward` or `reward_info.db_check.db_match`."""
+    """The field it was read from, e.g. `reward` or `reward_info.db_check.db_match`."""
 
 
 class Trajectory(Struct, frozen=True):
-    """A conversation: who acted, what happened, and how it ended where that is known."""
+    """A conversation: who acted, what happened, and how it ended if that is known."""
 
     id: str
     events: Sequence[Event]
     agent: str = ""
-    """The name its runs are counted under, e.g. a model's name."""
+    """The name its results are reported under, e.g. a model's name."""
     outcome: TaskOutcome | None = None
     instructions: str = ""
-    """The system prompt, where it was recorded."""
+    """The system prompt, if it was recorded."""
     file: str = ""
     position: int = 0
     """Line (JSONL) or 0-based index (one document) in `file`."""
     format: str = ""
     details: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the source says beyond this and a pack may want: task id, trial, other outcomes."""
+    """Other recorded data that a pack may use: task id, trial, other outcomes."""
     context: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the host vouched for, such as who was signed in, where the source says so."""
+    """Recorded facts that the host vouched for, such as who was signed in."""
     tools: Sequence[dict[str, Any]] = ()
     """Tool definitions recorded with the conversation, in JSON-schema form."""
 
     @property
     def bears_times(self) -> bool:
-        """Whether it says of anything when it happened."""
+        """Whether any event has a time."""
         return any(event.time is not None for event in self.events)

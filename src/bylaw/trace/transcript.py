@@ -1,4 +1,4 @@
-"""Events put together one at a time, each result joined to the call it answers."""
+"""Builds the events of a conversation one at a time, and joins each result to its call."""
 
 from collections.abc import Iterable
 from typing import Any, cast
@@ -18,7 +18,7 @@ def is_users(name: str | None, tool_call_id: Any = None) -> bool:
 
 
 class Transcript:
-    """A conversation as it is being read: say, call and answer in the order things happened."""
+    """A conversation that is being read: use `say`, `call` and `answer` in the order of the conversation."""
 
     __slots__ = (
         "_named", "_steps", "answered", "closed", "decided", "events", "instructions", "open", "returned",
@@ -29,43 +29,43 @@ class Transcript:
         self.events: list[Event] = []
         self.instructions: list[str] = []
         self.decided = 0
-        """How many of the events are decided: a later result cannot make a call among them one that was refused."""
+        """Number of decided events: a later result cannot mark a call among them as refused."""
         self.turn = -1
         """Number of the current turn."""
         self.time: float | None = None
-        """When the next events happened, where that is known."""
+        """Time of the next events, if known."""
         self.open: dict[int, Call] = {}
-        """The calls that still wait for their results, by step."""
+        """Calls without a result, by step."""
         self._steps: dict[str, list[int]] = {}
-        """Where calls were made, by their ids; some may have been answered or taken back since."""
+        """Steps of calls by id; some may have been answered or withdrawn since."""
         self._named = 0
-        """How many of the events were looked through for them."""
+        """Number of events that `_steps` covers."""
         self.answered: set[str] = set()
         """Ids of calls that have their results."""
         self.closed: dict[str, int] = {}
-        """By id, where calls were made that wait no more: what is told in place of a result may still come."""
+        """Steps of closed calls by id; a result that names one still counts."""
         self.returned: set[str] = set()
-        """Tools whose results came."""
+        """Tools that returned a result."""
         self.tells_refusal = False
-        """Whether a result says that its call was refused, and nothing else does."""
+        """Whether some call is marked as refused only by its result."""
 
     def begin_turn(self) -> None:
-        """What follows is said and called at once, until the next turn begins."""
+        """Start a new turn: everything until the next one happens at once."""
         self.turn += 1
 
     def instruct(self, text: str) -> None:
-        """A system or developer prompt; repeats of the same text are kept once."""
+        """Add a system or developer prompt, unless the same text was added before."""
         if text and text not in self.instructions:
             self.instructions.append(text)
 
     def say(self, by: Party, text: str, agent: str = "") -> None:
-        """A message in the current turn; an empty one is no event."""
+        """Add a message to the current turn, unless it is empty."""
         if text:
             self.events.append(Message(by, text, self.turn, agent, self.time))
 
     def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "") -> None:
-        """A message of the role `user`. Its words are not known if it has none, if it comes with a voice note, a
-        picture or a file (not `whole`), or if it is somebody else's."""
+        """Add a message of the role `user`. Its words are unknown if it has none, if it comes with a voice note, a
+        picture or a file (not `whole`), or if it has the `name` of somebody else."""
         has_words = bool(text) and not text.isspace() and is_users(name)
         if has_words:
             self.events.append(Message("user", text, self.turn, agent, self.time))
@@ -73,18 +73,18 @@ class Transcript:
             self.leave_out("user", agent)
 
     def leave_out(self, by: Party = "agent", agent: str = "") -> None:
-        """A message whose words were not recorded."""
+        """Add a message without its words, which were not recorded."""
         self.events.append(Message(by, "", self.turn, agent, self.time, captured=False))
 
     def call(self, tool: str, arguments: Any, id: str = "", by: Party = "agent", agent: str = "") -> Call:
-        """A tool call in the current turn, its arguments as they were recorded."""
+        """Add a tool call to the current turn, with its arguments as they were recorded."""
         given, fault = (cast("dict[str, Any]", arguments), "") if type(arguments) is dict else read_arguments(arguments)
         call = Call(tool, given, id, by, self.turn, agent, fault, self.time)
         self._wait(call)
         return call
 
     def _wait(self, call: Call) -> None:
-        """One more call; an id that was used before is its own from now on."""
+        """Add a call; from now on its id means this call."""
         self.open[len(self.events)] = call
         self.closed.pop(call.id, None)
         self.events.append(call)
@@ -102,10 +102,7 @@ class Transcript:
         *,
         is_decided: bool = False,
     ) -> None:
-        """A tool result, joined to the call that it answers.
-
-        Where the call `is_decided`, it is known whether it was refused, whatever its result says.
-        """
+        """Add a tool result, joined to its call. If the call `is_decided`, the result cannot mark it as refused."""
         waiting, step = self.open, None
         if id and len(waiting) == 1:
             ((step, call),) = waiting.items()
@@ -122,18 +119,18 @@ class Transcript:
                 self.answered.add(id)
             is_final = is_decided or step < self.decided
             if type(content) is str and not is_final and tells_refusal(content) and not call.refused:
-                # Logs keep what the agent was told, not that nothing ran.
+                # Logs keep the refusal as a result, not the fact that nothing ran.
                 self.events[step] = replace(call, refused=True, refused_by_result=True)
                 self.tells_refusal = True
         if type(content) is not str:
             content = read_content(content)
         elif content.startswith(f"{MAY_BE_DONE} ("):
-            # A shield said so in place of a result.
+            # A shield wrote this in place of the result.
             captured = False
         self.events.append(Result(step, content, error, captured, tool, agent, self.time, refused))
 
     def mark(self, **told: Any) -> None:
-        """What else is told of the call that came last."""
+        """Set further fields of the last call."""
         call = self.events[-1]
         if isinstance(call, Call):
             self.events[-1] = self.open[len(self.events) - 1] = replace(call, **told)
@@ -145,7 +142,7 @@ class Transcript:
         return bool(self._waiting_as(id))
 
     def resume(self, events: Iterable[Event]) -> None:
-        """Go on after these events: calls among them that nothing answers still wait."""
+        """Continue after these events; calls among them without a result still wait."""
         for event in events:
             if isinstance(event, Result):
                 call = self.open.pop(event.call, None) if event.call is not None else None
@@ -158,14 +155,14 @@ class Transcript:
             self.add(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:
-        """Take back the agent's last such call of the latest turn with calls that wait, and all after it.
+        """Remove the agent's last such call without a result in the latest turn with such calls, and all after it.
 
-        Its turn goes on. Of several it is the one of that id, and one of another id is another call. False, and nothing
-        taken back, if none of them is such a call.
+        The turn continues. Of several calls, the one with this id is removed; a call with another id is a different
+        call. Returns False, and removes nothing, if there is no such call.
         """
         waiting, start, turn = self.open, None, None
         for step, call in reversed(waiting.items()):
-            # The last that came is of the latest turn.
+            # The last call is in the latest turn.
             turn = call.turn if turn is None else turn
             if call.turn != turn:
                 break
@@ -180,14 +177,14 @@ class Transcript:
         return True
 
     def waiting_since(self, step: int) -> int:
-        """From where on, a step or later, nothing has happened but calls of the agent's that wait for their results."""
+        """The first step, `step` or later, after which there are only calls of the agent without results."""
         start = len(self.events)
         while start > step and start - 1 in self.open and self.open[start - 1].by == "agent":
             start -= 1
         return start
 
     def take_back(self, start: int) -> list[Event]:
-        """What came last has not happened: from here on calls, and what was said with them."""
+        """Remove and return the events from `start` on: calls, and the messages of their turn."""
         taken, waiting = self.events[start:], self.open
         del self.events[start:]
         self._named = min(self._named, start)
@@ -196,20 +193,20 @@ class Transcript:
         return taken
 
     def add(self, event: Event) -> None:
-        """An event that was made before, in the current turn or a later one."""
+        """Add an existing event of the current turn or a later one."""
         if isinstance(event, Call):
             self._wait(event)
         else:
             self.events.append(event)
 
     def close(self, step: int) -> None:
-        """The call at `step` waits for no result any more, unless one names it."""
+        """Stop waiting for the result of the call at `step`, unless a result names it."""
         call = self.open.pop(step, None)
         if call is not None and call.id:
             self.closed[call.id] = step
 
     def _waiting_as(self, id: str) -> list[int]:
-        """The steps of the calls with an id that still wait."""
+        """The steps of the calls with this id that have no result."""
         for step in range(self._named, len(self.events)):
             event = self.events[step]
             if type(event) is Call and event.id:
@@ -218,21 +215,20 @@ class Transcript:
         steps, waiting = self._steps.get(id), self.open
         if steps is None:
             return []
-        # Some hosts begin to count anew in every turn: what was answered is not looked at again.
+        # Some hosts number calls anew in every turn, so drop the answered ones.
         steps[:] = [step for step in steps if step in waiting and waiting[step].id == id]
         return steps
 
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
-        """The earliest unanswered call of the latest turn that fits: by id, or without one by order, and by tool where
-        it is said.
+        """The earliest unanswered call of the latest turn that fits by id, or else by order, and by tool if given.
 
-        A second result under an id that was answered already answers nothing: the first one stands. So does one under
-        an id that no call has, unless it is that of the only call without one.
+        A second result for an id belongs to no call. A result with an unknown id belongs to no call either, unless
+        exactly one call has no id.
         """
         waiting = self.open
         if id:
             named = self._waiting_as(id)
-            # A result that says another asked for it still answers the call that it names.
+            # A result that names another caller still answers the call with its id.
             same_id = [step for step in named if waiting[step].by == by] or named
             if same_id:
                 return self._first_of_latest_turn(same_id)
