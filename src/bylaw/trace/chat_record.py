@@ -1,7 +1,7 @@
-"""A conversation written as chat messages, the way the readers take it: reading it gives the same events again.
+"""Writes a conversation as chat messages; reading them gives the same events again.
 
-Beside what OpenAI's messages have, each says its `turn` and `time`, and a call that was refused before it ran, that a
-person approved, or that a shield looked something up for, says so.
+Besides OpenAI's fields, each message has its `turn` and `time`, and calls have fields for a refusal, an approval,
+and a shield's look-ups.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ def chat_line(trajectory: Trajectory) -> bytes:
 
 
 def chat_record(trajectory: Trajectory) -> dict[str, Any]:
-    """The conversation as one record; ids of calls are made up where there are none or they are not unique."""
+    """The conversation as one record; missing and repeated ids of calls are replaced."""
     record: dict[str, Any] = {"id": trajectory.id}
     if trajectory.agent:
         record["agent"] = trajectory.agent
@@ -34,7 +34,7 @@ def _messages(trajectory: Trajectory) -> list[dict[str, Any]]:
     names: dict[int, str] = {}
     used: set[str] = set()
     answered = ""
-    """A call that has its answer: a result that answers nothing is written as a second one to it."""
+    """An answered call: a result without a call is written as a second result of it."""
     for step, event in enumerate(trajectory.events):
         if isinstance(event, Result):
             name = names.get(event.call) if event.call is not None else None
@@ -63,7 +63,7 @@ def _messages(trajectory: Trajectory) -> list[dict[str, Any]]:
 
 
 def _call(call: Call, name: str) -> dict[str, Any]:
-    # Arguments that are not to be trusted are read back as such.
+    # Unusable arguments are read back as unusable.
     arguments = None if call.fault else _encode(call.arguments).decode()
     told = {"id": name, "type": "function", "function": {"name": call.tool, "arguments": arguments}}
     told |= {"refused": True} if call.refused else {}
@@ -74,7 +74,7 @@ def _call(call: Call, name: str) -> dict[str, Any]:
 
 
 def _result(result: Result, name: str) -> dict[str, Any]:
-    # Data goes as text: a list of texts would be read as the parts of one.
+    # Data is written as text: a list of texts would be read as parts.
     content = result.content if isinstance(result.content, str) else bytes(result.content).decode()
     message: dict[str, Any] = {"role": "tool", "tool_call_id": name, "name": result.tool, "content": content}
     if result.error is not None:

@@ -1,4 +1,4 @@
-"""Messages of a live conversation, in whatever shape a framework keeps them, added to a transcript."""
+"""Adds messages of a live conversation, in the shape of any framework, to a transcript."""
 
 from collections.abc import Iterable
 from typing import Any, cast

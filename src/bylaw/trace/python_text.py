@@ -1,8 +1,8 @@
-"""Data that was logged as Python prints it: literals, and the reprs of dataclasses, pydantic models and enumerations.
+"""Reads data printed by Python: literals, and the reprs of dataclasses, pydantic models and enumerations.
 
-Frameworks pass a tool's result through `str`, so that `{'status': 'out', 'returned_on': None}` or
-`Loan(status='out', returned_on=None)` stands where JSON was meant. Nothing is evaluated: a text is read in one pass,
-whole or not at all, and becomes what a JSON log would have held.
+Frameworks pass a tool's result through `str`, which gives `{'status': 'out', 'returned_on': None}` or
+`Loan(status='out', returned_on=None)` in place of JSON. Nothing is evaluated: a text is read in one pass, whole or not
+at all, and becomes the data that a JSON log would have.
 """
 
 import re
@@ -14,7 +14,7 @@ import msgspec
 from bylaw.trace.contradicted import decode_json, record_of
 
 LONGEST = 1 << 20
-"""Characters of a text that is read; a longer one stays text."""
+"""Characters at most; a longer text stays text."""
 DEEPEST = 60
 
 _SPACE = re.compile(r"\s*")
@@ -38,11 +38,11 @@ class NotPython(Exception):
 
 
 def read_python(text: str) -> Any:
-    """The value that Python printed as `text`; `NotPython` where it did not print one, or one that is not data."""
+    """The value that Python printed as `text`; raises `NotPython` if it is not a printed value, or not data."""
     if len(text) > LONGEST:
         raise NotPython
     try:
-        # Plain literals are soon told as JSON; whatever else there is fails here, and is read below.
+        # Plain literals are quickly translated to JSON; anything else fails here and is read below.
         return decode_json(_PLAIN.sub(_as_json, text))
     except (msgspec.DecodeError, RecursionError):
         pass
@@ -55,7 +55,7 @@ def read_python(text: str) -> Any:
 
 
 class _Reading:
-    """A text, and how far it has been read."""
+    """A text and the position reached in it."""
 
     __slots__ = ("at", "text")
 
@@ -142,7 +142,7 @@ class _Reading:
         return record_of(pairs)
 
     def _member(self, depth: int) -> Any:
-        """A member of an enumeration is its value; any other object in angle brackets says nothing."""
+        """The value of a member of an enumeration; other objects in angle brackets are not data."""
         found = _MEMBER.match(self.text, self.at)
         if not found:
             raise NotPython
@@ -152,7 +152,7 @@ class _Reading:
         return value
 
     def _named(self, depth: int) -> Any:
-        """A constant, or what a class prints of itself."""
+        """A constant, or the repr of an object."""
         found = _NAME.match(self.text, self.at)
         if not found:
             raise NotPython
@@ -184,7 +184,7 @@ class _Reading:
                 return items
 
     def fields(self, depth: int, end: str) -> dict[str, Any]:
-        """`name=value` again and again, with commas up to `end`, or as pydantic's `str`, with spaces up to the end."""
+        """Pairs of `name=value`, with commas up to `end`, or with spaces to the end of the text (pydantic's `str`)."""
         if depth > DEEPEST:
             raise NotPython
         pairs: list[tuple[str, Any]] = []
@@ -222,7 +222,7 @@ class _Reading:
             raise NotPython from error
 
     def _zone(self, depth: int) -> timezone | None:
-        """A time's zone: UTC, or so many seconds from it. One known by name alone says no offset."""
+        """The zone of a time: UTC or an offset in seconds; other names give no offset."""
         self.skip()
         found = _NAME.match(self.text, self.at)
         name = found[0] if found else ""
@@ -263,7 +263,7 @@ def _as_json(found: "re.Match[str]") -> str:
 
 
 def _number(written: str) -> int | float:
-    # Python itself refuses to read longer ones, and no tool means such a number.
+    # Python refuses to read longer numbers, and no tool returns them.
     if len(written) > 4000:
         raise NotPython
     return int(written) if written.lstrip("-").isdigit() else float(written)

@@ -73,13 +73,13 @@ def _run(source: Source, record: Record) -> Trajectory:
 
 
 def _as_chat(message: DojoMessage) -> DojoMessage:
-    """The message with what it says of a result where chat messages say it."""
+    """The message with the fields of a result that chat messages have."""
     if message.role == "tool":
         answered = message.tool_call or ToolCall()
         message.name = name_and_arguments(answered)[0]
         message.tool_call_id = message.tool_call_id or answered.id
         message.is_error = message.error is not None
-        # A failed call shows the model the error in place of a content.
+        # For a failed call, the model sees the error in place of content.
         if message.error and not plain_text(message.content):
             message.content = message.error
     return message

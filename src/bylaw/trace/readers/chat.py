@@ -1,4 +1,4 @@
-"""Chat messages: the shape that OpenAI made common, with the liberties that logs take with it."""
+"""Chat messages in OpenAI's form, with its common variations in logs."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -45,15 +45,15 @@ class ToolCall(Struct, gc=False):
     custom: dict[str, Any] | None = None
     requestor: str | None = None
     refused: bool = False
-    """It was refused before it ran: what `bylaw log export` writes."""
+    """Refused before it ran; this and the next four are written by `bylaw log export`."""
     approved: Any = None
-    """A person approved it: what `bylaw log export` writes. Anything else of that name says nothing."""
+    """The reviewer's approval. Other values under this name are ignored."""
     looked_up: Any = None
-    """What a shield looked up for it: as above."""
+    """Look-ups that a shield made for it."""
     card: Any = None
-    """What was put to the user in its place: as above."""
+    """The card shown to the user in its place."""
     vouched: Any = None
-    """What the host vouched for from it on: as above."""
+    """Context that the host vouched for from this call on."""
 
 
 class ChatMessage(Struct, gc=False):
@@ -78,20 +78,20 @@ class ChatMessage(Struct, gc=False):
     output: Any = None
     input: Any = None
     action: Any = None
-    """What a built-in tool is to do, in items of the Responses API; `operation` with patches."""
+    """The action of a built-in tool in the Responses API; `operation` for patches."""
     operation: Any = None
     time: str | float | None = None
     timestamp: str | float | None = None
     captured: bool = True
-    """False for a result that came, or a message that was said, but was not recorded."""
+    """False for a result or a message without its recorded content."""
     refused: Any = None
-    """Of a result that is an error, whether the tool surely did nothing: what `bylaw log export` writes."""
+    """For a failed result, whether the tool did nothing; this and the next three are from `bylaw log export`."""
     turn: int | None = None
-    """Which turn it belongs to, where that does not follow from the order: what `bylaw log export` writes."""
+    """Its turn, if that does not follow from the order."""
     confirmation: Any = None
-    """The user's answer to a card that the host showed: what `bylaw log export` writes."""
+    """The user's answer to a card that the host showed."""
     handover: Any = None
-    """What a host vouches for once somebody else goes on: what `bylaw log export` writes."""
+    """Context that the host vouches for once another principal continues."""
 
 
 _EXPORTED: dict[str, tuple[str, Any]] = {
@@ -100,14 +100,14 @@ _EXPORTED: dict[str, tuple[str, Any]] = {
     "card": ("card", Card),
     "vouched": ("context", dict[str, Any]),
 }
-"""What `bylaw log export` adds to a call: the field of the log, ours, and its type. Anything else there is ignored."""
+"""Fields that `bylaw log export` adds to a call, each with our field and its type. Other values are ignored."""
 
 
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
     """Add the messages to the transcript. `result_id` names the field with the id of the call that a result answers."""
     by_id = result_id == "id"
     batch = False
-    # The clock of a tau2 run is not that of its world.
+    # A tau2 run and its world have different clocks.
     timed = not by_id
     for position, message in enumerate(without_copies(messages)):
         role = message.role
@@ -154,7 +154,7 @@ def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
     if by == "user" and (given := _as(message.confirmation, Confirmation)) is not None:
         transcript.events.append(Message("user", "", turn, agent, time, confirmation=given))
     elif by == "user" and message.confirmation is None and message.handover is not None:
-        # Who goes on may be unreadable: what was said before is not theirs either.
+        # Even if the context cannot be read, earlier messages are not from the new principal.
         context: dict[str, Any] = _as(message.handover, dict[str, Any]) or {}
         transcript.events.append(Message("user", "", turn, agent, time, handover=context))
     elif by == "user" and (message.captured or message.confirmation is not None):
@@ -176,7 +176,7 @@ def _call(transcript: Transcript, call: "ToolCall", by: Party, agent: str) -> No
     name, arguments = name_and_arguments(call)
     if not name:
         raise Malformed("a tool call has no name")
-    # The caller is the message's author, whatever the call's `requestor` says.
+    # The author of the message makes the call, whatever its `requestor` says.
     transcript.call(name, arguments, text_id(call.id), by, agent)
     if call.refused:
         transcript.mark(refused=True)
@@ -186,7 +186,7 @@ def _call(transcript: Transcript, call: "ToolCall", by: Party, agent: str) -> No
 
 
 def _call_legacy(transcript: Transcript, message: ChatMessage, call: Function) -> None:
-    """A `function_call`; next to `tool_calls` it mostly repeats one of them."""
+    """Add a `function_call`, unless it repeats one of the `tool_calls`."""
     if not call.name:
         if call.arguments:
             raise Malformed("a function call has no name")
@@ -202,7 +202,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         return
     content: Any = message.content
     agent = message.agent or ""
-    # Only what names no call itself is a list of results: of another, each part may be the tool's own words.
+    # A list of results names no call itself; otherwise each part may be the tool's own words.
     if content.__class__ is list and not id:
         for each in (answers := answers_in(content)):
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error)
@@ -211,7 +211,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
     error: Any = message.error if message.is_error is None else message.is_error
     complaint: Any = message.error
     if content in (None, "") and complaint.__class__ is dict:
-        # A failed call may show its complaint in place of content.
+        # A failed call may have its error in place of content.
         content = complaint.get("message", content)
     transcript.answer(
         content,
@@ -220,14 +220,14 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         "user" if message.requestor == "user" else "agent",
         agent,
         None if error is None else bool(error),
-        # An empty text is a result; nothing at all is one that was not recorded.
+        # An empty text is a result; without any content it was not recorded.
         message.captured and (content is not None or error is not None),
         message.refused if isinstance(message.refused, bool) else None,
     )
 
 
 def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, position: int) -> None:
-    """Content in parts, among which some APIs keep tool calls (agent) and tool results (user), or both in one part."""
+    """Add content in parts, which may include tool calls (agent), tool results (user), or both in one part."""
     agent = message.agent or ""
     content: Any = message.content
     parts: list[Any] = content if content.__class__ is list else [content]
@@ -246,7 +246,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
             refused = each.refused or None
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error, refused=refused)
         if answers:
-            # What comes after a result is said and called by who has seen it.
+            # The agent saw the result before anything that follows it.
             transcript.begin_turn()
             answers.clear()
 
@@ -263,7 +263,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
         else:
             answer()
             if by == "agent":
-                # Whatever cannot be read of what an agent said or did is an error: it may be a call like any other.
+                # An unreadable part of an agent's message is an error: it may be a call.
                 check_parts([part], f"message {position}")
                 if is_own_data(part):
                     transcript.leave_out("agent", agent)
@@ -277,7 +277,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
 
 
 def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: str) -> bool:
-    """Whether one of `calls` is the same call in another form; streams leave the arguments out of one of the two."""
+    """Whether one of `calls` is the same call in another form; streams omit the arguments of one of the two."""
     for call in calls or ():
         other, given = name_and_arguments(call)
         if other == name and (not id or id == text_id(call.id)):
@@ -288,7 +288,7 @@ def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: 
 
 
 def name_and_arguments(call: ToolCall) -> tuple[str | None, Any]:
-    """The tool and the arguments of a call, in whichever of its shapes."""
+    """The tool and the arguments of a call in any of its shapes."""
     function = call.function
     if isinstance(function, Function):
         return function.name, function.arguments
@@ -308,7 +308,7 @@ def object_of(arguments: Any) -> dict[str, Any]:
 _ITEM_CALLS = frozenset(("function_call", "custom_tool_call", "mcp_call", "tool_call", "tool_use"))
 _ITEM_ANSWERS = frozenset(("function_call_output", "custom_tool_call_output", "tool_call_output", "tool_result"))
 _ITEM_ACTIONS = frozenset(("computer_call", "local_shell_call", "shell_call", "apply_patch_call"))
-"""Calls of tools that a model brings along and its host carries out."""
+"""Calls of a model's built-in tools that the host runs."""
 SILENT_ITEMS = frozenset(
     (
         *("reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"),
@@ -317,16 +317,16 @@ SILENT_ITEMS = frozenset(
         *("additional_tools",),
     )
 )
-"""Items that neither say nor call anything of ours: thoughts, and what a provider's own servers did."""
+"""Items without words or calls to check: thoughts, and calls that the provider ran itself."""
 ITEMS = _ITEM_CALLS | _ITEM_ANSWERS | _ITEM_ACTIONS | {f"{each}_output" for each in _ITEM_ACTIONS} | SILENT_ITEMS
 
 
 _FAILED_ITEM = "An error occurred while running the tool. Please try again."
-"""The Agents SDK puts this in place of the result of a tool that raised an exception; items have no error flag."""
+"""The Agents SDK's result for a tool that raised an exception; items have no error flag."""
 
 
 def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, position: int) -> bool:
-    """One item of the Responses API: calls that follow each other were made in one turn."""
+    """Add an item of the Responses API; consecutive calls are of one turn."""
     kind, agent = item.type or "", item.agent or ""
     if kind in _ITEM_CALLS or kind in _ITEM_ACTIONS:
         if not batch:
@@ -358,25 +358,24 @@ def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, positio
 
 
 def text_id(id: Any) -> str:
-    """An id as text; empty where there is none."""
+    """An id as text; empty if there is none."""
     return "" if id is None else str(id)
 
 
 _COUNT = re.compile(r"[^0-9]*[0-9]{1,4}")
-"""An id that a host may have counted, and may count anew in each turn: `1`, `call_0`."""
+"""An id that a host may use again in each turn: `1`, `call_0`."""
 
 
 def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """The messages, without copies of those in which the agent called something, and of what was answered.
+    """The messages without copies of those in which the agent made calls, and of their results.
 
-    A log that is written at least once holds some messages twice. A copy is the very same message, with only results
-    in between. If the calls may be others under ids that a host counts anew, and no time says when they were made, or
-    if they were answered otherwise, it is not a copy.
+    A log with at-least-once delivery holds some messages twice. A copy is an equal message with only results in
+    between. It is not a copy if its ids may be used again in each turn and it has no time, or if its results differ.
     """
     listed = list(messages)
     copies: set[int] = set()
     first: int | None = None
-    """The message that the next of the agent's may be a copy of."""
+    """The message that the agent's next one may be a copy of."""
     for place, message in enumerate(listed):
         if message.role != "assistant" and (message.role is not None or _is_answer(message)):
             continue
@@ -403,7 +402,7 @@ def _is_same(first: ChatMessage, again: ChatMessage) -> bool:
 
 
 def _call_ids(message: ChatMessage) -> list[str]:
-    """The ids of the calls that the agent makes in a message; empty for one without."""
+    """The ids of the calls in a message."""
     if message.tool_calls:
         return [text_id(call.id) for call in message.tool_calls]
     if message.content.__class__ is list:

@@ -1,7 +1,8 @@
-"""Chat messages in the dialects of other SDKs, told as ours; and those of which something cannot be read, refused.
+"""Translates chat messages of other SDKs, and refuses those that cannot be read completely.
 
-Bedrock's and Gemini's messages differ in their parts, which `parts` reads. Those of the Vercel AI SDK keep calls under
-`toolInvocations` or `parts`; several write camelCase; LangChain leaves a provider's calls under `additional_kwargs`.
+Messages of Bedrock and Gemini differ in their parts, which `parts` reads. The Vercel AI SDK keeps calls under
+`toolInvocations` or `parts`, several SDKs write camelCase, and LangChain keeps a provider's calls under
+`additional_kwargs`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +33,7 @@ HARMLESS = frozenset(
         *("assistant_id", "session_id", "conversation_id"),
     )
 )
-"""Keys of a message under which nobody keeps what was said, called or answered."""
+"""Keys of a message that never hold words, calls or results."""
 _TOLD = frozenset(ChatMessage.__struct_fields__)
 _ALIASES = {
     "toolCalls": "tool_calls",
@@ -44,7 +45,7 @@ _ALIASES = {
     "toolName": "name",
     "tool_name": "name",
 }
-"""What others call our fields."""
+"""Names of our fields in other SDKs."""
 _OWN = frozenset(
     (
         *("parts", "toolInvocations", "tool_invocations", "toolResults", "tool_results", "additional_kwargs"),
@@ -57,7 +58,7 @@ _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
 
 
 class Described(Struct, gc=False, kw_only=True):
-    """What may be said about a conversation."""
+    """Optional fields of a conversation."""
 
     id: Id = None
     conversation_id: Id = None
@@ -78,13 +79,13 @@ class Described(Struct, gc=False, kw_only=True):
 
 
 class ChatConversation(Described, gc=False):
-    """A conversation with what may be said about it."""
+    """A conversation with its optional fields."""
 
     messages: list[ChatMessage]
 
 
 class KnownMessage(ChatMessage, forbid_unknown_fields=True, gc=False):
-    """A message that has only fields that are read."""
+    """A message that has no unknown fields."""
 
 
 class _KnownConversation(Described, gc=False):
@@ -103,7 +104,7 @@ class _Talk(Struct):
 
 
 class _Request(Described):
-    """What Gemini is sent."""
+    """A request to Gemini."""
 
     contents: list[Fields] | None = None
     messages: Any = None
@@ -116,12 +117,12 @@ _request = msgspec.json.Decoder(_Request)
 
 
 def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
-    """A conversation whose messages need not be plain ones: an object with `messages`, or a bare list of them."""
+    """Returns a conversation in any dialect: an object with `messages`, or a list of messages."""
     try:
         return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
-    # What is no conversation in any dialect is told as it always was.
+    # Decode again as plain chat, for the error message.
     if listed:
         decode(_messages, raw)
         return ChatConversation(_as_chat(decode(_anything, raw)))
@@ -138,7 +139,7 @@ def _as_chat(messages: Iterable[Fields], role: str = "") -> list[ChatMessage]:
 
 
 def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
-    """The conversation in a request to Gemini; a content that does not say whose it is is the user's."""
+    """The conversation in a request to Gemini; a content without a role is the user's."""
     messages = _as_chat(contents, "user")
     told = {name: getattr(request, name) for name in Described.__struct_fields__}
     system = request.system_instruction or request.systemInstruction
@@ -173,7 +174,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
         told = _named(cast("Fields", extra), place)
         fields |= {name: value for name, value in told.items() if not fields.get(name)}
     if fields["role"] is None and fields.get("type") == "reasoning":
-        # An item of thoughts says nothing, nor does what sums them up.
+        # Thoughts and their summary say nothing to the user.
         fields.pop("summary", None)
     given = {name: fields.pop(name) for name in _OWN if name in fields}
     is_more_said = _check(fields, place, is_silent=not any(given.values()))
@@ -195,7 +196,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
 
 
 def _content(content: Any, given: Fields, role: str | None) -> Any:
-    """What a message says in all the places where it may: its parts tell more than a text beside them."""
+    """The content of a message from all its fields; parts contain more than a text next to them."""
     parts = given.get("parts")
     words = content if content not in (None, "") else given.get("text")
     said = list(cast("list[Any]", parts)) if isinstance(parts, list) else []
@@ -210,13 +211,13 @@ def _content(content: Any, given: Fields, role: str | None) -> Any:
 
 
 def _same(words: str, parts: Iterable[Any]) -> bool:
-    """Whether parts say what a text says, up to the blanks between them."""
+    """Whether parts have the same words as a text, apart from white space."""
     told = "".join(text for part in parts if (text := words_in(part)))
     return "".join(words.split()) in ("", "".join(told.split()))
 
 
 def _invoked(message: ChatMessage, given: Fields) -> list[ChatMessage]:
-    """The calls of a message that are kept with their results, or beside them; it is given the calls."""
+    """Moves calls that are kept with their results into the message, and returns the results."""
     listed = _listed(first(given, ("toolInvocations", "tool_invocations")) or [])
     if any(not isinstance(each, dict) for each in listed):
         raise Malformed("a tool invocation is no object")
@@ -238,7 +239,7 @@ def _invoked(message: ChatMessage, given: Fields) -> list[ChatMessage]:
 
 
 def _named(message: Fields, place: str) -> Fields:
-    """A message under our names. What two of its fields tell of one thing must be the same."""
+    """A message with our field names. Two names for one field must have equal values."""
     fields: Fields = {}
     for name, value in message.items():
         ours = _ALIASES.get(name, name)
@@ -251,7 +252,7 @@ def _named(message: Fields, place: str) -> Fields:
 
 
 def _call(call: Any) -> Any:
-    """A tool call under our names."""
+    """A tool call with our field names."""
     if not isinstance(call, dict):
         return call
     fields = cast("Fields", call)
@@ -263,9 +264,11 @@ def _call(call: Any) -> Any:
 
 
 def _check(fields: Fields, place: str, *, is_silent: bool) -> bool:
-    """Whether a user's message says something under a name that is not known. One of anybody else's that may hold a
-    call or a result there cannot be read; words there are left alone, as nothing is allowed by them, unless the message
-    is silent otherwise: then they are what it says."""
+    """Whether a user's message has words in an unknown field.
+
+    Raises `Malformed` for any other message with an unknown field that may hold a call or a result, or that may hold
+    words if the message `is_silent` otherwise.
+    """
     unknown = sorted(fields.keys() - _TOLD - HARMLESS - {"audio"})
     if fields["role"] == "user":
         return any(has_words(fields[name]) for name in unknown)
@@ -304,7 +307,7 @@ _CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "System": "system", "F
 
 
 class Extra(Struct):
-    """What the model's provider recorded of a message."""
+    """Fields of a message in the form of the model's provider."""
 
     tool_calls: list[ToolCall] | None = None
     function_call: Function | None = None
@@ -312,7 +315,7 @@ class Extra(Struct):
 
 
 class MessageBody(Struct):
-    """The fields of a message, whatever stands around them."""
+    """The fields of a LangChain message without its wrapper."""
 
     content: Any = None
     tool_calls: list[ToolCall] | None = None
@@ -358,7 +361,7 @@ def chat_message(message: dict[str, Any]) -> ChatMessage:
 
 
 def _langchain_calls(body: MessageBody, extra: Extra) -> list[ToolCall]:
-    """The calls of a message; the provider's own list tells the same ones again."""
+    """The calls of a message; the provider's list may repeat them."""
     calls = [*(body.tool_calls or ()), *(body.invalid_tool_calls or ())]
     told = {text_id(call.id) for call in calls}
     return calls + [call for call in extra.tool_calls or () if not calls or text_id(call.id) not in told]

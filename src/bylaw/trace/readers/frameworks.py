@@ -27,7 +27,7 @@ class SavedTalk(Struct):
     messages: list[Fields] | None = None
     events: list[Fields] | None = None
     values: Fields | None = None
-    """A LangGraph state has the messages there, and its thread in `config` or `checkpoint`."""
+    """Holds the messages of a LangGraph state, which has its thread in `config` or `checkpoint`."""
     config: Fields | None = None
     checkpoint: Fields | None = None
     id: Id = None
@@ -83,7 +83,7 @@ def _listed(talk: SavedTalk, format: str) -> list[Fields]:
 
 
 def _ids(talk: SavedTalk) -> Iterator[Any]:
-    """What may name the conversation; the last where LangGraph's checkpointer keeps it."""
+    """Yields possible ids of the conversation; the last two are LangGraph's."""
     yield from (talk.id, talk.conversation_id, talk.session_id, talk.thread_id)
     settings = (talk.config or {}).get("configurable")
     yield cast(Fields, settings).get("thread_id") if isinstance(settings, dict) else None
@@ -91,7 +91,7 @@ def _ids(talk: SavedTalk) -> Iterator[Any]:
 
 
 def langchain(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """LangChain's messages, and plain ones that an application put among them."""
+    """LangChain's messages, and plain ones that an application added."""
     for place, message in enumerate(messages):
         yield as_chat(message, f"message {place}") if "role" in message else [chat_message(message)]
 
@@ -121,7 +121,7 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
                 case "tool-call" | "builtin-tool-call":
                     calls.append(_call(tool, part.get("args"), id))
                 case "thinking" | "file" | "compaction" | "retry-prompt":
-                    # They say nothing that can be checked; the last is the library's own, where it answers no call.
+                    # Nothing to check; a `retry-prompt` without a tool is the library's own.
                     pass
                 case kind:
                     raise Malformed(f"a part of the unknown kind `{kind}`")
@@ -131,7 +131,7 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """A session's events: what the user, the agents and the tools added, as Gemini's contents."""
+    """The events of a session, with Gemini's contents."""
     for event in events:
         content = event.get("content")
         if not isinstance(content, dict) or event.get("partial"):
@@ -142,7 +142,7 @@ def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Chat messages made of blocks, their calls beside them or among them."""
+    """Chat messages in blocks, with calls among the blocks or next to them."""
     for message in messages:
         about = cast(Fields, message.get("additional_kwargs") or {})
         role = str(message.get("role"))
@@ -159,7 +159,7 @@ _SILENT_CONTENTS = {"function_approval_request", "function_approval_response", "
 
 
 def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Messages of Microsoft's Agent Framework: text, calls and results are contents of them, a text in pieces."""
+    """Messages of Microsoft's Agent Framework, with text in pieces, calls and results as contents."""
     for message in messages:
         contents, role = cast(list[Fields], message.get("contents") or []), str(message.get("role"))
         silent = {"text"} if role == "user" else {"text", *_SILENT_CONTENTS}
@@ -173,7 +173,7 @@ def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """The SDK's messages as objects: the class's name under `type` or told by the fields, content in untyped blocks."""
+    """The SDK's messages as objects, with the class name in `type` or implied by the fields, and untyped blocks."""
     for message in messages:
         kind = str(message.get("type") or "")
         content = message.get("content")
@@ -187,7 +187,7 @@ def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def _block(block: Fields) -> Fields:
-    """A block with the type that the SDK's classes leave to their names."""
+    """A block with its type, which the SDK's classes do not write."""
     if "type" in block:
         return block
     kinds = {"tool_use_id": "tool_result", "input": "tool_use", "thinking": "thinking", "text": "text"}

@@ -1,4 +1,4 @@
-"""Inspect logs: `.json`, one document, and `.eval`, a zip with one member a sample."""
+"""Inspect logs: `.json`, one document, and `.eval`, a zip with one member per sample."""
 
 import importlib
 import zipfile
@@ -36,7 +36,7 @@ _ATTACHMENT = "attachment://"
 
 
 class InspectEvaluation(Struct):
-    """What a log says of all its samples."""
+    """Fields of a log that apply to all samples."""
 
     model: str = ""
     task: str = ""
@@ -109,7 +109,7 @@ def _members(source: Source) -> tuple[InspectEvaluation, Iterator[Record | Recor
     try:
         evaluation = decode(_LOG, _member(source, archive, header)).eval if header else InspectEvaluation()
     except Malformed:
-        # The samples can be read without it.
+        # Samples can be read without it.
         evaluation = InspectEvaluation()
     samples = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
 
@@ -124,7 +124,7 @@ def _members(source: Source) -> tuple[InspectEvaluation, Iterator[Record | Recor
 
 
 def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
-    """A member's bytes. Recent logs are packed with zstandard, which Python's `zipfile` learns only in 3.14."""
+    """A member's bytes. Recent logs use zstandard, which Python's `zipfile` supports only from 3.14 on."""
     info = archive.getinfo(name)
     if info.file_size > LONGEST_LINE:
         raise Malformed(f"unpacks to {info.file_size >> 20:,} MiB, more than a sample may have")
@@ -138,7 +138,7 @@ def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
     except ImportError:
         hint = "install `zstandard`, or convert it with `inspect log convert --to json`"
         raise FormatError("this Inspect log is packed with zstandard", place=str(source.path), hint=hint) from None
-    # `ZipFile.open` refuses the method, so find the data as it would: after the member's own header.
+    # `ZipFile.open` refuses this method, so find the data after the member's header.
     stream = cast(Any, archive).fp
     stream.seek(info.header_offset)
     head = stream.read(30)
@@ -179,14 +179,14 @@ def _sample(source: Source, record: Record, evaluation: InspectEvaluation) -> Tr
 
 
 def _attach(messages: list[ChatMessage], attachments: dict[str, str]) -> None:
-    """Long texts are kept once, apart from the messages that hold them."""
+    """Put texts that are stored apart back into their messages."""
     for message in messages:
         if isinstance(message.content, str) and message.content.startswith(_ATTACHMENT):
             message.content = attachments.get(message.content.removeprefix(_ATTACHMENT), message.content)
 
 
 def _outcome(scores: dict[str, Any]) -> TaskOutcome | None:
-    """The first score that means right or wrong."""
+    """The outcome from the first score that is right or wrong."""
     for name, value in scores.items():
         if value in ("C", "I"):
             return TaskOutcome(value == "C", f"scores.{name}")

@@ -18,14 +18,13 @@ from bylaw.trace.trajectory import TaskOutcome, Trajectory, tool_definitions
 from bylaw.trace.transcript import Transcript
 
 MOST = 4096
-"""So many records are kept back at most, to see if a later one goes on from them: as many conversations may go on at
-once."""
+"""Records kept back at most, to see if a later one continues them: the number of conversations that may overlap."""
 MOST_BYTES = 32 << 20
 _NAMES = ("id", "conversation_id", "session_id", "thread_id", "custom_id")
 
 
 class _Head(Struct, gc=False):
-    """What says whether a record goes on from another; its messages are not decoded."""
+    """The fields that show whether a record continues another; its messages are not decoded."""
 
     messages: list[Raw]
     id: Id = None
@@ -42,7 +41,7 @@ _head = msgspec.json.Decoder(_Head)
 
 
 class _Kept(Struct):
-    """A record that may be the beginning of another; it is let go of where it is."""
+    """A record that may be the beginning of a later one, and is then dropped."""
 
     piece: Record | RecordError | None
     size: int = 0
@@ -51,7 +50,7 @@ class _Kept(Struct):
 
 
 def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Record | RecordError]:
-    """The records, in order, without those that a later one goes on from, whatever stands between the two."""
+    """Yields the records in order, without those that a later record continues."""
     line: deque[_Kept] = deque()
     latest: dict[str, _Kept] = {}
     size = 0
@@ -78,7 +77,7 @@ def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Recor
 
 
 def named_by(told: Any, about: dict[str, Any]) -> str:
-    """What names the conversation of a record; empty where nothing does."""
+    """The id of a record's conversation; empty if there is none."""
     for name in _NAMES:
         if id := text_id(getattr(told, name)):
             return id
@@ -96,7 +95,7 @@ def _kept(piece: Record | RecordError) -> _Kept:
 
 
 def _goes_on(later: _Kept, earlier: _Kept) -> bool:
-    """Whether a record has the very same messages as one of its id, and more of them, for the same agent and person."""
+    """Whether `later` has the same messages and more, for the same agent and context."""
     long, short = later.head, earlier.head
     if long is None or short is None or len(long.messages) <= len(short.messages):
         return False
@@ -115,7 +114,7 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
 
 
 def conversation(source: Source, record: Record) -> Trajectory:
-    """The conversation that a record holds: an object with `messages`, or a list of messages."""
+    """The conversation in a record: an object with `messages`, or a list of messages."""
     talk = read_talk(record.raw, listed=is_list(record))
     transcript = Transcript()
     if talk.instructions:
@@ -145,7 +144,7 @@ def _model(talk: ChatConversation, about: dict[str, Any]) -> str:
 
 
 def outcome_of(talk: ChatConversation) -> TaskOutcome | None:
-    """How the conversation ended, in the first of `outcome`, `success` and `reward` that says so."""
+    """The outcome, from the first of `outcome`, `success` and `reward` that is given."""
     match talk.outcome:
         case bool(good):
             return TaskOutcome(good, "outcome")
@@ -167,5 +166,5 @@ def outcome_of(talk: ChatConversation) -> TaskOutcome | None:
 
 
 def is_full_reward(reward: float) -> bool:
-    """Whether a reward of at most 1 was earned in full, up to rounding."""
+    """Whether a reward is the maximum of 1, up to rounding."""
     return reward >= 1 - 1e-6

@@ -46,7 +46,7 @@ class OtlpSpan(Struct, rename="camel"):
 
 
 class LogRecord(Struct, rename="camel"):
-    """An event that was logged for a span: earlier conventions keep messages there."""
+    """A logged event of a span; earlier conventions keep messages there."""
 
     trace_id: str = ""
     span_id: str = ""
@@ -81,7 +81,7 @@ _REQUEST = msgspec.json.Decoder(ExportRequest)
 
 
 class KnownSpan(Struct):
-    """A span with its attributes decoded and what was logged for it."""
+    """A span with its decoded attributes and logged events."""
 
     span: OtlpSpan
     attributes: dict[str, Any]
@@ -89,14 +89,14 @@ class KnownSpan(Struct):
 
 
 def gather(record: Record, known: dict[str, KnownSpan], logged: dict[str, list[tuple[str, Any]]]) -> None:
-    """Add a request's spans, and what was logged for spans, to those known."""
+    """Add the spans and logged events of a request."""
     request = decode(_REQUEST, record.raw)
     if request.resource_spans is None and request.resource_logs is None and request.resource_metrics is None:
         raise Malformed("neither spans nor logs: another format in the same file?")
     for scope in (scope for resource in request.resource_spans or () for scope in resource.scope_spans):
         for span in scope.spans:
             events = [(event.name, _attributes(event.attributes)) for event in span.events]
-            # Exporters send a span once. One without an id is nobody's parent, but a span all the same.
+            # Exporters send a span once. A span without an id is no parent, but still a span.
             known[span.span_id or f"without an id {len(known)}"] = KnownSpan(span, _attributes(span.attributes), events)
     for scope in (scope for resource in request.resource_logs or () for scope in resource.scope_logs):
         for log in scope.log_records:
@@ -126,7 +126,7 @@ def _attributes(attributes: list[Attribute]) -> dict[str, Any]:
 
 
 def unflatten(has: dict[str, Any]) -> dict[str, Any]:
-    """Lists that were flattened into attributes `prefix.N.rest`, with OpenInference's wrappers taken off."""
+    """Rebuilds lists from attributes named `prefix.N.rest`, without OpenInference's wrappers."""
     groups: dict[str, dict[str, Any]] = {}
     for key, value in has.items():
         if found := _KEY.match(key):
@@ -140,7 +140,7 @@ def unflatten(has: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(node: Any) -> Any:
-    """Objects whose keys are all numbers are lists; `message` and the like wrap what they name."""
+    """Turns objects with only numeric keys into lists, and removes wrappers such as `message`."""
     if not isinstance(node, dict):
         return node
     inner: dict[str, Any] = {key: _listed(value) for key, value in cast(dict[str, Any], node).items()}
@@ -168,12 +168,12 @@ _INPUT = ("gen_ai.tool.call.arguments", "input.value", "langfuse.observation.inp
 _OUTPUT = ("gen_ai.tool.call.result", "output.value", "langfuse.observation.output", "traceloop.entity.output")
 _KINDS = ("openinference.span.kind", "langfuse.observation.type", "traceloop.span.kind")
 _ADK = "gcp.vertex.agent."
-"""What names of ADK's own attributes begin with."""
+"""Prefix of ADK's own attributes."""
 _EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message$")
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """The conversations of a file of spans. All spans are held: a conversation may go on to the last line."""
+    """Yields the conversations of a file. All spans are kept, since a conversation may continue to the last line."""
     known: dict[str, KnownSpan] = {}
     logged: dict[str, list[tuple[str, Any]]] = {}
     yield from take_each(source, found.layout, lambda record: gather(record, known, logged))
@@ -225,7 +225,7 @@ def _is_generation(known: KnownSpan) -> bool:
 def _is_tool(known: KnownSpan) -> bool:
     has = known.attributes
     if str(has.get("gen_ai.tool.name")).startswith("(merged"):
-        # ADK traces calls that were made at once a second time, together.
+        # ADK also traces parallel calls together.
         return False
     return has.get("gen_ai.operation.name") == "execute_tool" or _is_kind(has, "tool")
 
@@ -271,7 +271,7 @@ def _generation(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation
 
 
 def _event_message(body: dict[str, Any], role: str) -> list[ChatMessage]:
-    """A message kept as an event: its fields are attributes, or JSON in one attribute."""
+    """A message in an event: its fields are attributes, or JSON in one attribute."""
     message: dict[str, Any] = dict(body)
     inner = body.get("gen_ai.event.content")
     if isinstance(inner, str):
@@ -315,12 +315,12 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
     result = first(has, _OUTPUT)
     code = (known.span.status or {}).get("code")
     content, failed = tool_outcome(result)
-    # Its own attributes tell that ADK wrote a span, or the class of a tool where others say `function`.
+    # Spans of ADK have its own attributes, or a class as the type of a tool.
     if str(has.get("gen_ai.tool.type")).endswith("Tool") or any(name.startswith(_ADK) for name in has):
         content = _unwrapped(content)
     failed = failed or code in (2, "STATUS_CODE_ERROR")
     if failed and result is None:
-        # A call that ended in an exception has no output, and its end is known all the same.
+        # A call that raised an exception has no output, but its end is known.
         result = content = str((known.span.status or {}).get("message") or "Error")
     return ToolRun(
         end=_moment(known.span.end_time_unix_nano),
@@ -335,7 +335,7 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
 
 
 def _unwrapped(content: Any) -> Any:
-    """A result without what ADK puts around one that is no object: `{"result": ...}`."""
+    """A result without ADK's wrapper for values that are not objects: `{"result": ...}`."""
     value = content
     if isinstance(content, str) and content.startswith('{"result"'):
         try:
@@ -347,7 +347,7 @@ def _unwrapped(content: Any) -> Any:
 
 
 def _moment(nanoseconds: str | int) -> float:
-    """A time of OTLP as seconds; 0 where there is none."""
+    """An OTLP time as seconds; 0 if there is none."""
     count = int(nanoseconds)
     if not 0 <= count < 1 << 64:
         raise Malformed("its time cannot be read: OTLP counts nanoseconds in 64 bits")
@@ -356,7 +356,7 @@ def _moment(nanoseconds: str | int) -> float:
 
 
 def _inherited(known: KnownSpan, all_spans: dict[str, KnownSpan], names: tuple[str, ...]) -> str:
-    """The first of the attributes that the span or one of those around it has."""
+    """The first of these attributes on the span or the spans around it."""
     for each in _lineage(known, all_spans):
         for name in names:
             if value := each.attributes.get(name):

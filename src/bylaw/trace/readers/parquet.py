@@ -16,19 +16,19 @@ from bylaw.trace.source import CHUNK, Source
 from bylaw.trace.trajectory import Trajectory
 
 NAMES = ("messages", "conversation", "conversations", "traj", "transcript", "dialog")
-"""What a column of messages is called where nobody says."""
+"""Default names of the column of messages."""
 ROWS = 256
-"""Rows held at a time."""
+"""Rows in memory at a time."""
 _ABOUT = ("agent", "outcome", "success", "reward", "model", "metadata", "context", "tools", "functions", "instructions")
 _USED = frozenset((*_ABOUT, "id", "conversation_id", "session_id", "thread_id", "custom_id"))
-"""What else of a row makes a conversation; other columns are left where they are."""
+"""Other columns that are read."""
 _RECORDS = ("context", "metadata")
-"""Of these, records: a column of text holds them as JSON."""
+"""Columns with objects, which may be JSON text."""
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """The conversations of a file, or of some of its row groups."""
+    """Yields the conversations of a file, or of some of its row groups."""
     file, stream = _opened(source)
     with stream:
         messages = messages_column(source, file.schema_arrow.names)
@@ -45,7 +45,7 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
 
 
 def row_groups(source: Source) -> list[tuple[int, int]]:
-    """Of every row group its rows, and its bytes in the file."""
+    """The number of rows and bytes of every row group."""
     file, stream = _opened(source)
     with stream:
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
@@ -56,7 +56,7 @@ def row_groups(source: Source) -> list[tuple[int, int]]:
 
 
 def messages_column(source: Source, names: Sequence[str]) -> str:
-    """The column that holds the messages: the one that was named, or the first that is called like one."""
+    """The column of messages: the given one, or the first with a default name."""
     if given := source.columns.messages:
         _check(source, given, names)
         return given
@@ -116,7 +116,7 @@ def _with_messages(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _given(value: Any) -> Any:
-    """A value without the fields that its row does not have: Arrow gives every struct all fields of its type."""
+    """A value without null fields: Arrow gives every struct all fields of its type."""
     if isinstance(value, dict):
         return {name: _given(each) for name, each in cast("dict[str, Any]", value).items() if each is not None}
     return [_given(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

@@ -1,8 +1,8 @@
-"""The parts that a message may be made of: which of them call a tool, which answer a call, and which nobody here reads.
+"""The parts of a message: calls, results, words, and parts without any of these.
 
-Every SDK names them its own way: OpenAI's and Anthropic's have a `type`, those of Bedrock and Gemini are told by their
-one key, those of the Vercel AI SDK bear the tool's name in their type and hold a call and its result at once. A part
-that is none of these may be anything, also a payment: it is named, never passed over (decision 575).
+Every SDK names them differently: parts of OpenAI and Anthropic have a `type`, those of Bedrock and Gemini have one
+key, and those of the Vercel AI SDK have the tool's name in their type and may hold a call with its result. Any other
+part could be a call too, so it is an error, and never skipped.
 """
 
 from collections.abc import Iterable
@@ -51,7 +51,7 @@ _SILENT = frozenset(
         *("hosted_vector_store", "item_reference", "citable"),
     )
 )
-"""Types of parts that hold no call, no result, and no words that are read: pictures, files, thoughts."""
+"""Types of parts without calls, results or words: pictures, files, thoughts."""
 _SILENT_KEYS = frozenset(
     (
         *("image", "document", "video", "audio", "reasoningContent", "cachePoint", "searchResult", "inlineData"),
@@ -59,7 +59,7 @@ _SILENT_KEYS = frozenset(
         *("code_execution_result",),
     )
 )
-"""The one key of such parts where they have no type."""
+"""The key of such parts that have no type."""
 _BESIDE_WORDS = frozenset(
     (
         *("type", "text", "content", "refusal", "annotations", "citations", "cache_control", "cacheControl"),
@@ -69,7 +69,7 @@ _BESIDE_WORDS = frozenset(
         *("experimental_providerMetadata", "providerExecuted", "name"),
     )
 )
-"""What a text part may have beside its words."""
+"""Other keys that a text part may have."""
 
 
 class PartAnswer(Struct):
@@ -81,7 +81,7 @@ class PartAnswer(Struct):
 
 
 def call_in(part: Any) -> tuple[str, Any, str] | None:
-    """The call that a part of a message is: its tool, arguments and id."""
+    """The tool, arguments and id of a part that is a call; None for other parts."""
     block = _fields(part)
     kind = None if block.get("type") is None else str(block["type"])
     inner, name = block, None
@@ -111,7 +111,7 @@ def call_in(part: Any) -> tuple[str, Any, str] | None:
 
 
 def answer_in(part: Any) -> PartAnswer | None:
-    """The result that a part of a message holds, also of the call that it is."""
+    """The result in a part; the part may be a call too."""
     block = _fields(part)
     kind = block.get("type")
     if kind is None:
@@ -141,14 +141,14 @@ def answer_in(part: Any) -> PartAnswer | None:
 
 
 def answers_in(parts: list[Any]) -> list[PartAnswer]:
-    """The results that the parts of a tool's message hold; none unless each is one: else they are one result."""
+    """The results in the parts of a tool's message; empty unless every part is a result."""
     found = [answer_in(part) for part in parts]
     answers = [each for each in found if each is not None]
     return answers if len(answers) == len(found) else []
 
 
 def invocation_answer(invocation: Fields) -> PartAnswer | None:
-    """What became of a call of the Vercel AI SDK, which keeps both in one; None where nothing has yet."""
+    """The result in a call of the Vercel AI SDK, which keeps both in one object; None if there is none yet."""
     state = invocation.get("state")
     content = first(invocation, ("output", "result"))
     if state in _FAILED or (content is None and invocation.get("errorText")):
@@ -160,7 +160,7 @@ def invocation_answer(invocation: Fields) -> PartAnswer | None:
 
 
 def _keyed_answer(inner: Fields) -> PartAnswer:
-    """A result of Bedrock's or Gemini's."""
+    """A result of Bedrock or Gemini."""
     content: Any = first(inner, _CONTENTS)
     error = True if inner.get("status") == "error" else None
     if content.__class__ is list and len(content) == 1:
@@ -175,7 +175,7 @@ def _keyed_answer(inner: Fields) -> PartAnswer:
 
 
 def unwrapped(content: Any) -> tuple[Any, bool | None]:
-    """A function's response as Gemini has it, and whether it failed: what is no object goes under `result` there."""
+    """A function response of Gemini without its wrapper, and whether the function failed."""
     match content:
         case {"result": result} if len(cast("Fields", content)) == 1:
             return result, None
@@ -186,7 +186,7 @@ def unwrapped(content: Any) -> tuple[Any, bool | None]:
 
 
 def _output(content: Any) -> tuple[Any, bool | None]:
-    """A result without what the Vercel AI SDK puts around it, and whether that says that the call failed."""
+    """A result without the wrapper of the Vercel AI SDK, and whether the wrapper says that the call failed."""
     inner = _fields(content)
     match inner.get("type"):
         case "text" | "json" | "content" if "value" in inner:
@@ -200,7 +200,7 @@ def _output(content: Any) -> tuple[Any, bool | None]:
 
 
 def words_in(part: Any) -> str | None:
-    """What a part says; empty where it is silent, None where nobody here can read it."""
+    """The words of a part; empty if it has none, None if it cannot be read."""
     if isinstance(part, str):
         return part
     block = _given(part)
@@ -222,8 +222,8 @@ def words_in(part: Any) -> str | None:
 
 
 def heard(content: Any) -> tuple[str, bool]:
-    """What the user said, and whether that is all of the message: a file, a page or a mail in it is nobody's word here,
-    whatever it holds. Nothing but a text is the user's."""
+    """Returns what the user said, and whether that is the whole message. Only text is the user's: words in a file, a
+    page or a mail are not."""
     parts = cast("list[Any]", content) if isinstance(content, list) else [content]
     said = [words_in(part) if _is_text(part) else None for part in parts]
     return "\n".join(filter(None, said)), None not in said
@@ -237,25 +237,25 @@ def _is_text(part: Any) -> bool:
 
 
 def is_picture_or_sound(part: Any) -> bool:
-    """Whether a part says, or may say, something that is not in words."""
+    """Whether a part is a picture, a video or a sound."""
     block = _given(part)
     return not _SEEN_OR_HEARD.isdisjoint((str(block["type"]),) if "type" in block else block)
 
 
 def is_own_data(part: Any) -> bool:
-    """Whether a part is what an application shows beside the words, in a shape of its own."""
+    """Whether a part is an application's own data, shown next to the words."""
     return str(_fields(part).get("type")).startswith("data-")
 
 
 def check_parts(content: Any, place: str) -> None:
-    """Raises `Malformed` where a part of what an agent said or did is in no shape that is known here."""
+    """Raises `Malformed` if a part of an agent's message has an unknown shape."""
     for at, part in enumerate(cast("list[Any]", content) if isinstance(content, list) else [content]):
         if words_in(part) is None and call_in(part) is None and answer_in(part) is None:
             raise Malformed(f"{place} has a part that cannot be read: {named(part)} (part {at})")
 
 
 def named(part: Any) -> str:
-    """What a part is called, for somebody who looks for it."""
+    """A description of a part for an error message."""
     block = _fields(part)
     if kind := block.get("type"):
         return f"type `{kind}`"
@@ -264,7 +264,7 @@ def named(part: Any) -> str:
 
 
 def may_tell(value: Any) -> bool:
-    """Whether a field that nobody here knows may hold a call, a result or words: a figure, a name or a date cannot."""
+    """Whether an unknown field may hold a call, a result or words; a number, a single word or a date cannot."""
     if isinstance(value, str):
         text = value.strip()
         return (text[:1] in ("[", "{") and len(text) > 2) or (len(text.split(None, 1)) > 1 and seconds(text) is None)
@@ -274,8 +274,8 @@ def may_tell(value: Any) -> bool:
 
 
 def may_call(value: Any) -> bool:
-    """Whether a field that nobody here knows may hold a call or a result: an object in which something stands beside a
-    name, or the text of one. `{"label": "refund", "score": 0.8}` cannot, nor can a remark."""
+    """Whether an unknown field may hold a call or a result: an object with a name and another object or list, or its
+    JSON text. `{"label": "refund", "score": 0.8}` cannot, nor can a remark."""
     if isinstance(value, str):
         text = value.strip()
         return text[:1] in ("[", "{") and len(text) > 2
@@ -289,7 +289,7 @@ def may_call(value: Any) -> bool:
 
 
 def has_words(value: Any) -> bool:
-    """Whether words stand in it: more than one, and no date."""
+    """Whether it contains a text of several words that is not a date."""
     if isinstance(value, str):
         return len(value.split(None, 1)) > 1 and seconds(value.strip()) is None
     inner = cast(
@@ -299,7 +299,7 @@ def has_words(value: Any) -> bool:
 
 
 def first(fields: Fields, names: tuple[str, ...]) -> Any:
-    """The first of the fields that says anything."""
+    """The first of these fields that is not null."""
     return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
@@ -308,7 +308,7 @@ def _fields(value: Any) -> Fields:
 
 
 def _given(part: Any) -> Fields:
-    """What a part holds: Google's SDK writes each key that there is, and null under most."""
+    """The fields of a part that are not null; Google's SDK writes every key, most of them with null."""
     return {name: value for name, value in _fields(part).items() if value is not None}
 
 

@@ -1,8 +1,8 @@
-"""Spans of model calls and tool runs, put back together into conversations.
+"""Joins spans of model calls and tool runs into conversations.
 
-Every model call repeats the history that led to it, so calls are merged by what their histories share, not strung
-together. One conversation spans many traces: they are joined by session or, where none was recorded, by a history
-that continues another one.
+Every model call repeats the history before it, so calls are merged by their common history, not concatenated. One
+conversation may have many traces: they are joined by session or, if none was recorded, by a history that continues
+another one.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, An
 
 
 def lineage(each: T | None, id_of: Callable[[T], str], parent_of: Callable[[T], T | None]) -> Iterator[T]:
-    """A span, and those around it from the inside out; a circle is gone through once."""
+    """Yields a span and the spans around it, from the inside out; stops at a cycle."""
     visited: set[str] = set()
     while each is not None and (id := id_of(each)) not in visited:
         visited.add(id)
@@ -48,7 +48,7 @@ def lineage(each: T | None, id_of: Callable[[T], str], parent_of: Callable[[T], 
 
 
 class Generation(Struct):
-    """One call of a model: the history it was given and what it said."""
+    """One model call: its history and its output."""
 
     start: float
     history: list[ChatMessage]
@@ -59,9 +59,9 @@ class Generation(Struct):
     model: str = ""
     tools: Sequence[Any] = ()
     called: bool = False
-    """The source says that it called tools, whether or not it says which."""
+    """Whether the source says that it called tools, even without naming them."""
     fault: str = ""
-    """Why nothing of it can be read: then its conversation cannot be told as a whole."""
+    """Why it cannot be read; its conversation is then an error as a whole."""
 
 
 class ToolRun(Struct):
@@ -79,12 +79,12 @@ class ToolRun(Struct):
 
 
 def is_instruction(message: ChatMessage) -> bool:
-    """Whether a message is the host's, to the model."""
+    """Whether a message is an instruction of the host to the model."""
     return message.role in {"system", "developer"}
 
 
 def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Generation]:
-    """The model calls whose words were said in their conversations."""
+    """The model calls that are part of their conversations, without helpers and failed attempts."""
     groups: dict[str, list[Generation]] = {}
     for each in generations:
         groups.setdefault(each.session or each.trace, []).append(each)
@@ -101,10 +101,10 @@ def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Ge
 
 
 def _without_helpers(group: list[Generation]) -> list[Generation]:
-    """Without the calls beside an agent's: a router's with examples, a title's. Nobody said what their prompts say.
+    """Removes helper calls, such as a router's with examples or a title's, which are not part of the conversation.
 
-    An agent that acts, and is told its own history, has heard all that its histories tell. A call that does nothing,
-    has other instructions and begins with words that are in none of these is not its.
+    A helper makes no tool calls, has other instructions than the acting agent, and begins with words that are in none
+    of the agent's histories.
     """
     acting = [each for each in group if _acts(each)]
     if not any(message.role == "assistant" for each in acting for message in each.history):
@@ -120,8 +120,8 @@ def _without_helpers(group: list[Generation]) -> list[Generation]:
 
 
 def _without_failed(group: list[Generation], ran: Counter[MessageMark]) -> Iterator[Generation]:
-    """Without the attempts at one model call, all with one input, that no later history goes on from while it goes on
-    from another. Where none does, nothing tells which was used, unless they bear the same call ids."""
+    """Removes failed attempts at one model call: of several outputs for one input, those that no later history
+    continues. If none is continued, all are kept, unless they have the same call ids."""
     same: dict[object, list[Generation]] = {}
     for each in group:
         same.setdefault((each.agent, len(each.history), _instructions(each)), []).append(each)
@@ -145,7 +145,7 @@ def _failed(
         return set()  # each of them ran
     later = [told for each in group if len(told := _exactly(each.history)) > len(given)]
     told_of = [each for each in several if any(_goes_on(told, given, _exactly(each.output)) for told in later)]
-    # Of those that are the same to the letter, one counts.
+    # Of equal outputs, one counts.
     used = {tuple(_exactly(each.output)): id(each) for each in told_of or several}
     are_alike = {ids for ids in used if any(mark[0] == "call" and mark[-1] for mark in ids)}
     if not told_of and not (len(used) == 1 and are_alike):
@@ -175,7 +175,7 @@ def _said(generation: Generation) -> list[MessageMark]:
 
 
 def _exactly(messages: Iterable[ChatMessage]) -> list[MessageMark]:
-    """What messages say, and what they call by which id."""
+    """Marks of messages that include the ids of calls."""
     found: list[MessageMark] = []
     for message in messages:
         calls = message.tool_calls
@@ -188,13 +188,13 @@ def _mark_of(run: ToolRun) -> MessageMark:
 
 
 class Thread(Struct):
-    """What one agent has been told and has said so far."""
+    """What one agent has seen and said so far."""
 
     agent: str
     label: str
     seen: list[MessageMark] = field(default_factory=list[MessageMark])
     calls: set[MessageMark] = field(default_factory=set[MessageMark])
-    """The calls that are known, each with its id."""
+    """Known calls with their ids."""
 
 
 class Dialogue(Struct):
@@ -204,23 +204,23 @@ class Dialogue(Struct):
     transcript: Transcript = field(default_factory=Transcript)
     threads: list[Thread] = field(default_factory=list[Thread])
     waiting: list[ToolRun] = field(default_factory=list[ToolRun])
-    """Runs that no history has told of yet."""
+    """Tool runs that no history includes yet."""
     placed: set[int] = field(default_factory=set[int])
-    """Steps of the calls whose runs have been placed."""
+    """Steps of the calls that have their tool runs."""
     answered: set[str] = field(default_factory=set[str])
-    """Ids of the calls that their runs answered: what a history tells of them later is the same answer."""
+    """Ids of calls answered by their tool runs; a later history repeats these results."""
     generations: int = 0
     bare: int = 0
-    """Model calls of which no message was captured."""
+    """Number of model calls without any captured message."""
     hidden_calls: int = 0
-    """Bare model calls that made tool calls, as far as the source says."""
+    """Number of bare model calls that made tool calls, according to the source."""
     tools: Sequence[Any] = ()
     model: str = ""
     agent: str = ""
-    """The agent that spoke first, where its spans name it."""
+    """The agent that spoke first, if its spans name it."""
 
     def add(self, generation: Generation) -> None:
-        """Add what a model call's history and output have beyond what is known."""
+        """Add the new messages in a model call's history and output."""
         self.generations += 1
         self.model = self.model or generation.model
         self.agent = self.agent or generation.agent
@@ -244,7 +244,7 @@ class Dialogue(Struct):
             message.agent = thread.label
             thread.calls.update((text_id(call.id), call_mark(call)) for call in message.tool_calls or ())
         self.transcript.time = generation.start or None
-        # What the history tells of a run comes first: it is what the model saw.
+        # The history's version of a result comes first: the model saw that one.
         follow(fresh, self.transcript)
         self.place_until(generation.start)
         self.transcript.time = generation.start or None
@@ -252,16 +252,16 @@ class Dialogue(Struct):
         thread.seen = seen
 
     def _thread(self, agent: str, told: list[MessageMark]) -> tuple[Thread, int]:
-        """The thread that a history continues and how much of the history it holds already."""
+        """The thread that a history continues, and how much of the history it already has."""
         same = [thread for thread in self.threads if thread.agent == agent]
-        # An agent that is handed the whole conversation goes on with it.
+        # An agent that receives the whole conversation continues it.
         same = same or [each for each in self.threads if 1 < len(each.seen) == _shared(each.seen, told)]
         best = max(same, key=lambda thread: _shared(thread.seen, told), default=None)
         if best is not None:
             shared = _shared(best.seen, told)
             if shared:
                 return best, shared
-            # A window that slid: the history begins somewhere within what is known.
+            # A sliding window: the history begins in the middle of the known messages.
             for length in range(min(len(best.seen), len(told)), 0, -1):
                 if best.seen[-length:] == told[:length]:
                     return best, length
@@ -272,7 +272,7 @@ class Dialogue(Struct):
         return thread, 0
 
     def _beyond(self, message: ChatMessage, thread: Thread) -> ChatMessage | None:
-        """A message of a history without the calls that are known by their ids; None where nothing is left of it."""
+        """A message of a history without its known calls and results; None if nothing is left."""
         if message.role == "tool" and text_id(message.tool_call_id) in self.answered:
             return None
         calls = message.tool_calls
@@ -286,7 +286,7 @@ class Dialogue(Struct):
     def _is_known(self, call: ToolCall, thread: Thread) -> bool:
         if id := text_id(call.id):
             return (id, call_mark(call)) in thread.calls
-        # Without an id it is a call that still waits for its answer, told again.
+        # Without an id it repeats a call that has no result yet.
         name, arguments = name_and_arguments(call)
         return any(
             isinstance(event, Call) and event.tool == name and event.arguments == object_of(arguments)
@@ -295,14 +295,14 @@ class Dialogue(Struct):
         )
 
     def place_until(self, time: float) -> None:
-        """Place the runs that had ended by then."""
+        """Place the tool runs that ended by this time."""
         for run in [run for run in self.waiting if run.end <= time]:
             self.waiting.remove(run)
             self.transcript.time = run.end or None
             self._place(run)
 
     def _place(self, run: ToolRun) -> None:
-        """Let a tool run answer its call; where the model's side was not captured it stands for the call itself."""
+        """Join a tool run to its call; if the model's output was not captured, add the call too."""
         label = next((thread.label for thread in self.threads if thread.agent == run.agent), "")
         step = self._call_of(run)
         if step is None:
@@ -319,7 +319,7 @@ class Dialogue(Struct):
             self._complete(step, run)
 
     def _call_of(self, run: ToolRun) -> int | None:
-        """The step of the call that a run carried out: by id, else by arguments, else the first there is."""
+        """The step of a tool run's call: by id, else by arguments, else the first call of the tool."""
         calls = [
             (step, event)
             for step, event in enumerate(self.transcript.events)
@@ -333,7 +333,7 @@ class Dialogue(Struct):
         return next(same, calls[0][0] if calls else None)
 
     def _complete(self, step: int, run: ToolRun) -> None:
-        """What a history told of a run, with what the run itself says better: its data, and that it failed."""
+        """Complete a result from a history with the tool run's own data and error flag."""
         events = self.transcript.events
         at = next((at for at, event in enumerate(events) if isinstance(event, Result) and event.call == step), None)
         result = events[at] if at is not None else None
@@ -366,7 +366,7 @@ def weave(
             yield source.fault(len(generations), each)
     dialogues: dict[str, Dialogue] = {}
     ends: dict[MessageMark, str] = {}
-    """Where a history stood at the end of each conversation that has no session."""
+    """The last known history of each conversation without a session."""
     spans: list[Generation | ToolRun] = sorted([*heard(generations, runs), *runs], key=lambda span: span.start)
     traces: dict[str, str] = {}
     faults: dict[str, str] = {}
@@ -394,7 +394,7 @@ def weave(
             yield source.fault(position, f"conversation `{key}`: {faults[key]}")
             continue
         if not dialogue.generations:
-            # Without what was said, rules about messages would accuse an agent of silence.
+            # Without messages, rules about messages would wrongly be violated.
             yield source.fault(position, f"conversation `{key}`: tool runs alone, no model call was recorded")
             continue
         if dialogue.bare and (dialogue.hidden_calls > len(dialogue.placed) or not dialogue.transcript.events):
@@ -406,7 +406,7 @@ def weave(
 
 
 def _continued(generation: Generation, ends: dict[MessageMark, str]) -> str:
-    """The conversation whose end this history contains; it must have got as far as an answer."""
+    """The conversation that this history continues, which must have an answer; empty if there is none."""
     told = tuple(mark for message in generation.history if not is_instruction(message) for mark in marks(message))
     for length in range(len(told) - 1, 1, -1):
         if key := ends.pop(told[:length], ""):

@@ -49,14 +49,14 @@ _ACTION = msgspec.json.Decoder(WrittenAction)
 
 
 def is_react(messages: Sequence[ChatMessage]) -> bool:
-    """Whether calls are written as text: an action that is not one of the API's calls, and an answer to it."""
+    """Whether calls are written as text: an action in a message, and a message with its output."""
     return not any(message.tool_calls or message.role == "tool" for message in messages) and any(
         _action(asked) is not None and _answer(answered) is not None for asked, answered in pairwise(messages)
     )
 
 
 def told_as_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
-    """The same messages with the actions as calls and their outputs as results; thoughts are nobody's to hear."""
+    """The messages with actions as calls and outputs as results, without thoughts, which nobody hears."""
     is_asked = False
     for message in messages:
         action = _action(message)
@@ -69,7 +69,7 @@ def told_as_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
         elif answer is not None:
             yield ChatMessage("tool", answer)
         elif message.role == "assistant" and isinstance(message.content, str):
-            # What the benchmark cannot parse it passes on to the user.
+            # The benchmark sends text that it cannot parse to the user.
             yield ChatMessage("assistant", message.content.rpartition(_MARK)[2].strip())
         else:
             yield message
@@ -92,7 +92,7 @@ def _answer(message: ChatMessage) -> str | None:
 
 
 class Tick(Struct, gc=False):
-    """Who spoke, called and was answered within one tick."""
+    """The messages, calls and results of one tick."""
 
     agent_chunk: ChatMessage | None = None
     user_chunk: ChatMessage | None = None
@@ -103,7 +103,7 @@ class Tick(Struct, gc=False):
 
 
 def messages_of(ticks: Iterable[Tick]) -> Iterator[ChatMessage]:
-    """The messages of the ticks in order; what one party says in a row, chunk by chunk, is one message."""
+    """The messages of the ticks in order; consecutive chunks of one speaker are one message."""
     spoken = ChatMessage()
     for message in _flat(ticks):
         if message.role != "tool" and not message.tool_calls and not message.content:
@@ -155,14 +155,14 @@ class Environment(Struct):
 
 
 class Info(Struct):
-    """What a tau2 file says about all its simulations."""
+    """Fields of a tau2 file that apply to all its simulations."""
 
     agent_info: AgentModel | None = None
     environment_info: Environment | None = None
 
 
 class TauResults(Struct):
-    """A tau2 file: the simulations stay undecoded until their turn comes, or are files of their own in a folder."""
+    """A tau2 file. Simulations are decoded one by one, or are separate files in a folder."""
 
     simulations: list[Raw] | None = None
     info: Info | None = None
@@ -170,7 +170,7 @@ class TauResults(Struct):
     simulation_index: Raw = _ABSENT
     messages: Raw = _ABSENT
     ticks: Raw = _ABSENT
-    """The last two where the file is one simulation."""
+    """This and `messages` are for a file with a single simulation."""
 
 
 class DatabaseCheck(Struct):
@@ -199,9 +199,9 @@ _SIMULATION = msgspec.json.Decoder(Simulation)
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """The runs of a tau1 file, which have no ids of their own; or the simulations of a tau2 file.
+    """Yields the runs of a tau1 file, which have no ids, or the simulations of a tau2 file.
 
-    Simulations may stand alone, too: one a line, a list, or a file each.
+    Simulations may also come one per line, in a list, or in separate files.
     """
     if found.format == "tau1":
         pieces = source.wanted(records(source, found.layout))
@@ -215,7 +215,7 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
     run = decode(_TAU1, record.raw)
     transcript = Transcript()
     if run.traj is None and run.messages is None:
-        # A run that failed to start has an empty list; one that has none would count as clean.
+        # A run that failed to start has an empty list; without any list it would count as compliant.
         raise Malformed("neither `traj` nor `messages` in it")
     messages = run.traj or run.messages or ()
     follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
@@ -226,7 +226,7 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
 
 
 _ERRORS = ("Error: ", "Unknown action ")
-"""tau1 has no error flag: its environment reports every failure as a text that begins with one of these."""
+"""tau1 has no error flag: its environment reports each failure as a text that begins with one of these."""
 
 
 def _flag_errors(transcript: Transcript) -> None:
@@ -239,7 +239,7 @@ Piece = tuple[Info, Record | RecordError]
 
 
 def _pieces(source: Source, layout: Layout) -> Iterator[Piece]:
-    """The simulations, each with what its file says of all of them."""
+    """Yields the simulations, each with the common fields of its file."""
     if layout == "document":
         yield from _pieces_of(source, *source.document())
         return
@@ -281,7 +281,7 @@ def _pieces_of(source: Source, data: bytes, why: str) -> Iterator[Piece]:
 
 
 def _info_beside(source: Source) -> Info:
-    """What the `results.json` of a folder of simulations says about each of them."""
+    """The common fields in the `results.json` of a folder of simulations."""
     if not isinstance(source.path, Path):
         return Info()
     beside = source.path.parent.parent / "results.json"

@@ -1,5 +1,5 @@
-"""Model calls and tool runs as Langfuse and LangSmith export them: rows of their APIs, of blob storage, or of the
-batches that their SDKs post. A later row of an id completes the earlier one."""
+"""Reads exports of Langfuse and LangSmith: rows of their APIs, of blob storage, or of the batches that their SDKs post.
+A later row with the same id completes the earlier one."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -25,7 +25,7 @@ _OBSERVATIONS = ("data", "batch", "observations", "traces")
 """Lists of rows in an export of Langfuse."""
 _RUNS = ("runs", "post", "patch", "child_runs", "data")
 """Lists of rows in an export of LangSmith."""
-# A patch names a run by its id alone, with what has become of it.
+# A patch has a run's id and its new fields only.
 _OF_A_RUN = (*_RUNS, "run_type", "trace_id", "dotted_order", "parent_run_id", "outputs", "end_time")
 _EVENTS = frozenset(("generation", "span", "event", "tool", "agent", "observation"))
 _START = ("startTime", "start_time", "timestamp")
@@ -34,11 +34,11 @@ _TRACE = ("traceId", "trace_id")
 _PARENT = ("parentObservationId", "parent_observation_id", "parent_run_id")
 _SESSION = ("sessionId", "session_id")
 _THREAD = ("thread_id", "session_id", "conversation_id")
-"""What names a conversation in the metadata of a run of LangSmith; a run's own `session_id` names its project."""
+"""Names of the conversation in a LangSmith run's metadata; a run's own `session_id` is its project."""
 
 
 class _Export(Struct):
-    """The rows of a file, and what they come to. All are held: a conversation may go on to the last line."""
+    """All rows of a file, since a conversation may continue to the last line."""
 
     rows: Rows = field(default_factory=Rows)
     traces: Rows = field(default_factory=Rows)
@@ -59,7 +59,7 @@ class _Export(Struct):
         }
 
     def around(self, row: Row) -> Iterator[Row]:
-        """A row, and those around it from the inside out."""
+        """Yields a row and the rows around it, from the inside out."""
         return lineage(row, lambda each: str(each.get("id")), lambda each: self.rows.get(str(first(each, _PARENT))))
 
 
@@ -90,7 +90,7 @@ def _gather_observations(given: Row, export: _Export) -> None:
 
 
 def _observations_in(value: Row, context: Row) -> Iterator[tuple[str, Row]]:
-    """The observations and traces in a record, however deep."""
+    """Yields the observations and traces in a record, at any depth."""
     for name in _OBSERVATIONS:
         inner = {"traceId": value.get("id")} if name == "observations" else {}
         for each in _listed(value, name):
@@ -117,7 +117,7 @@ def _observations(export: _Export) -> Iterator[Generation | ToolRun | str]:
             told.add(_trace(row))
         elif kind == "TOOL":
             yield export.read(what, row, _observed_tool)
-    # An export of traces alone still has what went in and what came out.
+    # An export of traces only still has their inputs and outputs.
     for id, row in export.traces.items():
         if id not in told:
             yield export.read(f"trace `{id}`", {**row, "traceId": id}, _observed_generation)
@@ -164,7 +164,7 @@ def _gather_runs(given: Row, export: _Export) -> None:
 
 
 def _runs_in(value: Row) -> Iterator[Row]:
-    """The runs in a record: itself, those inside it, or a batch's."""
+    """Yields the runs in a record: the record itself, nested runs, or those of a batch."""
     for name in _RUNS:
         for each in _listed(value, name):
             yield from _runs_in(each)
@@ -227,7 +227,7 @@ def _session(row: Row, export: _Export) -> str:
 
 
 def _agent(row: Row, export: _Export) -> str:
-    """The name of the nearest agent around a row, where one was recorded."""
+    """The name of the nearest agent around a row; empty if none was recorded."""
     for each in export.around(row):
         if str(each.get("type", "")).upper() == "AGENT":
             return str(each.get("name") or "")
