@@ -1,170 +1,323 @@
-"""What the user answered: a plain yes, a bare no, or anything else, which is for somebody else to read.
+"""What the user answered: a plain yes, a plain no, or anything else, which a model or a person reads.
 
-The words are few and closed. Whatever is said in others is neither: nobody agreed by what is not surely a yes, and
-nobody is accused of what we cannot read.
+The phrases are closed lists in `answers.toml`, one section per language. A yes may be followed by an echo: words of
+the text that was shown, in its order. Any other word makes the answer neither a yes nor a no.
 """
 
 import re
-from functools import lru_cache
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Literal
 
-Said = Literal["yes", "no", "other"]
+from msgspec import Struct, convert
 
-_YES = (
-    r"yes+|yeah|yep|yup|yea|y|aye|sure(?: thing)?|of course|certainly|definitely|absolutely|indeed|exactly|"
-    r"affirmative|by all means|correct|confirmed|agreed|approved|"
-    r"i (?:do |hereby )?(?:confirm|agree|approve|accept|consent|authori[sz]e)(?: (?:it|this|that))?|"
-    r"(?:please |just |you (?:may|can) )?(?:do (?:it|that|this|so)|go ahead|proceed|go for it)|please do|"
-    r"(?:that|this|it|everything)(?:'s| is| looks| sounds) (?:all )?(?:right|correct)|"
-    r"(?:(?:that|this|it) )?(?:sounds|looks) (?:right|good|great|perfect|fine|ok|okay)|that works|works for me|"
-    r"fine(?: by me| with me)?|ok|okay|alright|all right|perfect"
-)
-"""Neither "it's fine" nor "continue" is among them, which may leave a thing as it is: "Shall I cancel my plan?"."""
-_GO_ON = r"continue|carry on|go on|confirm(?: (?:it|this|that))?"
-"""What says nothing but after a yes: "Please confirm" asks for something."""
-_FIRM = r"yes+|yeah|yep|yup|yea|y|aye|sure(?: thing)?|of course|certainly|definitely|absolutely"
-_TOO = (
-    r"(?:that|this)(?:'s| is) (?:fine|good|great|ok|okay|perfect)|all good|no problem|it is(?=$| thank)|i do|"
-    r"i'm sure|i am sure|"
-    r"i(?:'d| would) like (?:that|it|to)|(?:that|this|it)(?: would|'d) be (?:great|good|fine|perfect|nice|lovely)|"
-    r"let's (?:do (?:it|that|this)|go ahead)|i understand and (?:agree|accept)"
-)
-"""What repeats a firm yes, and after any other may leave a thing as it is."""
-_NO = (
-    r"no+|nope|nah|never(?: ?mind)?|stop|negative|"
-    r"(?:please )?(?:don't|do not)(?! stop)(?: (?:do (?:it|that|this|so)|proceed|go ahead))?|"
-    r"rather not|i'd rather not|not now|i (?:don't|do not) (?:agree|want (?:that|it|this|to))|"
-    r"forget it|leave it(?: (?:as it is|be|alone))?"
-)
-_THANKS = (
-    r"(?:many )?thanks?(?: you)?(?: (?:so|very) much| a lot| again)?(?: for (?:your|the|all your) help)?|thx|ty|cheers"
-)
-_PRAISE = r"great|good|nice|wonderful|excellent|brilliant|lovely|awesome"
-_GREETING = (
-    r"hi|hello|hey|good (?:morning|afternoon|evening|day)|(?:good)?bye|"
-    r"have a (?:nice|good|great|lovely) (?:day|evening|weekend|one)|you too"
-)
-_COURTESY = (
-    rf"please|pls|plz|{_THANKS}|{_PRAISE}|then|now|"
-    r"with (?:it|that|this)|for me|to (?:me|that|it|this)|right away|and(?= \S)|very much"
-)
-_YES_SAID = re.compile(rf"(?:{_YES})(?!\S)")
-_NO_SAID = re.compile(rf"(?:{_NO})(?!\S)")
-_GOES_ON = re.compile(rf"(?:{_GO_ON})(?!\S)")
-_FIRM_SAID = re.compile(rf"(?:{_FIRM})(?!\S)")
-_TOO_SAID = re.compile(rf"(?:{_TOO})(?!\S)")
-_COURTEOUS = re.compile(rf"(?:{_COURTESY})(?!\S)")
-_KIND = re.compile(rf"(?:{_GREETING}|{_THANKS})(?!\S)")
-_PRAISING = re.compile(rf"(?:{_PRAISE}|and)(?!\S)")
+Said = Literal["yes", "no", "other"]
+Kind = Literal["yes", "ok", "alone", "also", "unclear", "no", "thanks", "polite", "small"]
+
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u2032\u00b4\uff07]")
 _THUMB = re.compile("(?:\U0001f44d|\u2705|\U0001f44c)[\U0001f3fb-\U0001f3ff\ufe0f]*")
 _FRIENDLY = re.compile(
     "[\U0001f600\U0001f601\U0001f603\U0001f604\U0001f60a\U0001f642\U0001f64f\U0001f389\u2764\ufe0f]+|(?<!\\S):-?\\)(?!\\S)"
 )
-"""Faces that neither laugh nor wink: what is said in jest is no yes."""
-_MARKS = re.compile(r"(?<![,.!;:])[,.!;:]++(?=\s|$)|(?<=\s)[-\u2010-\u2015\u2212]++(?=\s)|[\u2013-\u2015()]")
-_UNSURE = re.compile("[?\u061f\uff1f\u037e]|\\.\\.|\u2026|~~|^\\s*>", re.MULTILINE)
-"""What asks, trails off, is struck out or quoted."""
-_JOINS = frozenset(("and", "or"))
-"""A title with one of them names two deeds, and which of them an answer names nobody knows."""
-_NEGATES = re.compile(r"\b(?:not?|never|cannot|\w+n't)\b")
-_EVERYWHERE = "i it to do that this so now as is be go ahead please"
-_HELPS = frozenset(_EVERYWHERE.split())
-"""Words of a no that are in many a question and say nothing of what it asks for."""
-_COMMON = "the you your and that this with would please it its shall should could what how"
-_ENGLISH = frozenset(_COMMON.split())
-"""Common words of English that no language near to it has."""
-_SHARE = 0.15
-"""So many of its words are these in most English texts."""
+"""Faces that neither laugh nor wink: a yes in jest is not a yes."""
+_MARKS = re.compile(
+    r"(?<![,.!;:])[,.!;:]++(?=\s|$)|[,.!;:](?=[\u3040-\u9fff\uac00-\ud7af])|(?<=\s)[-\u2010-\u2015\u2212]++(?=\s)|[\u2013-\u2015()\u00a1\u3001\u3002\uff01\uff0c\uff1a\uff1b]"
+)
+_UNSURE = re.compile("[?\u061f\uff1f\u037e]|\\.\\.|\u2026|~~|^\\s*>|[\ufeff\u200b-\u200f\u202a-\u202e]", re.MULTILINE)
+"""A question, a trailing off, struck out, quoted or hidden text."""
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LETTERS = re.compile(r"[^\W\d_]+")
-_POINTS = frozenset(("the", "it", "this", "that", "my"))
+_TOKEN = re.compile(r"\w(?:[\w.@/+:&#'-]*\w)?")
+_NUMBER = re.compile(r"[$\u00a3\u20ac]?(\d+(?:\.\d+)?)[$\u00a3\u20ac]?")
+_JOINS = re.compile(r"[,;]\s+|\s+(?:and|und|et|y|e|en|oraz|i|ve)\s+")
+_ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|et|y|e|en|i|ve)$")
 _LONGEST = 200
 """A longer answer says more than yes or no."""
+_SHARE = 0.15
+"""The least share of a text's words that are common words of its language."""
+_LEAST_ECHO = 2
+"""Characters of an echo in a language that is written without spaces."""
+_SCRIPTS = {
+    "ja": re.compile("[\u3040-\u30ff]"),
+    "ko": re.compile("[\uac00-\ud7af]"),
+    "zh": re.compile("[\u4e00-\u9fff]"),
+}
+"""Japanese is found before Chinese, which has no kana."""
+_UNSPACED = frozenset(("ja", "zh"))
+ENGLISH = frozenset(("en",))
+
+
+class Shown(Struct, frozen=True):
+    """What was put to the user: its own words, and the items of each list among its values."""
+
+    text: str
+    lists: tuple[tuple[str, ...], ...] = ()
+
+
+class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
+    """The closed lists of one language; `answers.toml` explains them."""
+
+    yes: frozenset[str]
+    ok: frozenset[str]
+    alone: frozenset[str]
+    also: frozenset[str]
+    no: frozenset[str]
+    thanks: frozenset[str]
+    polite: frozenset[str]
+    small: frozenset[str]
+    condition: frozenset[str]
+    contrast: frozenset[str]
+    denial: frozenset[str]
+    common: frozenset[str] = frozenset()
+    shared: frozenset[str] = frozenset()
+    unclear: frozenset[str] = frozenset()
+    helper: frozenset[str] = frozenset()
+
+
+class Language:
+    """One language's phrases, ready to be matched."""
+
+    def __init__(self, name: str, phrases: Phrases) -> None:
+        self.phrases = phrases
+        self.is_spaced = name not in _UNSPACED
+        self._kinds: dict[str, Kind] = {}
+        kinds: tuple[Kind, ...] = ("small", "polite", "thanks", "also", "alone", "ok", "yes", "no", "unclear")
+        for kind in kinds:
+            self._kinds |= dict.fromkeys(getattr(phrases, kind), kind)
+        self._longest = max(map(len, self._kinds))
+
+    def match(self, text: str, at: int) -> tuple[Kind, str] | None:
+        """Returns the longest phrase that starts at a place in a bare text."""
+        for end in range(min(len(text), at + self._longest), at, -1):
+            if (not self.is_spaced or end == len(text) or text[end] == " ") and text[at:end] in self._kinds:
+                return self._kinds[text[at:end]], text[at:end]
+        return None
+
+    def tokens(self, text: str, wanted: frozenset[str]) -> frozenset[str]:
+        """Returns those of these words that a bare text has."""
+        return wanted.intersection(text.split()) if self.is_spaced else frozenset(e for e in wanted if e in text)
+
+    def is_context_needed(self, phrases: Iterable[str]) -> bool:
+        """Whether every one of these phrases means something else in another language."""
+        return all(each in self.phrases.shared for each in phrases)
+
+
+@cache
+def languages() -> Mapping[str, Language]:
+    """Returns the languages of `answers.toml`."""
+    data = tomllib.loads(Path(__file__).with_name("answers.toml").read_text(encoding="utf-8"))
+    return {name: Language(name, phrases) for name, phrases in convert(data, dict[str, Phrases]).items()}
 
 
 def said(
     text: str,
-    title: str = "",
+    shown: Iterable[Shown] = (),
+    *,
     yes: frozenset[str] = frozenset(),
     no: frozenset[str] = frozenset(),
-    *,
-    asked: str = "",
-    is_english: bool = True,
+    known: frozenset[str] = ENGLISH,
 ) -> Said:
-    """What a whole answer says to a question; it may name what was asked for by the words of its title, from the first
-    of them on: "Yes, cancel it". A no in words of what was `asked` is none: "Leave it" to "Shall I leave it?".
+    """Returns what a whole answer says to a question.
 
-    Some packs have words for yes and no of their own; where a pack does not ask in English, no others count.
+    `shown` are the texts that put the call, any of which the answer may echo; `yes` and `no` the pack's own answers;
+    `known` the languages that the pack or the customer uses.
     """
-    return _said(text, title, yes, no, asked, is_english) if len(text) <= _LONGEST else "other"
+    return _said(text, tuple(shown), yes, no, known) if len(text) <= _LONGEST else "other"
 
 
 @lru_cache(maxsize=2048)
-def _said(text: str, title: str, yes: frozenset[str], no: frozenset[str], asked: str, is_english: bool, /) -> Said:
+def _said(
+    text: str, shown: tuple[Shown, ...], yes: frozenset[str], no: frozenset[str], known: frozenset[str], /
+) -> Said:
     words = bare(text)
-    if not words or _UNSURE.search(text):
+    if not words or _UNSURE.search(text) or _ENDS_OPEN.search(words):
         return "other"
-    deed = bare(title).split()
     if words in yes:
         return "yes"
-    says = "no" if words in no else _in_english(words, deed) if is_english else "other"
-    if says == "no":
-        put = f"{bare(title)} {bare(asked)}"
-        if _NEGATES.search(put) or not (set(words.split()) - _HELPS).isdisjoint(put.split()):
-            # "Stop." to "Shall I stop it?"
-            return "other"
-    return says
+    if words in no:
+        return "other" if _is_no_ambiguous(words, shown, known) else "no"
+    found = {_in_language(name, each, words, shown, known) for name, each in languages().items()}
+    return "other" if found >= {"yes", "no"} else "yes" if "yes" in found else "no" if "no" in found else "other"
 
 
-def _in_english(words: str, deed: list[str]) -> Said:
-    is_yes = is_firm = is_no = is_named = False
-    named, at = set(deed), 0
+def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, ...], known: frozenset[str]) -> Said:
+    kinds: list[Kind] = []
+    phrases: list[str] = []
+    echoes: list[str] = []
+    at = 0
     while at < len(words):
-        found = _TOO_SAID.match(words, at) if is_firm else None
-        if found is None and (found := _NO_SAID.match(words, at)):
-            is_no = True
-        elif found is None and (found := _YES_SAID.match(words, at)):
-            is_yes, is_firm = True, is_firm or _FIRM_SAID.fullmatch(found[0]) is not None
-        found = found or _COURTEOUS.match(words, at) or (_GOES_ON.match(words, at) if is_yes else None)
-        if found is not None:
-            at = found.end() + 1
+        if words[at] == " ":
+            at += 1
             continue
-        word = words[at:].split(" ", 1)[0]
-        at += len(word) + 1
-        if deed and word == deed[0] and is_yes and _JOINS.isdisjoint(named):
-            deed, is_named = deed[1:], True
-        elif not is_named or word not in _POINTS:
+        found = language.match(words, at)
+        if found is None:
+            if not {"yes", "ok"} & set(kinds) or "also" in kinds:
+                return "other"
+            echo = _next_echo(language, words, at)
+            echoes.append(echo)
+            at += len(echo)
+            continue
+        kind, phrase = found
+        if kind == "unclear" or (kind == "also" and "yes" not in kinds):
             return "other"
-    return "other" if is_yes == is_no else "yes" if is_yes else "no"
+        if kind == "small":
+            # In an echo, words that the text has keep their order too.
+            echoes.append(phrase)
+        else:
+            kinds.append(kind)
+            phrases.append(phrase)
+        at += len(phrase)
+    if name not in known and language.is_context_needed(phrases):
+        return "other"
+    if "no" in kinds:
+        is_no = not {"yes", "ok", "alone"} & set(kinds) and not echoes
+        return "no" if is_no and not _is_no_ambiguous(words, shown, known | {name}) else "other"
+    if not {"yes", "ok", "alone"} & set(kinds):
+        return "other"
+    if echoes and ("alone" in kinds or not any(_is_echo(language, echoes, each) for each in shown)):
+        return "other"
+    return "yes"
+
+
+def _next_echo(language: Language, words: str, at: int) -> str:
+    """Returns the word at a place; where words are not parted, all up to the next phrase or space."""
+    if language.is_spaced:
+        return words[at:].split(" ", 1)[0]
+    end = at + 1
+    while end < len(words) and words[end] != " " and language.match(words, end) is None:
+        end += 1
+    return words[at:end]
+
+
+def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
+    """Whether words appear in what was shown, in its order; small words need not.
+
+    Whoever echoes one of several things may mean that one only: every part of a list, and all that is joined by commas
+    or "and", must be touched.
+    """
+    own, text = language.phrases, bare(_QUOTED.sub(" ", shown.text))
+    if language.tokens(text, own.contrast) or any(each in own.condition for each in echoes):
+        return False
+    if not language.is_spaced:
+        return not shown.lists and _is_unspaced_echo(own, echoes, text)
+    plain = _QUOTED.sub(" ", shown.text).lower()
+    for items in shown.lists:
+        plain = plain.replace(", ".join(items).lower(), " ".join(items).lower())
+    words = [
+        (number, _folded(word)) for number, part in enumerate(_JOINS.split(plain)) for word in _TOKEN.findall(part)
+    ]
+    place, echoed, touched = 0, set[str](), set[int]()
+    for echo in echoes:
+        folded = _folded(echo)
+        found = next((at for at in range(place, len(words)) if words[at][1] == folded), None)
+        if found is not None:
+            place = found + 1
+        if echo in own.small:
+            continue
+        if found is None:
+            return False
+        echoed.add(folded)
+        touched.add(words[found][0])
+    has_all_parts = touched == {number for number, _ in words}
+    return bool(touched) and has_all_parts and all(_names_all(items, echoed) for items in shown.lists)
+
+
+def _names_all(items: tuple[str, ...], echoed: set[str]) -> bool:
+    """Whether words name every item of a list, or none of them."""
+    named = [not echoed.isdisjoint(map(_folded, _TOKEN.findall(item.lower()))) for item in items]
+    return all(named) or not any(named)
+
+
+def _is_unspaced_echo(own: Phrases, echoes: list[str], text: str) -> bool:
+    place, is_any = 0, False
+    for echo in echoes:
+        found = text.find(echo, place)
+        if found < 0 or (len(echo) < _LEAST_ECHO and echo not in own.small):
+            if echo in own.small:
+                continue
+            return False
+        place, is_any = found + len(echo), is_any or echo not in own.small
+    return is_any
+
+
+def _folded(word: str) -> str:
+    """A word as echoes are compared: 40 is 40.00, and $40 too."""
+    number = _NUMBER.fullmatch(word)
+    if number is None:
+        return word
+    try:
+        return format(Decimal(number[1]).normalize(), "f")
+    except InvalidOperation:
+        return word
+
+
+def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]) -> bool:
+    """Whether a no shares its words with what was asked, or answers a question that itself denies something: "Leave
+    it" to "Shall I leave it?", "No" to "Shall I say that you won't come?"."""
+    asked = bare(" ".join(each.text for each in shown))
+    spoken = [each for name, each in languages().items() if name in known]
+    if any(each.tokens(asked, each.phrases.denial) for each in spoken):
+        return True
+    helpers = frozenset[str]().union(*(each.phrases.small | each.phrases.helper for each in languages().values()))
+    return not (set(words.split()) - helpers).isdisjoint(asked.split())
 
 
 def begins_with_yes(text: str) -> bool:
-    """Whether words begin with a yes, whatever they say then."""
-    return _YES_SAID.match(bare(text.lstrip()[:_LONGEST])) is not None
+    """Whether words begin with a yes in any language, whatever follows."""
+    words = bare(text.lstrip()[:_LONGEST])
+    return any(
+        found is not None and found[0] in ("yes", "ok", "alone")
+        for each in languages().values()
+        for found in [each.match(words, 0)]
+    )
 
 
+@lru_cache(maxsize=2048)
 def is_courtesy(text: str) -> bool:
-    """Whether a message is thanks or a greeting, or both, and says nothing else."""
+    """Whether a message is thanks or a greeting, and says nothing else."""
     if len(text) > _LONGEST or _UNSURE.search(text):
         return False
-    words, at, is_kind = bare(text), 0, False
+    words = bare(text)
+    return any(_is_courteous(each, words) for each in languages().values())
+
+
+def _is_courteous(language: Language, words: str) -> bool:
+    at, is_kind = 0, False
     while at < len(words):
-        kind = _KIND.match(words, at)
-        found = kind or _PRAISING.match(words, at)
-        if found is None:
+        found = language.match(words, at) if words[at] != " " else ("polite", " ")
+        if found is None or found[0] not in ("thanks", "polite", "small"):
             return False
-        at, is_kind = found.end() + 1, is_kind or kind is not None
+        is_kind = is_kind or found[0] == "thanks"
+        at += len(found[1])
     return is_kind
 
 
-def is_english(text: str, least: int = 1) -> bool:
-    """Whether a text looks English; one without words may be. `least`: so many different words must tell."""
+@lru_cache(maxsize=4096)
+def languages_of(text: str, least: int = 1) -> frozenset[str]:
+    """Returns the languages that a text may be in: by its script, or by at least so many different common words."""
+    for name, script in _SCRIPTS.items():
+        if script.search(text):
+            return frozenset((name,))
     words = _LETTERS.findall(text.lower())
-    common = [word for word in words if word in _ENGLISH]
-    return not words or (len(set(common)) >= least and len(common) >= len(words) * _SHARE)
+    return frozenset(
+        name
+        for name, language in languages().items()
+        for common in [[word for word in words if word in language.phrases.common]]
+        if len(set(common)) >= least and len(common) >= len(words) * _SHARE
+    )
+
+
+def is_english(text: str, least: int = 1) -> bool:
+    """Whether a text looks English; a text without words may be."""
+    return not _LETTERS.search(text) or "en" in languages_of(text, least)
 
 
 def bare(text: str) -> str:
-    """An answer in lower case, without pictures that say nothing, marks between its words, and white space."""
+    """Returns an answer in lower case, without friendly faces, marks between words, and extra white space."""
     lower = _APOSTROPHES.sub("'", _FRIENDLY.sub(" ", _THUMB.sub(" yes ", text))).lower()
+    lower = unicodedata.normalize("NFC", lower.replace("i\u0307", "i"))
     return " ".join(_MARKS.sub(" ", lower.replace("*", " ")).split())

@@ -209,6 +209,20 @@ def _in_words(value: Any, schema: Any, words: CardWords) -> str:
     return ", ".join(_shown(part, declared.get("items"), words) for part in parts)
 
 
+def lists_in(value: Any) -> Iterator[tuple[str, ...]]:
+    """The items of each list of plain values inside a value, as texts."""
+    if isinstance(value, Mapping):
+        for each in cast("Mapping[str, Any]", value).values():
+            yield from lists_in(each)
+    elif isinstance(value, list | tuple):
+        parts = cast("Sequence[Any]", value)
+        if any(isinstance(part, Mapping | list | tuple) for part in parts):
+            for part in parts:
+                yield from lists_in(part)
+        elif len(parts) > 1:
+            yield tuple(str(part) for part in parts)
+
+
 def title_of(tool: Tool | None, name: str) -> str:
     """What a tool does, in the pack's words or by its name."""
     return (tool.title if tool is not None else "") or _named(name)

@@ -11,8 +11,8 @@ from itertools import islice
 
 from msgspec import Struct
 
-from bylaw.consent.answer import Said, bare, is_courtesy, is_english, said
-from bylaw.consent.card import CardWords, Terms, card_form, digest, what_matters
+from bylaw.consent.answer import Said, Shown, bare, begins_with_yes, is_courtesy, languages_of, said
+from bylaw.consent.card import CALL, CardWords, Terms, card_form, digest, what_matters
 from bylaw.consent.talk import Exchange
 from bylaw.facts.value import alike
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message
@@ -138,7 +138,7 @@ def _answer_in(event: Event, words: CardWords) -> Said:
     if not isinstance(event, Message):
         return "other"
     yes, no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
-    return said(event.text, "", yes, no, is_english=is_english(words.question))
+    return said(event.text, yes=yes, no=no, known=_languages_of(words) | languages_of(event.text))
 
 
 class Put(Struct, frozen=True):
@@ -149,7 +149,8 @@ class Put(Struct, frozen=True):
     """The text of its card."""
     sentences: frozenset[str] = frozenset()
     """The sentences of the pack that ask for it; none where only a card counts."""
-    title: str = ""
+    lists: tuple[tuple[str, ...], ...] = ()
+    """The items of each list among its values: who echoes one of them may mean that one only."""
     lifetime: float = 0.0
     """Seconds for which a yes to a sentence is good."""
 
@@ -163,7 +164,8 @@ class Cards:
         self._words = words
         self._question = card_form(words.question)
         self._heading = card_form(words.heading)
-        self._is_english = is_english(words.question)
+        self._languages = _languages_of(words)
+        """The languages that the pack, or the user so far, writes."""
         self._yes, self._no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
         self._read = 0
         self._by_id: dict[str, Card] = {}
@@ -267,6 +269,9 @@ class Cards:
                     self._digests.setdefault(text, set()).add(event.card.digest)
                     self._ends.setdefault(text[-_END:], {}).setdefault(len(text), set()).add(text)
                     self._tools.add(event.tool)
+            elif type(event) is Message and event.confirmation is None:
+                if event.by == "user":
+                    self._languages |= languages_of(event.text)
             elif type(event) is Message and event.confirmation is not None:
                 card = self._by_id.get(event.confirmation.card)
                 is_late = card is None or _is_past(card.expires, event.time)
@@ -326,10 +331,25 @@ class Cards:
 
     def _said(self, exchange: Exchange, put: Put) -> Said:
         several = exchange.answer
-        # So many messages are more than a yes.
+        # More messages than this say more than a yes.
         answer = "\n".join([text for _, text in several]) if len(several) <= _LAST else ""
-        asked = " ".join(put.sentences)
-        return said(answer, put.title, self._yes, self._no, asked=asked, is_english=self._is_english)
+        heard = said(answer, yes=self._yes, no=self._no, known=self._languages)
+        if heard == "yes" or (heard == "other" and not begins_with_yes(answer)):
+            return heard
+        shown = [Shown(text, put.lists) for text in sorted(self._asked(exchange, put))]
+        return said(answer, shown, yes=self._yes, no=self._no, known=self._languages)
+
+    def _asked(self, exchange: Exchange, put: Put) -> set[str]:
+        """What the agent's last message put to the user: of each card and sentence, all but the words that are the
+        same for every call."""
+        texts = {text for text in (put.card, *self.texts_of(put.digest), *put.sentences) if text in exchange.shown}
+        return {self._own_words(text) for text in texts or self._shown_in(exchange.shown) if text}
+
+    def _own_words(self, text: str) -> str:
+        for lead, _, end in (ask.partition(CALL) for ask in map(card_form, self._words.asks)):
+            if text.startswith(lead) and text.endswith(end):
+                return text[len(lead) : len(text) - len(end)]
+        return text.removeprefix(self._heading).removesuffix(self._question).strip()
 
     def _ends_with_a_card(self, exchange: Exchange) -> bool:
         """Whether the agent's last message ends with any card; what is one stays one."""
@@ -396,7 +416,12 @@ def misleads(message: str, cards: Iterable[str]) -> bool:
 def _is_all(known: re.Pattern[str], text: str) -> bool:
     """Whether a text is made of known phrases alone."""
     phrases = (" ".join(each.split()) for each in _PHRASES.split(text.translate(_PLAINLY).lower()))
-    return all(known.fullmatch(each) for each in phrases if each.strip("-"))
+    return all(known.fullmatch(each) or is_courtesy(each) for each in phrases if each.strip("-"))
+
+
+def _languages_of(words: CardWords) -> frozenset[str]:
+    """The languages that a pack asks in."""
+    return languages_of(f"{words.heading} {words.question}")
 
 
 def _is_past(expires: float | None, time: float | None) -> bool:

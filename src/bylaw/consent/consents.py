@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec import Struct
 
-from bylaw.consent.card import CardWords, Terms, card_form, card_text, digest, sentences_in, title_of, what_matters
+from bylaw.consent.card import CardWords, Terms, card_form, card_text, digest, lists_in, sentences_in, what_matters
 from bylaw.consent.cards import Cards, Put
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.unnamed import Named
@@ -147,7 +147,7 @@ class Consents:
             digest(made.tool, made.arguments) if self._cards.has_one_of(made.tool) else "",
             card_form(self.card_text(call)) if has_card else "",
             frozenset(map(card_form, told)),
-            title_of(call.tool, made.tool),
+            tuple(lists_in(made.arguments)),
             self._terms.lifetime,
         )
 
