@@ -192,7 +192,7 @@ def loaded() -> str:
 
 def plain_loop(request: Request, out: Path) -> None:
     """Every conversation one after the other, its rows held in memory, then the tables and the summary."""
-    examiner = open_examiner(request, heads=True)
+    examiner = open_examiner(request)
     names = Identities()
     rows = Rows({policy.id: policy.severity for pack in examiner.shelf.packs for policy in pack.policies.values()})
     held: dict[str, list[Any]] = {table: [] for table in TABLES}

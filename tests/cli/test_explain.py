@@ -239,7 +239,7 @@ def test_the_start_of_an_id_is_enough_and_a_findings_id_will_do(tmp_path: Path) 
     assert run(f"bylaw explain out {calls[2]['finding'][:8]}", tmp_path).stdout == whole
     several = run("bylaw explain out alpha", tmp_path)
     assert several.returncode == 2
-    assert "several ids begin with `alpha`; alpha-1, alpha-2" in several.stdout
+    assert "several ids start with `alpha`; alpha-1, alpha-2" in several.stdout
 
 
 def test_the_findings_are_listed_the_most_severe_first(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def test_explain_names_sentence_fact_and_look_up(shop: Shop) -> None:
     ("arguments", "said"),
     [
         (["out", "t1", "7"], "nothing was judged at step 7 of `t1`; what can be explained is at 1"),
-        (["out", "t9", "1"], "no judged conversation and no finding begins with `t9`"),
+        (["out", "t9", "1"], "no judged conversation or finding starts with `t9`"),
         (["elsewhere", "t1", "1"], "give the folder an audit wrote"),
     ],
 )

@@ -177,8 +177,8 @@ def test_a_file_of_waivers_that_is_broken_is_left_as_it_is(reader: Reader, out: 
     ("fields", "why"),
     [
         ({"reason": "", "expires": "2999-01-01"}, "say why"),
-        ({"reason": "r", "expires": "soon"}, "is not a day"),
-        ({"reason": "r", "expires": "2001-01-01"}, "is over already"),
+        ({"reason": "r", "expires": "soon"}, "is not a date"),
+        ({"reason": "r", "expires": "2001-01-01"}, "is in the past"),
         ({"reason": "r", "expires": "2999-01-01", "by": "  "}, "needs a name"),
         ({"reason": "r" * 600, "expires": "2999-01-01"}, "more than 500"),
     ],
@@ -244,7 +244,7 @@ def test_a_call_kept_as_a_case_is_run_with_the_pack(reader: Reader, pack: Path, 
 def test_a_case_that_wants_otherwise_is_kept_and_said_to_fail(reader: Reader, out: Path) -> None:
     row = open_index(out).findings(Wanted(verdict="near_miss"))[0]
     told = reader.send(f"/finding/{row.id}/case", want="permit", note="it should have been fine")
-    assert "wants permit and gets undetermined" in told
+    assert "expects permit and gets undetermined" in told
 
 
 def judged(out: Path, **wanted: str) -> tuple[str, dict[str, Any]]:
@@ -260,7 +260,7 @@ def judged(out: Path, **wanted: str) -> tuple[str, dict[str, Any]]:
 def test_what_is_wrong_by_facts_that_nobody_saw_is_no_case_that_denies(reader: Reader, out: Path, pack: Path) -> None:
     name, policy = judged(out, evidence="undetermined", world="deny")
     told = reader.send(f"/finding/{name}/case", 422, want="deny")
-    assert "rests on what nobody had looked up" in told
+    assert "facts that nobody looked up" in told
     assert policy["missing"][0]["field"] in told
     assert not (pack / "cases" / "from-audits.yaml").exists()
     assert "it passes" in reader.send(f"/finding/{name}/case", want="undetermined")
@@ -291,7 +291,7 @@ def test_the_same_call_is_not_kept_with_two_ends(reader: Reader, out: Path, pack
     name, policy = judged(out, evidence="deny")
     assert "Wrote to" in reader.send(f"/finding/{name}/case", want="deny", note="once")
     assert "already in" in reader.send(f"/finding/{name}/case", want="deny", note="once")
-    assert "the pack has this case, and wants deny: once" in reader.send(f"/finding/{name}/case", 422, want="permit")
+    assert "the pack has this case with deny: once" in reader.send(f"/finding/{name}/case", 422, want="permit")
     # Of two cases with one note, each ends as it does.
     kept = pack / "cases" / "from-audits.yaml"
     kept.write_text(kept.read_text() + kept.read_text().partition("\n")[2].replace("want: deny", "want: permit"))
@@ -311,7 +311,7 @@ def test_what_is_open_is_attested_and_not_waived(reader: Reader, out: Path) -> N
     rows = open_index(out).findings(Wanted(state="open"))
     assert rows
     name = rows[0].id
-    assert "no finding to waive" in reader.send(f"/finding/{name}/waive", 422, reason="r", expires="2999-01-01")
+    assert "cannot be waived" in reader.send(f"/finding/{name}/waive", 422, reason="r", expires="2999-01-01")
     told = reader.send(f"/finding/{name}/attest", answer="fine", reason="I was on the call")
     assert "changes no verdict" in told
     text = (out.parent / "attestations.yaml").read_text()
@@ -395,5 +395,5 @@ def test_a_pack_that_was_moved_away_is_told(reader: Reader, out: Path, pack: Pat
     for path in ("/policy", "/policy/refund-cap", "/try/refund-cap"):
         assert "cannot be read" in reader.get(path, 422)
     row = open_index(out).findings(Wanted(), limit=1)[0]
-    assert "not there any more" in reader.send(f"/finding/{row.id}/case", 422, want="deny")
+    assert "does not exist any more" in reader.send(f"/finding/{row.id}/case", 422, want="deny")
     assert not pack.exists()

@@ -111,7 +111,7 @@ def test_who_only_looks_or_reviews_does_not_answer(log: Log, keys: dict[str, Key
     page = vic.get("/inbox")
     assert "refund" in page
     assert "Approve" not in page
-    assert "look, not answer" in vic.send("/inbox/answer", status=403, id=name, word="approve")
+    assert "answering needs the role" in vic.send("/inbox/answer", status=403, id=name, word="approve")
     assert log.approvals("acme")[0].status == "waiting"
 
 
@@ -294,7 +294,7 @@ def test_a_persons_word_that_the_customer_confirmed_is_kept_and_settles_nothing(
     card = decide(app, events=[{"user": "Send 250 to AC-22."}])["card"]["id"]
     form: dict[str, str] = {"conversation": "c", "card": card, "reason": f"by phone at noon {HOSTILE}"}
     assert "needs a name and a reason" in person.send("/inbox/attest", status=422, **form | {"reason": " "})
-    assert "no such card" in person.send("/inbox/attest", status=422, **form | {"card": "c/77"})
+    assert "this card is not waiting" in person.send("/inbox/attest", status=422, **form | {"card": "c/77"})
     page = person.send("/inbox/attest", 200, **form)
     assert "Mara (unverified)" in page
     assert "by phone at noon" in page
@@ -320,8 +320,8 @@ def test_a_reviewer_attests_and_a_viewer_does_not(log: Log, tmp_path: Path, keys
     form: dict[str, str] = {"conversation": "c", "card": asked["decisions"][0]["card"]["id"], "reason": "by phone"}
     vic, rob, bob = (Person(app).sign_in(name) for name in ("vic", "rob", "bob"))
     assert "The customer confirmed to me" not in vic.get("/inbox")
-    assert "not write" in vic.send("/inbox/attest", status=403, **form)
-    assert "no such card" in bob.send("/inbox/attest", status=422, **form)
+    assert "writing needs the role" in vic.send("/inbox/attest", status=403, **form)
+    assert "this card is not waiting" in bob.send("/inbox/attest", status=422, **form)
     assert "rob says the customer" in re.sub("<[^>]+>", "", rob.send("/inbox/attest", 200, **form))
 
 

@@ -32,7 +32,7 @@ def test_overview_begins_with_what_there_is_to_know(reader: Reader, out: Path) -
     assert f"{counts['broken']} broken rules" in sentence[1]
     first = open_index(out).findings(Wanted(), limit=1)[0]
     assert f'class="gravest"><a href="/finding/{first.id}"' in page
-    assert "What this audit could not see" in page
+    assert "Limits of this audit" in page
 
 
 def test_overview_ranks_policies_and_tells_agents_and_audits_over_time(out: Path) -> None:

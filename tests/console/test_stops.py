@@ -48,7 +48,7 @@ def test_what_is_stopped_on_the_page_is_refused_until_it_is_lifted(log: Log) -> 
     assert (refused["answer"], refused["allowed"]) == ("deny", False)
     assert "wrong amounts since noon" in refused["feedback"]
     assert "give a reason" in ann.send("/stops/lift", status=422, id=found.stop.id, reason=" ")
-    assert "goes on" in ann.send("/stops/lift", id=found.stop.id, reason="mended")
+    assert "no longer stopped" in ann.send("/stops/lift", id=found.stop.id, reason="mended")
     (lifted,) = log.every_stop("acme")
     assert lifted.lift is not None
     assert (lifted.lift.by, lifted.lift.reason) == ("ann", "mended")

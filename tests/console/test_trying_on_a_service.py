@@ -51,7 +51,7 @@ def test_a_service_offers_the_patch_and_writes_nothing(app: Service, tmp_path: P
     assert "+    return permit() if money(call.late_fee) != due" in tried
     assert "Save to the pack" not in tried
     digest = drafts_of(PackStates(root).now(), FEE)[0].digest
-    assert "not written to from here" in rob.send(f"/try/{FEE}/save", 422, text=edited, digest=digest)
+    assert "cannot be changed from this page" in rob.send(f"/try/{FEE}/save", 422, text=edited, digest=digest)
     assert {path: path.read_bytes() for path in root.rglob("*.*") if path.is_file()} == before
 
 

@@ -1,4 +1,4 @@
-"""`audited.json`: what an audit was made from, so that a call it did not keep the conversation of can be shown too."""
+"""`audited.json`: the input of an audit, from which conversations without findings can be shown too."""
 
 import json
 import os
@@ -26,10 +26,10 @@ class Audited(Struct, frozen=True, omit_defaults=True):
     document: str | None = None
     agent: str | None = None
     folder: str = ""
-    """Where the command was given: names that are no whole paths begin there."""
+    """The folder of the command; relative paths start there."""
 
     def found(self) -> "Audited":
-        """The same with every name as it is found from here: as it was given, else from that folder."""
+        """The same with paths that are valid here: as given, else relative to the folder of the command."""
         paths = {name: self._path(value) for name in ("pack", "world", "document") if (value := getattr(self, name))}
         return replace(self, logs=[self._path(log) for log in self.logs], **paths)
 
@@ -39,7 +39,7 @@ class Audited(Struct, frozen=True, omit_defaults=True):
 
 
 def write_audited(request: Request, out: Path) -> None:
-    """Note what was audited; never for a redacted audit, whose reader must not be led to the logs."""
+    """Write `audited.json`. Do not call it for a redacted audit, which must not lead to the logs."""
     record = Audited(
         [str(file) for file in request.files],
         request.pack,
@@ -48,12 +48,12 @@ def write_audited(request: Request, out: Path) -> None:
         agent=request.agent,
         folder=os.getcwd(),
     )
-    # Not msgspec, here and below: the name of a file need not be text, and only `json` writes and reads what is not.
+    # `json`, not msgspec, here and below: it also writes and reads file names that are not valid text.
     (out / "audited.json").write_text(json.dumps(msgspec.to_builtins(record), indent=1) + "\n", encoding="utf-8")
 
 
 def read_audited(out: Path) -> Audited | None:
-    """What the audit in a folder was made from, as it is found now; None where it does not say."""
+    """The input of the audit in a folder; None if it is not recorded."""
     try:
         return msgspec.convert(json.loads((out / "audited.json").read_bytes()), Audited).found()
     except (OSError, ValueError, RecursionError):
@@ -67,9 +67,9 @@ def events_in_logs(out: Path, trajectory: str) -> list[JsonRecord]:
 
 
 def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
-    """Every conversation of the logs, or one, as a line of `conversations.jsonl`; what is private is covered.
+    """Every conversation of the logs, or one, as a line of `conversations.jsonl`, with private values covered.
 
-    It ends where the logs, or the pack, are no longer there.
+    Yields nothing more once the logs or the pack cannot be read.
     """
     audited = read_audited(out)
     if audited is None:

@@ -1,4 +1,4 @@
-"""An audit beside an earlier one: which findings are new, which are still there, fixed, gone or waived."""
+"""An audit compared with an earlier one: findings that are new, known, fixed, gone or waived."""
 
 import json
 from collections.abc import Container, Iterable
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from bylaw.audit.finding import Charge, Finding
+from bylaw.audit.finding import Finding, rank
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, Waivers
 from bylaw.engine.verdict import WORST_FIRST
@@ -28,26 +28,26 @@ class Comparison(Struct, frozen=True):
     still: list[Finding]
     waived: list[tuple[Finding, tuple[Waiver, ...]]]
     fixed: list[Finding]
-    """Their conversation was audited again and the finding is not there."""
+    """Findings of the earlier audit that are absent now, although their conversation was audited again."""
     gone: list[Finding]
-    """Their conversation was not audited this time: nothing is known."""
+    """Findings in conversations that were not audited again."""
     refused: list[Finding] = []
-    """Findings of refused calls, whatever their state: no other list has them."""
+    """Findings of refused calls; they are in no other list."""
     expired: tuple[Waiver, ...] = ()
     unused: tuple[Waiver, ...] = ()
     known: frozenset[str] = frozenset()
-    """Ids of the findings that stood as gravely in the earlier audit, waived ones included."""
+    """Ids of findings that the earlier audit has with the same gravity, waived ones included."""
     is_former: bool = False
-    """Whether the earlier audit names findings without their arguments: then one may stand for another call."""
+    """Whether ids in the earlier audit ignore arguments, so that one may belong to another call."""
     renamed: dict[str, str] = {}
-    """By the ids that unused waivers name, those that their findings have now."""
+    """The current ids of findings, by the ids in unused waivers."""
 
     def standings(self) -> "Standings":
         """The same, by finding."""
         return Standings(self.baseline is not None, self.known, {f.id: waivers for f, waivers in self.waived})
 
     def record(self) -> dict[str, Any]:
-        """As `comparison.json` holds it."""
+        """The record for `comparison.json`."""
         lists = {name: getattr(self, name) for name in ("new", "still", "fixed", "gone", "refused")}
         return {
             "schema": COMPARISON_SCHEMA,
@@ -61,24 +61,24 @@ class Comparison(Struct, frozen=True):
 
 
 class Standings(Struct, frozen=True):
-    """How each finding of an audit stands; one that is not listed is new."""
+    """The state of each finding of an audit; one that is not listed is new."""
 
     compared: bool = False
     known: Container[str] = frozenset[str]()
     waived: dict[str, tuple[Waiver, ...]] = {}
 
     def of(self, finding: str) -> FindingStanding:
-        """Where a finding stands."""
+        """The state of a finding."""
         return "waived" if finding in self.waived else "still" if finding in self.known else "new"
 
 
 class Baseline(Struct, frozen=True):
-    """The findings of an earlier audit, by id, under each criterion, since that audit may have used the other."""
+    """The findings of an earlier audit by id, under each criterion: that audit may have used the other one."""
 
     folder: Path
     findings: dict[Criterion, dict[str, Finding]]
     is_former: bool = False
-    """Whether an earlier version named them, without the arguments of the calls."""
+    """Whether an earlier version of Bylaw made the ids, which then ignore arguments."""
 
 
 def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
@@ -96,7 +96,7 @@ def check_baseline(store: Store, *, redacted: str | None = None) -> None:
     if store.summary.get("redacted") != redacted:
         hint = "give both audits --redact with the same --redact-key, or neither"
         raise UsageError(
-            "its findings have different ids: it was redacted with another key", place=str(store.path), hint=hint
+            "finding ids differ: the earlier audit was redacted with another key", place=str(store.path), hint=hint
         )
 
 
@@ -149,11 +149,11 @@ def compare_audits(
 
 
 def is_graver(now: Finding, then: Finding) -> bool:
-    """Whether a finding says more than it did: it was refused and is now done; another policy; a graver verdict."""
+    """Whether a finding got worse: the call is no longer refused, or a policy is new or has a graver verdict."""
     if then.executed is False and now.executed is not False:
         return True
-    known = {charge.policy: _rank(charge) for charge in then.charges}
-    return any(_rank(charge) < known.get(charge.policy, len(WORST_FIRST)) for charge in now.charges)
+    known = {charge.policy: rank(charge.verdict, WORST_FIRST) for charge in then.charges}
+    return any(rank(charge.verdict, WORST_FIRST) < known.get(charge.policy, len(WORST_FIRST)) for charge in now.charges)
 
 
 def write_comparison(comparison: Comparison, out: Path) -> Path:
@@ -161,11 +161,6 @@ def write_comparison(comparison: Comparison, out: Path) -> Path:
     path = out / "comparison.json"
     path.write_text(json.dumps(comparison.record(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
-
-
-def _rank(charge: Charge) -> int:
-    words: tuple[str, ...] = tuple(WORST_FIRST)
-    return words.index(charge.verdict) if charge.verdict in words else len(words)
 
 
 def _named(waiver: Waiver) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What an audit counts, kept so that the counts of parts add up to those of the whole."""
+"""The counts of an audit. The counts of parts add up to those of the whole."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bylaw.audit.row import Head
 from bylaw.engine.limited import LimitedCall
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.rule_finding import RuleFinding
@@ -15,7 +16,6 @@ from bylaw.facts.evidence import EvidenceCount
 from bylaw.guard import no_such
 from bylaw.pack import CRITERIA, Pack
 from bylaw.trace.event import Call, Event, Result
-from bylaw.trace.trajectory import TaskOutcome
 
 if TYPE_CHECKING:
     from bylaw.audit.cover import Redaction
@@ -38,20 +38,20 @@ OPEN_REASONS: Mapping[str, str] = {
 
 
 class Counts:
-    """Everything `summary.json` counts: one flat counter by what is counted, and the few things that are no counts."""
+    """Everything that `summary.json` counts, in one flat counter, and the few values that are not counts."""
 
     def __init__(self, packs: Sequence[Pack]) -> None:
         self.numbers: Counter[tuple[str, ...]] = Counter()
         self.evidence = {pack.name: EvidenceCount(pack.schema) for pack in packs}
-        """By pack, what became of the results of look-ups."""
+        """By pack, whether the results of look-ups could be used."""
         self.limited: list[LimitedCall] = []
         """Calls that count under limits which span conversations."""
         self.faults: list[dict[str, Any]] = []
-        """What went wrong in our own code, and where."""
+        """Faults of our own code, each with its place."""
         self.times: list[float] = []
-        """The earliest and the latest time of an event, if the logs say."""
+        """The earliest and the latest time of an event, if the logs have times."""
         self._factless = {name for pack in packs for name, guard in pack.guards.items() if not guard.facts}
-        """Policies whose guards ask for no fact: the call itself decides them, every time."""
+        """Policies with guards that read no fact: the call alone decides them."""
 
     def record(self) -> dict[str, Any]:
         """The counts as JSON."""
@@ -74,17 +74,17 @@ class Counts:
         self._reach(record["times"])
 
     def under(self, *prefix: str) -> dict[str, int]:
-        """The counts whose key is the prefix and one more name, by that name."""
+        """The counts with this prefix and one more name, by that name."""
         size = len(prefix)
         found = [(key[size], n) for key, n in self.numbers.items() if len(key) == size + 1 and key[:size] == prefix]
         return dict(sorted(found))
 
     def names(self, kind: str) -> list[str]:
-        """What was counted of a kind, in alphabetical order."""
+        """The names counted under a kind, in alphabetical order."""
         return sorted({key[1] for key in self.numbers if key[0] == kind})
 
     def add_times(self, events: Sequence[Event]) -> bool:
-        """Note when a conversation took place; whether its log says."""
+        """Record the time of a conversation, and return whether its log has one."""
         times = [event.time for event in events if event.time is not None]
         self._reach(times)
         return bool(times)
@@ -94,32 +94,30 @@ class Counts:
             every = (*self.times, *times)
             self.times = [min(every), max(every)]
 
-    def add_conversation(self, agent: str, outcome: TaskOutcome | None, verdicts: Sequence[CallVerdict]) -> None:
+    def add_conversation(self, head: Head, verdicts: Sequence[CallVerdict]) -> None:
         """Count one conversation and its calls."""
-        counts = self.numbers
+        counts, agent = self.numbers, head.agent
         counts["agent", agent, "trajectories"] += 1
-        if outcome is not None:
-            counts["outcome", outcome.source] += 1
+        if head.outcome_source is not None:
+            counts["outcome", head.outcome_source] += 1
             counts["agent", agent, "outcome_known"] += 1
-            if not outcome.good:
+            if not head.outcome:
                 counts["agent", agent, "failures"] += 1
-        if not verdicts:
-            return
-        executed = [v for v in verdicts if v.made.accepted is not False and v.made.tool is not None]
-        writes = [v for v in executed if v.made.tool is not None and v.made.tool.effect != "read"]
-        if writes:
+        if head.writes:
             counts["agent", agent, "with_write_calls"] += 1
-        for criterion in CRITERIA:
-            found = {getattr(v, criterion) for v in executed}
+        for severity in head.rules:
+            counts["agent", agent, "rules", severity] += 1
+        if head.rules:
+            counts["agent", agent, "rules"] += 1
+        for criterion, severities in (("strict", head.violated_strict), ("determined", head.violated)):
+            found: tuple[str, ...] = getattr(head, criterion)
             if "violation" in found:
                 counts["agent", agent, criterion, "violation"] += 1
-                broken = [p for v in executed for p in v.policies if getattr(p, criterion) == "violation"]
-                for severity in {p.policy.severity for p in broken}:
-                    counts["agent", agent, criterion, "violation", severity] += 1
-            good = outcome.good if outcome is not None else "violation" not in found
-            if "near_miss" in found and good:
+            for severity in severities:
+                counts["agent", agent, criterion, "violation", severity] += 1
+            if "near_miss" in found and (head.outcome if head.outcome is not None else "violation" not in found):
                 counts["agent", agent, criterion, "near_miss"] += 1
-                if any(getattr(v, criterion) == "near_miss" for v in writes):
+                if any(getattr(v, criterion) == "near_miss" and wrote(v) for v in verdicts):
                     counts["agent", agent, criterion, "near_miss", "write"] += 1
             if "uninformed" in found:
                 counts["agent", agent, criterion, "uninformed"] += 1
@@ -147,10 +145,10 @@ class Counts:
         counts["tool", tool, "strict", verdict.strict] += 1
         counts["tool", tool, "determined", verdict.determined] += 1
         for policy in verdict.policies:
-            # The four figures of a policy in one count, taken apart when they are asked for.
+            # One count for the four figures of a policy; `summary` separates them.
             could = "could_deny" if policy.could_deny or policy.policy.id in self._factless else ""
             counts["policy", policy.policy.id, policy.strict, policy.determined, could] += 1
-        # A policy that has nothing to say asks for nothing, and world and evidence agree.
+        # A plain verdict lacks no fact, and its evidence agrees with the world.
         if speaking := [policy for policy in verdict.policies if not policy.is_plain]:
             self._add_speaking(agent, verdict, speaking)
 
@@ -160,7 +158,7 @@ class Counts:
         counts[("contradicted",)] += any(_is_contradicted(policy) for policy in speaking)
         for policy in speaking:
             if policy.reason.kind == "failed":
-                # Only the place: what went wrong there quotes values of the log.
+                # Only the place: the message quotes values of the log.
                 counts["failed", policy.policy.id, policy.reason.words.partition(": ")[0]] += 1
         for criterion in CRITERIA:
             if getattr(verdict, criterion) not in ("near_miss", "uninformed"):
@@ -182,10 +180,6 @@ class Counts:
     def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
         """Count the rules broken in one conversation, each with its severity: how often, and in how many of them."""
         counts = self.numbers
-        if broken:
-            counts["agent", agent, "rules"] += 1
-        for severity in {severity for _, severity in broken}:
-            counts["agent", agent, "rules", severity] += 1
         for name, severity in broken:
             counts["rule", name, "broken"] += 1
             counts["rule", name, "severity", severity] |= 1
@@ -206,10 +200,16 @@ class Counts:
             self.numbers["open", name, "trajectories"] += 1
 
     def add_answered(self, answered: Sequence[Answered]) -> None:
-        """Count what a model answered in one conversation: predicates with the values it gave."""
+        """Count the predicates that a model answered in one conversation, with their values."""
         for each in answered:
             if each.queries:
                 self.numbers["answered", each.predicate, ANSWERS[each.value]] += 1
+
+
+def wrote(verdict: CallVerdict) -> bool:
+    """Whether a call was executed and may have changed something."""
+    tool = verdict.made.tool
+    return tool is not None and tool.effect != "read" and verdict.made.accepted is not False
 
 
 def _open_reason(pack: Pack, finding: RuleFinding) -> str:
@@ -235,7 +235,7 @@ def _asks_the_time(policy: PolicyVerdict) -> bool:
 
 
 def _is_contradicted(policy: PolicyVerdict) -> bool:
-    """Whether the database decides otherwise than what was seen, or lacks a thing that was seen."""
+    """Whether the database contradicts the evidence, or lacks an entity that was seen."""
     if policy.world != "deny":
         return policy.world == "permit" and policy.evidence == "deny"
     seen = {no_such(known.fact.entity, known.fact.key) for known in policy.known}
@@ -243,7 +243,7 @@ def _is_contradicted(policy: PolicyVerdict) -> bool:
 
 
 class UnmappedFields:
-    """Finds fields of results that no observation of a pack maps, each once: the author may have overlooked them."""
+    """Finds result fields without an observation in the pack, each once: the author may have overlooked them."""
 
     def __init__(self, pack: Pack, redaction: "Redaction | None") -> None:
         self._pack = pack
@@ -262,7 +262,7 @@ class UnmappedFields:
             value, known = result.value(), self._known_of(call.tool)
             found = [name for name in _names_in(value) if name not in known]
             if found and self._redaction is not None:
-                # A name can itself be a private value of one result, and may be reported of another.
+                # The field name may itself be a private value in one result and public in another.
                 found = self._redaction.tellable(call.tool, value, found)
             known.update(found)
             yield from ((call.tool, name) for name in found)

@@ -1,4 +1,4 @@
-"""What an audit may write of a conversation: never a private value and, redacted, no text and no id as it was.
+"""Removes private values from all that an audit writes and, with `--redact`, all texts and ids.
 
 Imported only if the pack has private fields, or with `--redact`; pseudonyms (`redaction`) with `--redact` alone.
 """
@@ -35,7 +35,7 @@ def _pseudonyms(key: bytes | None) -> "Pseudonyms | None":
 
 
 class Redaction:
-    """What stays hidden of conversations under one pack."""
+    """The private values to hide in conversations under one pack."""
 
     def __init__(self, pack: Pack, key: bytes | None = None) -> None:
         self.private = Private(pack)
@@ -52,11 +52,11 @@ class Redaction:
         return bool(self.private) or self.pseudonyms is not None
 
     def watch(self, world: World | None) -> World | None:
-        """The world, its reads remembered where they may tell something private."""
+        """The world, with its reads recorded if they may reveal private values."""
         return WatchedWorld(world, self.private) if world is not None and self.private else world
 
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
-        """What hides in one conversation. `world` is the one that was read, as `watch` gave it."""
+        """The cover for one conversation. `world` is the result of `watch`, after judging."""
         if not self.private:
             return Cover(self, Scrub(()))
         found = collect(self.private, events, world.read if isinstance(world, WatchedWorld) else {})
@@ -69,7 +69,7 @@ class Redaction:
         return Cover(self, Scrub([*found, *respelled(found, events)]))
 
     def tellable(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
-        """Those names in a result that may be told: a name can itself be a private value."""
+        """The field names in a result that may be shown: a name can itself be a private value."""
         if not self.private:
             return list(names)
         found = {
@@ -81,11 +81,11 @@ class Redaction:
         return [name for name in names if not any(text in name.lower() for text in found if len(text) > SAYS_LITTLE)]
 
     def key_names(self, entity: str) -> tuple[str, ...]:
-        """The key fields of a kind of thing."""
+        """The key fields of an entity."""
         return self._pack.schema.entities[entity].key if entity in self._pack.schema.entities else ()
 
     def denial(self, policy: str, text: str) -> str:
-        """A guard's reason with a gap for each value it holds; the policy's own words where it cannot be told."""
+        """A guard's reason with a gap for each value; the policy's definition if the reason is unknown."""
         if policy not in self._denials:
             guard = self._pack.guards.get(policy)
             texts = guard.denials if guard is not None else []
@@ -99,7 +99,7 @@ class Redaction:
 
 
 class Cover:
-    """Hides what must not be told of one conversation, record by record."""
+    """Hides the private values of one conversation, record by record."""
 
     def __init__(self, redaction: Redaction, scrub: Scrub) -> None:
         self._redaction = redaction
@@ -197,7 +197,7 @@ class Cover:
     def _reason(self, policy: str, reason: JsonRecord) -> JsonRecord:
         words: str = reason["words"]
         if reason["kind"] == "approved":
-            # Who it was, and what they noted, is nobody else's business.
+            # Do not show the reviewer's name or note.
             words = "approved by a person"
         elif self._pseudonyms is None:
             words = self._scrub.reason(words)
@@ -242,7 +242,7 @@ class Cover:
         return self._structure(hidden) if self._pseudonyms is not None else hidden
 
     def _structure(self, value: Any) -> Any:
-        """Data with its shape, the pack's own names and truth values; everything else under pseudonyms."""
+        """Data with its structure, booleans and the pack's own names; everything else is a pseudonym."""
         assert self._pseudonyms is not None
         if isinstance(value, Mapping):
             known, of = self._redaction.names, self._pseudonyms.of

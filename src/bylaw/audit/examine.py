@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from bylaw.audit.counts import Counts, UnmappedFields
-from bylaw.audit.judged import Judged
+from bylaw.audit.judged import Judged, head_of
 from bylaw.audit.request import Request
 from bylaw.audit.row import Examined, writable
 from bylaw.audit.shelf import Shelf, open_tasks
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Examiner:
-    """Judges conversations one by one and counts what it finds."""
+    """Judges conversations one by one and counts the results."""
 
     def __init__(
         self,
@@ -44,23 +44,21 @@ class Examiner:
         tasks: Any = None,
         key: bytes | None = None,
         answers: OpenAnswers | None = None,
-        heads: bool = False,
         names: dict[LogFile, str] | None = None,
     ) -> None:
         self.shelf = shelf
-        self._heads = heads
         self._answers = answers
         self._mode: Mode = mode
         self._tasks = tasks
         self._key = key
         self._names = names or {}
-        """What each file is called."""
+        """The name of each file in the output."""
         self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
         self._redactions = _redactions(shelf.packs, key)
         self.begin()
 
     def begin(self) -> None:
-        """Count from nothing, as for another part of the logs."""
+        """Reset all counts, for another part of the logs."""
         packs = self.shelf.packs
         self.counts = Counts(packs)
         self._unmapped = {pack.digest: UnmappedFields(pack, self._redactions.get(pack.digest)) for pack in packs}
@@ -70,7 +68,7 @@ class Examiner:
     ) -> Iterator[Examined | RecordError]:
         """Examine the conversations of the files, or of one, in order: all, or a share (`k` of `n`, by position).
 
-        One that cannot be judged, by a fault of ours or its own, does not cost those after it.
+        A conversation that cannot be judged becomes a `RecordError`, and the next one is judged.
         """
         self._names = request.names()
         files = request.files if only is None else request.files[only : only + 1]
@@ -78,7 +76,7 @@ class Examiner:
         return chain.from_iterable(map(self.examine_source, sources))
 
     def examine_source(self, source: Source, found: Look | None = None) -> Iterator[Examined | RecordError]:
-        """Examine the conversations of a file, or of a part of it whose format was found before."""
+        """Examine the conversations of a file, or of a part of it; `found` is its format if known."""
         file = source.path
         name = self._names.get(file, file.name)
         try:
@@ -114,7 +112,7 @@ class Examiner:
             session = judging = Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
             for _ in session.follow(trajectory.events, writes):
                 pass
-            # A call of a tool nobody declared is a finding only if it may have done something.
+            # A call of an undeclared tool is a finding only if it may have been executed.
             verdicts = [v for v in session.settle() if v.made.tool is not None or v.made.accepted is not False]
             broken, answered = session.findings(ended=True), list(session.answered)
         outcome = self._outcome(trajectory, session, pack, file)
@@ -127,7 +125,8 @@ class Examiner:
         limited = list(limited_calls(pack, trajectory, self._key))
         counts = self.counts
         counts.numbers["pack", pack.name] += 1
-        counts.add_conversation(agent, outcome, verdicts)
+        head = head_of(pack, trajectory, agent, outcome, verdicts, broken)
+        counts.add_conversation(head, verdicts)
         counts.add_open(pack, verdicts)
         counts.add_answered(answered)
         counts.add_rules(agent, [(each.rule.name, pack.policies[each.rule.policy].severity) for each in broken])
@@ -138,11 +137,10 @@ class Examiner:
         counts.evidence[pack.name].add(trajectory.events, known)
         for tool, name in self._unmapped[pack.digest].of(trajectory.events):
             counts.numbers["unmapped", tool, name] += 1
-        found = Judged(pack, trajectory, agent, outcome, verdicts, broken, answered, limited)
-        return found.rows(cover, has_head=self._heads)
+        return Judged(pack, trajectory, outcome, head, verdicts, broken, answered, limited).rows(cover)
 
     def _judged_calls(self, pack: Pack, trajectory: Trajectory) -> list[int]:
-        """The steps of the calls that change something, may do so, or that a guard binds."""
+        """The steps of the calls that may change something or that a guard judges."""
         tools, numbers = pack.schema.tools, self.counts.numbers
         writes: list[int] = []
         for step, call in enumerate(trajectory.events):
@@ -152,7 +150,7 @@ class Examiner:
             if tool is None:
                 numbers["unknown_tool", call.tool] += 1
             elif tool.effect != "none" or call.tool in pack.by_tool:
-                # A calculator is in every shop, and makes no pack the right one.
+                # A tool without effect, such as a calculator, does not show that the pack fits the logs.
                 numbers[("known_calls",)] += 1
             if tool is None or tool.effect == "write" or call.tool in pack.by_tool:
                 writes.append(step)
@@ -166,7 +164,7 @@ class Examiner:
         return world if redaction is None else redaction.watch(world)
 
     def _agent(self, pack: Pack, trajectory: Trajectory, cover: "Cover | None") -> str:
-        """The name that the conversation is counted under: a name may itself hold something private."""
+        """The agent's name for the counts, without private values."""
         agent = writable(trajectory.agent)
         if cover is not None:
             agent = cover.scrubbed(agent)
@@ -192,14 +190,14 @@ class Examiner:
         return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint=hint)
 
     def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
-        """Keep a fault of our own for `faults.jsonl`; where something is private, nothing of the conversation."""
+        """Record a fault of our own for `faults.jsonl`, without texts of the conversation if any is private."""
         where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
         told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
         self.counts.faults.append(where | told | {"trace": fault.trace.splitlines()})
 
 
 def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
-    """By the digest of a pack, what covers its private values or, with a key, all values; most packs need nothing."""
+    """The redaction of each pack that needs one, by its digest: for private values or, with a key, all values."""
     entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
     marked = {pack.digest for pack, entity in entities if any(field.private for field in entity.fields.values())}
     hiding = [pack for pack in packs if key is not None or pack.digest in marked]
@@ -210,8 +208,8 @@ def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redactio
     return {pack.digest: Redaction(pack, key) for pack in hiding}
 
 
-def open_examiner(request: Request, *, heads: bool = False) -> Examiner:
-    """Load the pack and open the world of a request; `heads` if tables are written, which list every conversation."""
+def open_examiner(request: Request) -> Examiner:
+    """Load the pack and open the world of a request."""
     shelf = Shelf(request.pack, world=request.world, document=request.document)
     tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
     return Examiner(
@@ -220,14 +218,13 @@ def open_examiner(request: Request, *, heads: bool = False) -> Examiner:
         tasks=tasks,
         key=request.key,
         answers=request.answers,
-        heads=heads,
         names=request.names(),
     )
 
 
 @contextmanager
 def rarely_collecting() -> Generator[None]:
-    """Look for garbage rarely: conversations leave few cycles, and looking for them costs a tenth of an audit."""
+    """Collect garbage rarely: conversations leave few cycles, and frequent collection takes 10 % of an audit."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(1_000_000, *before[1:])

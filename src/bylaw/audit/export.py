@@ -25,7 +25,7 @@ _SEVERE = {
     "violation": {"high": "error", "medium": "error", "low": "warning"},
     "near_miss": {"high": "warning", "medium": "warning", "low": "note"},
 }
-# What XML 1.0 cannot hold, whatever way it is written.
+# Characters that XML 1.0 does not allow, not even as references.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -107,7 +107,7 @@ def _results(
 
 
 def level(finding: Finding, charge: Charge) -> str:
-    """How loud a result is; what was refused, or is not known to be wrong, is only noted."""
+    """The level of a result; refused calls and calls that may be right are notes."""
     if finding.executed is False:
         return "note"
     return _SEVERE.get(charge.verdict, {}).get(charge.severity, "note")
@@ -125,7 +125,7 @@ def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> di
 
 
 def _paths(files: Sequence[LogFile]) -> dict[str, str]:
-    """The address of each file by the name that conversations know it under; of two alike, neither."""
+    """The address of each file, by its name in conversations; empty for an ambiguous name."""
     found: dict[str, str] = {}
     for file, name in told_apart(files).items():
         if isinstance(file, RemoteFile):
@@ -145,7 +145,7 @@ def _dump(record: Any) -> str:
 
 
 class _Suite(Struct):
-    """The cases of one agent, written, and how many there are by outcome."""
+    """The encoded cases of one agent, and their number by outcome."""
 
     cases: list[str]
     outcomes: Counter[str]
@@ -185,7 +185,7 @@ def _opening(tag: str, name: str, outcomes: Counter[str]) -> str:
 
 
 def _case(finding: Finding, outcome: str, message: str) -> str:
-    """A case, written: calls are many, and their elements would take more room."""
+    """An encoded case: elements of all calls would take more memory."""
     name = _printable(f"{finding.trajectory} step {finding.step}")
     case = Element("testcase", {"classname": _printable(finding.name), "name": name, "time": "0"})
     if outcome == "skipped":
@@ -201,7 +201,7 @@ def _case(finding: Finding, outcome: str, message: str) -> str:
 
 
 def _outcome(finding: Finding, standings: Standings, gate: Gate) -> tuple[str, str]:
-    """How a case ends, and why."""
+    """The outcome of a case and its message."""
     if finding.verdict == "compliant":
         return ("passed", "") if finding.judged else ("skipped", "not judged: no guard binds this tool")
     because = next((charge.because for charge in finding.charges if charge.because), finding.because)

@@ -1,6 +1,6 @@
 """A finding: one flagged call or one broken rule, under an id that stays the same from run to run."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -13,13 +13,13 @@ SEVERITIES = ("high", "medium", "low")
 """The gravest first."""
 
 
-def severity_rank(severity: str) -> int:
-    """Small is grave; what has no severity comes last."""
-    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
+def rank(word: str, order: Sequence[str] = SEVERITIES) -> int:
+    """The position of a severity, or of another word in its order; unknown words come last."""
+    return order.index(word) if word in order else len(order)
 
 
 class Charge(Struct, frozen=True):
-    """One policy that a finding speaks of."""
+    """One policy of a finding, with its verdict."""
 
     policy: str
     severity: str
@@ -38,24 +38,15 @@ class Finding(Struct, frozen=True):
     agent: str
     step: int
     verdict: str
-    """Under the criterion that the audit goes by."""
+    """The verdict under the audit's criterion."""
     executed: bool | None
     charges: tuple[Charge, ...]
     because: str = ""
     judged: bool = True
-    """Whether anything binds the call; one that nothing binds is compliant only for want of a verdict."""
-
-    def counts(self, verdicts: Collection[str], severity: str = "low") -> bool:
-        """Whether it was really done and, under a policy at least that severe, has one of the verdicts."""
-        severe = SEVERITIES[: SEVERITIES.index(severity) + 1]
-        if self.kind == "rule":
-            return "rule" in verdicts and self.charges[0].severity in severe
-        if self.executed is False or self.verdict not in verdicts:
-            return False
-        return any(charge.verdict in verdicts and charge.severity in severe for charge in self.charges)
+    """Whether any policy judged the call."""
 
     def record(self) -> dict[str, Any]:
-        """As files of findings hold it."""
+        """The record for files of findings."""
         return {
             "finding": self.id,
             "trajectory": self.trajectory,
@@ -69,28 +60,34 @@ class Finding(Struct, frozen=True):
 
 
 class Gate(Struct, frozen=True):
-    """Which findings fail a run: those with one of the verdicts, under a policy at least so severe."""
+    """The findings that fail a run: those with one of the verdicts, under a policy of at least this severity."""
 
     verdicts: frozenset[str] = frozenset({"violation", "near_miss", "rule"})
     severity: str = "low"
 
     @classmethod
     def named(cls, verdicts: Iterable[str], severity: str) -> "Gate":
-        """As options name it: who fails on near-misses fails on violations too."""
+        """The gate that command-line options describe; `near_miss` includes `violation`."""
         every = frozenset(verdicts)
         return cls(every | {"violation"} if "near_miss" in every else every, severity)
 
     def stops(self, finding: Finding) -> bool:
-        """Whether a finding fails the run."""
-        return finding.counts(self.verdicts, self.severity)
+        """Whether a finding fails the run; that of a refused call never does."""
+        if finding.kind == "rule":
+            return "rule" in self.verdicts and self._is_severe(finding.charges[0].severity)
+        if finding.executed is False or finding.verdict not in self.verdicts:
+            return False
+        return any(each.verdict in self.verdicts and self._is_severe(each.severity) for each in finding.charges)
 
     def stops_limit(self, limit: dict[str, Any]) -> bool:
-        """Whether a limit, as the summary tells of it, fails the run."""
-        severe = SEVERITIES[: SEVERITIES.index(self.severity) + 1]
-        return "rule" in self.verdicts and limit["over"] > 0 and limit["severity"] in severe
+        """Whether a limit in the summary fails the run."""
+        return "rule" in self.verdicts and limit["over"] > 0 and self._is_severe(limit["severity"])
+
+    def _is_severe(self, severity: str) -> bool:
+        return rank(severity) <= rank(self.severity)
 
 
 def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
-    """The facts that a verdict lacks: all that were not seen, or where deciding is enough, those that decide."""
+    """The missing facts of a verdict: all unseen ones, or under `determined` those that decide it."""
     deciding = [fact for fact in missing if fact.get("decisive") is not False]
     return deciding if criterion == "determined" and deciding else missing

@@ -1,4 +1,4 @@
-"""One judged conversation, and the rows that an audit keeps of it."""
+"""One judged conversation and its rows."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from bylaw.audit.counts import wrote
 from bylaw.audit.finding import FLAGGED, SEVERITIES
 from bylaw.audit.row import (
     AskRow,
@@ -51,16 +52,16 @@ class Judged(Struct):
 
     pack: Pack
     trajectory: Trajectory
-    agent: str
     outcome: TaskOutcome | None
+    head: Head
     verdicts: list[CallVerdict]
     broken: list[RuleFinding]
     answered: list[Answered]
     limited: list[LimitedCall]
 
-    def rows(self, cover: "Cover | None", *, has_head: bool) -> Examined:
+    def rows(self, cover: "Cover | None") -> Examined:
         """The rows of the conversation, with private values covered."""
-        pack, trajectory, agent = self.pack, self.trajectory, self.agent
+        pack, trajectory, agent = self.pack, self.trajectory, self.head.agent
         scrubbed = cover.scrubbed if cover is not None else None
         calls: list[tuple[str, bool, bytes]] = []
         for verdict in self.verdicts:
@@ -81,36 +82,47 @@ class Judged(Struct):
             conversation = encode(whole if cover is None else cover.conversation(whole))
         over = [(call, _written(limit_row(pack, agent, call), cover)) for call in self.limited]
         name = trajectory.id if cover is None else cover.name(trajectory.id)
-        return Examined(name, calls, conversation, rules, over, self._head(cover) if has_head else None)
+        return Examined(name, calls, conversation, rules, over, self._shown_head(cover))
 
-    def _head(self, cover: "Cover | None") -> Head:
-        trajectory, outcome = self.trajectory, self.outcome
-        shown = ConversationRow(agent=self.agent, file=writable(trajectory.file))
-        if cover is not None:
-            shown = cover.conversation(shown)
-        times = [event.time for event in trajectory.events if event.time is not None]
-        executed = [v for v in self.verdicts if v.made.accepted is not False and v.made.tool is not None]
+    def _shown_head(self, cover: "Cover | None") -> Head:
+        if cover is None:
+            return self.head
+        shown = cover.conversation(ConversationRow(agent=self.head.agent, file=self.head.file))
+        return replace(self.head, agent=shown.agent, file=shown.file)
 
-        def violated(criterion: Criterion) -> tuple[str, ...]:
-            found = {p.policy.severity for v in executed for p in v.policies if getattr(p, criterion) == "violation"}
-            return _in_order(SEVERITIES, found)
 
-        return Head(
-            agent=shown.agent,
-            file=shown.file,
-            position=trajectory.position,
-            pack=self.pack.name,
-            outcome=outcome.good if outcome is not None else None,
-            outcome_source=outcome.source if outcome is not None else None,
-            started=min(times, default=None),
-            ended=max(times, default=None),
-            writes=any(v.made.tool is not None and v.made.tool.effect != "read" for v in executed),
-            strict=_in_order(WORST_FIRST, {v.strict for v in executed}),
-            determined=_in_order(WORST_FIRST, {v.determined for v in executed}),
-            violated=violated("determined"),
-            violated_strict=violated("strict"),
-            rules=_in_order(SEVERITIES, {self.pack.policies[each.rule.policy].severity for each in self.broken}),
-        )
+def head_of(
+    pack: Pack,
+    trajectory: Trajectory,
+    agent: str,
+    outcome: TaskOutcome | None,
+    verdicts: Sequence[CallVerdict],
+    broken: Sequence[RuleFinding],
+) -> Head:
+    """A judged conversation in figures."""
+    times = [event.time for event in trajectory.events if event.time is not None]
+    executed = [v for v in verdicts if v.made.accepted is not False and v.made.tool is not None]
+
+    def violated(criterion: Criterion) -> tuple[str, ...]:
+        found = {p.policy.severity for v in executed for p in v.policies if getattr(p, criterion) == "violation"}
+        return _in_order(SEVERITIES, found)
+
+    return Head(
+        agent=agent,
+        file=writable(trajectory.file),
+        position=trajectory.position,
+        pack=pack.name,
+        outcome=outcome.good if outcome is not None else None,
+        outcome_source=outcome.source if outcome is not None else None,
+        started=min(times, default=None),
+        ended=max(times, default=None),
+        writes=any(wrote(v) for v in executed),
+        strict=_in_order(WORST_FIRST, {v.strict for v in executed}),
+        determined=_in_order(WORST_FIRST, {v.determined for v in executed}),
+        violated=violated("determined"),
+        violated_strict=violated("strict"),
+        rules=_in_order(SEVERITIES, {pack.policies[each.rule.policy].severity for each in broken}),
+    )
 
 
 def _in_order(order: Sequence[str], found: set[str]) -> tuple[str, ...]:
@@ -166,7 +178,7 @@ def limit_row(pack: Pack, agent: str, call: LimitedCall) -> RuleRow:
 
 
 def whole_sentence(pack: Pack, citation: Citation) -> str | None:
-    """What a policy cites, in whole sentences where it quotes only the beginning of one."""
+    """A citation, completed to whole sentences if it quotes only a beginning."""
     if pack.document is None or citation.start < 0 or not citation.text:
         return citation.text
     return pack.document.whole(citation.start, citation.end)
@@ -178,7 +190,7 @@ def _sentence(pack: Pack, policy: Policy) -> str:
 
 
 def _answer(answered: Answered) -> JsonRecord:
-    """Who said what of a predicate at a call, and the steps of the words that it rests on."""
+    """The answer to a predicate at a call: its value, its source, and the steps of its quotes."""
     by = "model" if answered.queries else "host"
     steps = sorted({quote.step for quote in answered.quotes})
     return {"predicate": answered.predicate, "value": answered.value, "by": by, "quoted_at": steps}
@@ -186,7 +198,7 @@ def _answer(answered: Answered) -> JsonRecord:
 
 @lru_cache(maxsize=4096)
 def _plain(id: str, severity: str, world: str) -> PolicyRow:
-    """Most policies have nothing to say of a call."""
+    """The row of a plain verdict, which most policies have on most calls."""
     row = PolicyRow(id=id, severity=severity, strict="compliant", determined="compliant", evidence="permit")
     return replace(row, world=world, reason={"kind": "none", "words": ""})
 
@@ -261,9 +273,9 @@ def conversation_row(trajectory: Trajectory, agent: str, outcome: TaskOutcome | 
 
 
 def deed_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = None) -> str:
-    """What tells a call from others of its conversation: its tool, or the rule it breaks, and its arguments.
+    """The identity of a call in its conversation: its tool, or the rule it breaks, and a hash of its arguments.
 
-    Private arguments are `scrubbed` first: a hash of few possible values would tell which it was.
+    Private arguments are `scrubbed` first: a hash over few possible values would reveal the value.
     """
     text = _sorted(call.arguments).decode() + call.fault
     text = text if scrubbed is None else scrubbed(text)

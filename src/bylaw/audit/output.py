@@ -1,4 +1,4 @@
-"""The folder an audit writes to: an earlier audit's files stay whole until all of the new ones are there."""
+"""The output folder of an audit: the files of an earlier audit are replaced only when all new ones are complete."""
 
 import json
 import os
@@ -25,21 +25,21 @@ BUFFER = 1 << 20
 """Bytes written at once: most conversations are longer than the usual buffer."""
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json", "summary.json")
 SELDOM = "faults.jsonl"
-"""Written only where something went wrong in our own code."""
+"""Written only after a fault in our own code."""
 TABLES = "tables"
-"""The folder that an audit writes in place of lines, where it was asked for Parquet."""
+"""The folder for Parquet tables."""
 STATE = "state"
-"""The folder among the tables where an output that is added to keeps what the next run has to know."""
+"""The folder among the tables for the state of nightly runs."""
 TABLES_SCHEMA = "bylaw.tables/1"
-"""Columns may be added under this name; one that changes its meaning or its type, or goes, makes a new one."""
+"""Adding columns keeps this name. Removing a column, or changing its type or meaning, needs a new name."""
 _ASIDE = ".audit-"
 DERIVED = ("comparison.json", "report.html", "audited.json", "console.db")
-"""What other commands and options write beside them, from them."""
+"""Files that other commands and options derive from these."""
 
 
 @contextmanager
 def written_aside(out: Path) -> Generator[Path]:
-    """A folder to write to; at the end its files take their places in `out`, and what was made from older ones goes."""
+    """A folder to write to; at the end its files are moved to `out`, and files derived from older ones are deleted."""
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
         check_ours(out)
@@ -53,8 +53,8 @@ def written_aside(out: Path) -> Generator[Path]:
 
 
 def put_in_place(made: Path, out: Path) -> None:
-    """Move what an audit has made from the folder `made` to its places in `out`; what was there before goes."""
-    # The summary goes first and comes last: where it lies, all the rest is of the same audit.
+    """Replace an earlier audit in `out` by the files in the folder `made`."""
+    # The summary is removed first and written last: if it exists, all other files are of the same audit.
     for name in ("summary.json", SELDOM, *DERIVED, *WRITTEN):
         (out / name).unlink(missing_ok=True)
     if has_tables(out):
@@ -67,24 +67,24 @@ def put_in_place(made: Path, out: Path) -> None:
 
 
 def has_tables(out: Path) -> bool:
-    """Whether an audit wrote tables here."""
+    """Whether the folder holds the tables of an audit."""
     return _is_ours(out / TABLES / "schema.json", TABLES_SCHEMA)
 
 
 def has_state(out: Path) -> bool:
-    """Whether the output in a folder is one that runs add to."""
+    """Whether the folder holds the output of nightly runs."""
     return has_tables(out) and (out / TABLES / STATE / "state.json").is_file()
 
 
 def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
-    """Refuse to put an audit that read nothing in the place of an earlier one."""
+    """Refuse to replace an earlier audit by one that read no conversation."""
     if _is_ours(out / "summary.json"):
-        hint = f"the earlier audit in `{out}` is left as it was"
+        hint = f"the earlier audit in `{out}` was not changed"
         raise UsageError(f"no conversation could be read: {faults[0]}", hint=hint)
 
 
 def _clean(out: Path) -> None:
-    """What an audit that was killed has left: alone here, no other can be writing."""
+    """Delete the remains of an audit that was killed. The caller holds the lock."""
     if fcntl is not None:
         for left in out.glob(f"{_ASIDE}*"):
             shutil.rmtree(left, ignore_errors=True)
@@ -92,9 +92,9 @@ def _clean(out: Path) -> None:
 
 @contextmanager
 def alone_in(out: Path, *, surely: bool = False) -> Generator[None]:
-    """Two audits at once would mix their files: the second is refused. The lock goes with its process.
+    """Lock a folder: a second audit at the same time is refused. The lock ends with its process.
 
-    Where there are no locks, two go unnoticed; what has to be alone `surely` is refused.
+    A file system without locks is accepted unless the lock is needed `surely`.
     """
     if fcntl is None:
         if surely:
@@ -110,8 +110,8 @@ def alone_in(out: Path, *, surely: bool = False) -> Generator[None]:
 
 
 def _no_locks(out: Path) -> UsageError:
-    hint = "two runs at once would not notice each other: give an --out on a file system with locks"
-    return UsageError("this file system knows no locks", place=str(out), hint=hint)
+    hint = "two runs at the same time could not exclude each other: give an --out on a file system with locks"
+    return UsageError("this file system does not support locks", place=str(out), hint=hint)
 
 
 def _lock(folder: int, out: Path, *, surely: bool) -> None:
@@ -127,20 +127,20 @@ def _lock(folder: int, out: Path, *, surely: bool) -> None:
 
 
 def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
-    """Files of our names that no audit wrote are somebody's own; so is a folder of our name, where `tables` go.
+    """Refuse to overwrite files that no audit wrote, and with `tables` also such a folder.
 
-    Nor does an audit take the place of what runs add to, unless it `adds`.
+    The output of nightly runs is refused too, unless the audit `adds` to it.
     """
     if has_state(out) and not adds:
         hint = "add to it with --update, or give another --out"
-        raise UsageError(f"`{out}` holds what nightly runs have added up", hint=hint)
+        raise UsageError(f"`{out}` holds the output of nightly runs", hint=hint)
     found = [name for name in (*WRITTEN, SELDOM, *DERIVED) if (out / name).exists()]
     is_ours = _is_ours(out / "summary.json") or has_tables(out)
     if tables and (out / TABLES).exists() and not has_tables(out):
         found, is_ours = [TABLES], False
     if found and not is_ours:
         raise UsageError(
-            f"`{out / found[0]}` was not written by an audit", hint="give another folder with --out, or move it away"
+            f"`{out / found[0]}` was not written by an audit", hint="give another --out, or move the file away"
         )
 
 
@@ -162,12 +162,12 @@ class LineFiles:
             for name in ("calls", "conversations", "findings")
         )
         self.names = Identities()
-        """The conversations that were read, as the files name them."""
+        """The ids of the conversations that were read."""
         self.count = 0
         self.repeated = 0
-        """Conversations whose id another one had before."""
+        """Conversations with an id that an earlier one had."""
         self._limited: dict[LimitedCall, tuple[str, bytes]] = {}
-        """Calls that count under limits, each with its conversation and the row it has if it is one too many."""
+        """Calls that count against limits, each with its conversation and the row to write if it is over the limit."""
 
     def __enter__(self) -> Self:
         return self
@@ -176,7 +176,7 @@ class LineFiles:
         self._stack.close()
 
     def write(self, part: Examined) -> None:
-        """Write the rows of one conversation, under a name of its own."""
+        """Write the rows of one conversation, under a unique name."""
         self.count += 1
         own = writable(part.id)
         name = self.names.unique(own)
@@ -190,7 +190,7 @@ class LineFiles:
             self._findings.write(named(row, name, finding_id(name, key)))
 
     def write_limits(self, over: Iterable[LimitedCall]) -> None:
-        """Write the calls that were one too many, which is known once every conversation was read."""
+        """Write the calls over a limit; they are known once every conversation was read."""
         calls = sorted(over, key=lambda call: (call.limit, call.file, call.position, call.step))
         made: Counter[tuple[str, str]] = Counter()
         for call in calls:
@@ -201,6 +201,6 @@ class LineFiles:
 
 def dump(path: Path, record: Any) -> None:
     """Write a record as an indented JSON file."""
-    # A file's name need not be text: what is not stays an escape, which JSON reads back.
+    # A file name need not be valid text: other bytes are written as escapes, which JSON reads back.
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""The same audit on several cores: each worker takes every n-th conversation, and the parts are joined in order."""
+"""An audit on several cores: each worker judges every n-th conversation, and the parts are joined in order."""
 
 import multiprocessing
 import pickle
@@ -19,7 +19,7 @@ from bylaw.errors import BylawError, RecordError
 
 
 class WorkerError(BylawError):
-    """A process that audits a share of the conversations is gone."""
+    """A worker process ended early."""
 
     code = "BY103"
 
@@ -39,7 +39,7 @@ def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator
 
 
 def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str, Any]]:
-    """Have every worker write its part; what each has counted."""
+    """Run the workers, each of which writes its part, and return their counts."""
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(len(targets), mp_context=multiprocessing.get_context("spawn"))
     try:
@@ -47,7 +47,7 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
             with deaf_to_interrupts():
                 work = [pool.submit(_examine_part, request, share, target) for share, target in enumerate(targets)]
         except OSError as error:
-            # A worker that ends while the next is being started takes what they share with it.
+            # A worker that ends while the next one starts breaks the shared pool.
             raise BrokenProcessPool from error
         return [part.result() for part in work]
     except BaseException as error:
@@ -55,8 +55,8 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
         for worker in set(multiprocessing.active_children()) - others:
             worker.terminate()
         if isinstance(error, BrokenProcessPool):
-            hint = "perhaps there was not enough memory; try fewer --jobs"
-            raise WorkerError("a worker ended before its work was done", hint=hint) from None
+            hint = "the machine may be out of memory: try fewer --jobs"
+            raise WorkerError("a worker ended before it had finished", hint=hint) from None
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -86,7 +86,7 @@ def _examine_part(request: Request, share: int, target: Path) -> dict[str, Any]:
 
 
 def _joined(streams: Sequence[IO[bytes]]) -> Iterator[Examined | RecordError]:
-    """The conversations of one file: one from each part in turn, until each part says that it has no more."""
+    """The conversations of one file: one from each part in turn, until every part ends."""
     remaining = list(streams)
     while remaining:
         for stream in list(remaining):

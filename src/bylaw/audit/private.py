@@ -21,7 +21,7 @@ from bylaw.text.day import days
 from bylaw.trace.event import Call, Event, Message, Result
 
 _DIGITS = 5
-"""A number of fewer stands anywhere by chance."""
+"""Shorter numbers occur by chance."""
 _NO_DIGITS = re.compile(r"\D+")
 _ASCII_NO_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _LONGEST = 40
@@ -55,20 +55,20 @@ class Private:
             }
             for tool, kinds in pack.schema.shows.items()
         }
-        """Another kind of thing may have a field of the same name that is nobody's secret."""
+        """By tool, names of public fields: another entity may have a public field of the same name."""
         self._shown_otherwise = {
             tool
             for tool, kinds in pack.schema.shows.items()
             if any(self._shows_otherwise(each) for entity in self.fields for each in kinds.get(entity, ()))
         }
-        """Tools whose results may show them otherwise than under their names."""
+        """Tools with results that may show private values under other names."""
         self.by_text = {
             tool
             for tool, kinds in pack.schema.shows.items()
             for o in kinds.values()
             if any(x.text is not None for x in o)
         }
-        """Tools whose results may show them in a text."""
+        """Tools with results that may show private values in free text."""
 
     def _shows_otherwise(self, observation: Observation) -> bool:
         marked, entity = self.fields[observation.entity.name], observation.entity
@@ -79,14 +79,14 @@ class Private:
         )
 
     def may_be_in(self, tool: str, text: str) -> bool:
-        """Whether a result may show one. Reading every result by all observations would double the cost."""
+        """Whether a result may show a private value. Applying all observations to all results would double the cost."""
         return tool in self._shown_otherwise or "\\u" in text or any(name in text for name in self._names)
 
     def __bool__(self) -> bool:
         return bool(self.fields)
 
     def in_result(self, tool: str, arguments: Mapping[str, Any], value: Any, text: str | None) -> "Iterator[Found]":
-        """What one result shows of them: by the pack's observations, refused or not, and by their names."""
+        """The private values in one result, refused or not: by the pack's observations and by field name."""
         shows = self._schema.shows.get(tool, {})
         for entity, marked in self.fields.items():
             for observation in shows.get(entity, ()):
@@ -100,20 +100,20 @@ class Private:
         yield from self._by_name(value, self._open_names.get(tool, _NO_NAMES))
 
     def in_arguments(self, arguments: Mapping[str, Any]) -> "Iterator[Found]":
-        """What the arguments of a call say of them, by their names."""
+        """The private values in the arguments of a call, by field name."""
         yield from self._by_name(arguments, _NO_NAMES)
         for label, argument in self._given:
             if argument in arguments:
                 yield label, arguments[argument], argument, False
 
     def in_words(self, text: str) -> "Iterator[Found]":
-        """What the user says of them, by the pack's patterns."""
+        """The private values in a user's message, by the pack's patterns."""
         for label, pattern in self._said:
             for match in pattern.finditer(text):
                 yield label, match[match.lastindex or 0], "", False
 
     def in_record(self, entity: str, key: Key, record: WorldRecord) -> "Iterator[Found]":
-        """What a record of the world says of them."""
+        """The private values in a record of the world."""
         marked = self.fields.get(entity, {})
         for name in marked:
             if (value := record.get(name, NOTHING)) is not UNSEEN:
@@ -139,11 +139,11 @@ class Private:
 _NO_NAMES: frozenset[str] = frozenset()
 
 Found = tuple[str, Any, str, bool]
-"""Which field, its value, the name it stands under, and whether it stands somewhere else than under its name."""
+"""The field, its value, the name that the value appears under, and whether that is another name than the field's."""
 
 
 class WatchedWorld:
-    """A world that remembers which records with private fields were read from it."""
+    """A world that records which entities with private fields were read from it."""
 
     def __init__(self, world: World, private: Private) -> None:
         self._world = world
@@ -151,7 +151,7 @@ class WatchedWorld:
         self.read: dict[tuple[str, Key], WorldRecord] = {}
 
     def fork(self) -> "WatchedWorld":
-        """The same world for a new conversation."""
+        """Returns the same world for a new conversation."""
         return WatchedWorld(self._world.fork(), self._private)
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
@@ -206,7 +206,7 @@ def collect(
 
 
 def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
-    """The texts, numbers and truth values a value is made of, each with the name it stands under."""
+    """The texts, numbers and booleans in a value, each with its field name."""
     if value is NOTHING or value is None:
         return
     if value.__class__ is str:
@@ -222,7 +222,7 @@ def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]) -> Iterator[tuple[Found, int | None]]:
-    """Private values that were found, as the texts of the conversation spell them otherwise."""
+    """Other spellings, in the texts of a conversation, of private values that were found."""
     numbers: dict[str, str] = {}
     dates: dict[date, str] = {}
     rounded: set[str] = set()
@@ -238,12 +238,12 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
                 dates.setdefault(day, label)
     if not numbers:
         return
-    # No number goes on from one text to the next: nothing that may stand between its digits ends a line.
+    # A line break separates the texts: it is not allowed between the digits of a number, so no match spans two texts.
     texts = [*_texts(events)]
     whole = "\n".join(texts)
     digits = _digits_of(whole)
     for number, label in numbers.items():
-        # Most stand there only as they were found, and making a pattern takes longer than all the rest.
+        # Most numbers occur in their original spelling only, and compiling a pattern takes longer than everything else.
         as_found = 0 if number in rounded else whole.count(number)
         if digits.count(_digits_of(number)[-_DIGITS:]) > as_found:
             yield from (((label, each[0], "", False), None) for each in _grouped(number).finditer(whole))

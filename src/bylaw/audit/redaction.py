@@ -17,13 +17,13 @@ _CHANGED = " (changed policy)"
 
 
 class Pseudonyms:
-    """Stable names in place of others: the same value has the same one wherever the key is the same."""
+    """Pseudonyms: the same value and key give the same pseudonym."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def of(self, value: Any) -> str:
-        """The pseudonym of a value; a number and its text are the same."""
+        """The pseudonym of a value; a number and its text have the same one."""
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
         return "p-" + hashlib.blake2b(text.encode("utf-8", "replace"), key=self._key, digest_size=5).hexdigest()
 
@@ -33,11 +33,11 @@ class Pseudonyms:
 
     @property
     def mark(self) -> str:
-        """Tells one key from another without telling the key."""
+        """Identifies the key without revealing it."""
         return hashlib.blake2b(b"which key", key=self._key, digest_size=6).hexdigest()
 
     def place(self, place: str) -> str:
-        """A file's place: its path hidden, its line or position as it is."""
+        """A place with its path hidden; its line or position is kept."""
         path, at = cast(re.Match[str], _PLACE.match(place)).groups()
         return self.file(path) + (at or "")
 
@@ -47,12 +47,12 @@ class Pseudonyms:
         return f"{self.of(path)}{ending}" if path else path
 
     def agent(self, name: str) -> str:
-        """An agent's name hidden: it comes out of the log. What we say of it stays."""
+        """An agent's name hidden; the suffix that the audit added is kept."""
         own = name.removesuffix(_CHANGED)
         return f"{self.of(own)}{name[len(own) :]}" if own else name
 
     def fault(self, fault: RecordError) -> RecordError:
-        """What is wrong with a record, without quoting it."""
+        """A fault without quoted values."""
         return RecordError(self.unquoted(fault.message), place=self.place(fault.place))
 
     def summary(self, summary: Line) -> Line:

@@ -1,4 +1,4 @@
-"""What an audit is asked to do."""
+"""The input of an audit."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class Request(Struct, frozen=True):
-    """What to audit, under what, against what."""
+    """The logs, the pack, the world and the options of an audit."""
 
     files: tuple[LogFile, ...]
     pack: str
     world: Path | None = None
     mode: Mode = "hindsight"
-    """What stands in for a world where none is given: `hindsight` or `none`."""
+    """The replacement if no world is given: `hindsight` or `none`."""
     document: Path | None = None
     tasks: Path | None = None
     agent: str | None = None
     jobs: int = 1
     key: bytes | None = None
-    """Redact, with pseudonyms made under this key."""
+    """Redact the output, with pseudonyms from this key."""
     criterion: Criterion | None = None
     """What tables, findings and the report go by; None for what the pack names, which is `determined` unless it says
     otherwise."""
@@ -39,11 +39,11 @@ class Request(Struct, frozen=True):
     columns: Columns = Columns()
     """Where Parquet files keep their messages."""
     adds: bool = False
-    """Whether it adds to an earlier output: a file then goes by its whole path, which no later file has as well."""
+    """Whether to add to an earlier output. Files are then named by their whole path, which is unique over time."""
 
     @property
     def pseudonyms(self) -> "Pseudonyms | None":
-        """Names in place of ids, agents and files; None unless the audit is redacted."""
+        """Pseudonyms for ids, agents and files; None unless the audit is redacted."""
         if self.key is None:
             return None
         from bylaw.audit.redaction import Pseudonyms
@@ -51,17 +51,17 @@ class Request(Struct, frozen=True):
         return Pseudonyms(self.key)
 
     def names(self) -> dict[LogFile, str]:
-        """What each file is called."""
+        """The name of each file in the output."""
         return {file: str(file) for file in self.files} if self.adds else told_apart(self.files)
 
     def source(self, file: LogFile, span: Span | None = None) -> Source:
-        """A file of the request, or a part of one, to read from."""
+        """The source for a file of the request, or for a part of it."""
         called = str(file) if self.adds else ""
         return Source(file, self.agent, span=span, columns=self.columns, called=called)
 
 
 def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
-    """What each file is called: its bare name, or as much of its path as tells it from others of that name."""
+    """The name of each file: as much of the end of its path as makes it unique."""
     named: dict[LogFile, str] = {}
     pending, length = list(dict.fromkeys(files)), 1
     while pending:

@@ -45,7 +45,7 @@ class MissingRow(Struct, kw_only=True):
 
 
 class AskRow(Struct):
-    """A fact that only a person can tell, and the question for it."""
+    """A fact that only a person knows, and the question for it."""
 
     fact: str
     question: str
@@ -139,7 +139,7 @@ class ConversationRow(Struct, kw_only=True):
 
 
 class Head(Struct, frozen=True):
-    """What the tables hold of every conversation; it counts as `Tally.add` does, so that rates agree."""
+    """A conversation in figures: the columns of the tables, and what `Counts` counts."""
 
     agent: str
     file: str
@@ -161,7 +161,7 @@ class Head(Struct, frozen=True):
 
 
 class Examined(Struct):
-    """The rows of one conversation, written without its name, which is known where the order of all is."""
+    """The encoded rows of one conversation, without its unique name, which depends on the conversations before it."""
 
     id: str
     calls: list[tuple[str, bool, bytes]]
@@ -171,27 +171,27 @@ class Examined(Struct):
     rules: list[tuple[str, bytes]]
     """Broken rules: the rule with the call that broke it, and its row."""
     limited: list[tuple[LimitedCall, bytes]]
-    """Calls that count under limits, each with the row it has if it is one too many."""
-    head: Head | None = None
+    """Calls that count against limits, each with the row to write if it is over the limit."""
+    head: Head
 
     def numbered_calls(self) -> Iterator[tuple[str, bool, bytes]]:
-        """The calls, each under the key that its finding's id is made of."""
+        """The calls, each with the key from which its finding's id is made."""
         keys = numbered(deed for deed, _, _ in self.calls)
         return ((key, flagged, row) for key, (_, flagged, row) in zip(keys, self.calls, strict=True))
 
     def numbered_rules(self) -> Iterator[tuple[str, bytes]]:
-        """The broken rules, each under the key that its finding's id is made of."""
+        """The broken rules, each with the key from which its finding's id is made."""
         keys = numbered(f"rule {deed}" for deed, _ in self.rules)
         return ((key, row) for key, (_, row) in zip(keys, self.rules, strict=True))
 
 
 def record_of(row: Struct) -> JsonRecord:
-    """A row as the record that its line holds."""
+    """A row as the record in its line."""
     return msgspec.to_builtins(row, enc_hook=str)
 
 
 def numbered(deeds: Iterable[str]) -> Iterator[str]:
-    """What was done, with how often it was done so far in the conversation."""
+    """Each deed with its number among equal deeds of the conversation."""
     made: Counter[str] = Counter()
     for deed in deeds:
         made[deed] += 1
@@ -208,12 +208,12 @@ def finding_id(trajectory: str, key: str) -> str:
 
 
 def writable(text: str) -> str:
-    """A text as a file can hold it: what is no character, as in some file names, is escaped."""
+    """A text with invalid characters escaped, such as those of some file names."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def named(row: bytes, trajectory: str, finding: str | None = None) -> bytes:
-    """A line: the row with the conversation's name, and the finding's id, put first."""
+    """A line: the conversation's name, the finding's id, and the row."""
     head = b'{"trajectory":' + encode(trajectory)
     if finding is not None:
         head += b',"finding":' + encode(finding)

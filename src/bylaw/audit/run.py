@@ -21,17 +21,17 @@ Progress = Callable[[int], None]
 
 
 class Report(Struct, frozen=True):
-    """An audit that ran: its summary, and where its files lie."""
+    """A completed audit: its summary and its output folder."""
 
     summary: dict[str, Any]
     out: Path
     skipped: tuple[RecordError, ...]
     names: Identities
-    """The conversations that were read, as the files name them."""
+    """The ids of the conversations that were read."""
 
     @property
     def criterion(self) -> Criterion:
-        """What the audit goes by."""
+        """The audit's criterion."""
         return self.summary["criterion"]
 
     @property
@@ -48,7 +48,7 @@ class Report(Struct, frozen=True):
 def audit(request: Request, out: Path, *, progress: Progress | None = None, examiner: Examiner | None = None) -> Report:
     """Audit every conversation of the files and write `summary.json`, `calls.jsonl` and the rest.
 
-    `examiner` is for who has loaded the pack and opened the world already.
+    Pass `examiner` if the pack is loaded and the world is open already.
     """
     examiner = examiner or open_examiner(request)
     skipped: list[RecordError] = []
@@ -79,7 +79,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
 def write_summary(
     folder: Path, examiner: Examiner, request: Request, skipped: list[RecordError], repeated: int
 ) -> dict[str, Any]:
-    """Write `summary.json`, which is given back, `policies.json` and, where there are any, our own faults."""
+    """Write `policies.json`, our own faults if any, and `summary.json`, and return the summary."""
     summary = summarise(examiner, request, skipped, repeated)
     if (pseudonyms := request.pseudonyms) is not None:
         summary = pseudonyms.summary(summary)
@@ -92,18 +92,18 @@ def write_summary(
 
 
 def check_tools(examiner: Examiner) -> None:
-    """Refuse a pack that knows no tool of the logs: zeros in every column would look like a clean audit."""
+    """Refuse a pack that knows no tool of the logs: its zeros would look like a clean audit."""
     unknown = examiner.counts.under("unknown_tool")
     if examiner.counts.numbers[("known_calls",)] or not unknown:
         return
     name = examiner.shelf.name
     known = sorted({tool for pack in examiner.shelf.packs for tool in pack.schema.tools})
-    hint = f"it knows {_some(known)}; give the pack of these logs, or list their tools in its tools.yaml"
+    hint = f"it knows {_some(known)}; give the pack for these logs, or list their tools in its tools.yaml"
     raise UsageError(f"pack `{name}` knows none of the tools that the logs call ({_some(unknown)})", hint=hint)
 
 
 def _some(names: Iterable[str]) -> str:
-    """The first few of the names, in the order of the alphabet."""
+    """The first names in alphabetical order, and the number of the others."""
     first = sorted(names)
     more = f" and {len(first) - 4} more" if len(first) > 4 else ""
     return ", ".join(f"`{name}`" for name in first[:4]) + more if first else "none"

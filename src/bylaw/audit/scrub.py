@@ -1,4 +1,4 @@
-"""Takes the private values of one conversation out of whatever is written of it, however they are spelled there."""
+"""Removes the private values of one conversation from everything that is written, in any spelling."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,17 +11,17 @@ from urllib.parse import quote
 from bylaw.audit.private import Found, leaves
 
 ANYWHERE = 6
-"""A value this long is taken out even inside a word; a shorter one where it stands by itself."""
+"""A value of this length is removed even inside a word; a shorter one only as a whole word."""
 SAYS_LITTLE = 2
-"""A value no longer than this, or a truth value, is taken out where its field stands: in prose it could be anything."""
+"""Shorter values and booleans are removed next to their field's name only: in prose they are ambiguous."""
 
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _ESCAPES = ("\\", "%", "&")
-"""One of these stands in every spelling of a letter that is not the letter itself."""
+"""Every other spelling of a letter contains one of these."""
 _SPELLED_OTHERWISE = re.compile(r"[\s\"'\\/]")
-"""Letters that need none of these to be spelled in other ways."""
+"""Characters with other spellings that contain none of these."""
 _SPACE = (
     r"(?:\s|\\+[nrtf]|%20|%0[9a-d]|\+|&nbsp;"
     r"|\\+u(?:00(?:0[9a-d]|1[c-f]|20|85|a0)|1680|20(?:0[0-9a]|2[89f]|5f)|3000))+"
@@ -45,7 +45,7 @@ class Scrub:
                 if is_strong := len(text) > SAYS_LITTLE and not isinstance(leaf, bool):
                     labels.setdefault(text, _tag(label))
                 if text and under and not (is_strong and isinstance(leaf, str)):
-                    # A number in JSON stands without quotes, which the field's name needs in its place.
+                    # A number in JSON has no quotes, but its replacement needs them.
                     self._fields.setdefault((under, text), _tag(label))
                 if text and not is_strong:
                     self._weak.setdefault(text, _tag(label))
@@ -54,16 +54,16 @@ class Scrub:
         self._texts = tuple(labels)
         self._labels = {text.lower(): tag for text, tag in labels.items()}
         self._runs = tuple(dict.fromkeys(map(_run, labels)))
-        """Letters that no spelling of a value changes: without any of them, a text holds none of the values."""
+        """Parts of the values that are the same in every spelling: a text without them contains no value."""
         self._encoded_runs = [run.encode() for run in self._runs]
         self._strong: re.Pattern[str] | None = None
         self._is_literal = all(map(_is_literal, labels))
-        """Whether, in a text without escapes, the values can only stand as they are."""
+        """Whether texts without escapes can contain the values in one spelling only."""
         self.is_empty = not (self._texts or self._fields or self._weak)
-        """Whether there is nothing to hide."""
+        """Whether there are no private values."""
 
     def may_stand_in(self, line: bytes) -> bool:
-        """Whether something could be hidden in a record that is written already."""
+        """Whether an encoded record may contain a private value."""
         if self.is_empty:
             return False
         if self._fields or self._weak or not line.isascii():
@@ -75,7 +75,7 @@ class Scrub:
         return False
 
     def text(self, text: str, step: int | None = None) -> str:
-        """`text` without them; at the step of a result, also without the short ones it showed under other names."""
+        """A text without private values; at a result's step, also without short ones that it shows elsewhere."""
         for (name, value), tag in self._fields.items() if self._fields else ():
             if name in text:
                 text = _field(name, value).sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
@@ -86,14 +86,14 @@ class Scrub:
         return text
 
     def reason(self, text: str) -> str:
-        """A verdict's reason without them, the short ones included: it is made of values."""
+        """A verdict's reason without private values, short ones included."""
         text = self.text(text)
         for value, tag in self._weak.items():
             text = _alone(value).sub(tag, text)
         return text
 
     def data(self, value: Any, name: str = "") -> Any:
-        """Data without them; `name` is what it stands under."""
+        """Data without private values; `name` is its field name."""
         if self.is_empty or value is None:
             return value
         if isinstance(value, Mapping):
@@ -126,7 +126,7 @@ class Scrub:
         return self._strong.sub(self._name, text)
 
     def _without_literal(self, text: str) -> str:
-        """The same where no other spelling is possible: making a pattern would add a fifth to an audit."""
+        """The same if no other spelling is possible: compiling a pattern would add 20 % to an audit."""
         lower = text.lower()
         found: list[tuple[int, bool, int, str]] = []
         for value, tag in self._labels.items():
@@ -183,7 +183,7 @@ def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
         node[""] = {}
     parts = [_branches(long)] if long else []
     if short:
-        # In JSON inside a text a line break is the two characters `\n`: that n belongs to no word.
+        # In JSON inside a text, a line break is the two characters `\n`: this n is not part of a word.
         parts.append(rf"(?:(?<!\w)|(?<=\\[nrtbf])){_branches(short)}(?!\w)")
     return re.compile("|".join(parts), re.IGNORECASE)
 
@@ -226,7 +226,7 @@ def _letter(letter: str) -> str:
     # Escapes hide the case of a letter from the pattern.
     forms = {form for each in {letter, letter.lower(), letter.upper()} for form in _escapes(each)}
     for each in {letter, letter.lower(), letter.upper()}:
-        # A letter and its marks may stand apart, all of them or the last: macOS, PDF and some forms write them so.
+        # A letter and its marks may be separate characters, as macOS, PDF and some forms write them.
         last = decomposition(each) if len(each) == 1 else ""
         halves = "".join(chr(int(part, 16)) for part in last.split()) if last and last[0] != "<" else each
         forms.update("".join(map(_letter, apart)) for apart in {halves, normalize("NFD", each)} - {each})

@@ -1,4 +1,4 @@
-"""The packs and worlds of one audit: which of them a conversation is held to."""
+"""The packs and worlds of one audit, and which of them judge a conversation."""
 
 import importlib
 from collections.abc import Callable
@@ -16,9 +16,9 @@ from bylaw.trace.log_file import LogFile, RemoteFile
 from bylaw.trace.trajectory import Trajectory
 
 _TEXTS = 256
-"""How many different instructions are remembered; logs that repeat them repeat a few."""
+"""Different instructions that are cached; logs usually repeat a few."""
 _OURS = "bylaw.packs."
-"""Only packs that come with Bylaw may bring code of their own for a world."""
+"""Only packs that come with Bylaw may contain code for a world."""
 
 
 class Shelf:
@@ -49,19 +49,19 @@ class Shelf:
         return [pack for _, pack in self._variants] if self._only is None else [self._only]
 
     def adapt(self, change: Callable[[Pack], Pack]) -> None:
-        """Put another in the place of every pack, with the same policies."""
+        """Replace every pack by a changed one with the same policies."""
         self._variants = [(when, change(pack)) for when, pack in self._variants]
         self._only = change(self._only) if self._only is not None else None
 
     def pack_for(self, trajectory: Trajectory) -> Pack:
-        """The variant whose conditions the trajectory meets, the first that does; `FormatError` where the pack is about
-        something else than the trajectory says of itself, `WorldError` where the world is of another variant."""
+        """The first variant whose conditions the trajectory meets. Raises `FormatError` if the pack is for other
+        conversations, `WorldError` if the world is of another variant."""
         for name, ours in self._about.items():
             theirs = trajectory.details.get(name)
             if theirs is not None and not fnmatchcase(str(theirs), str(ours)):
                 raise FormatError(
-                    f"conversations of the {name} `{theirs}`, and pack `{self.name}` is about `{ours}`",
-                    hint="name a variant of the pack to judge them all the same" if self._variants else "",
+                    f"these conversations have {name} `{theirs}`, but pack `{self.name}` is for `{ours}`",
+                    hint="to judge them anyway, name a variant of the pack" if self._variants else "",
                 )
         pack = self._only if self._only is not None else self._variant_for(trajectory)
         if self.opened is not None and pack.world:
@@ -75,20 +75,20 @@ class Shelf:
         return self._variants[-1][1]
 
     def world_for(self, pack: Pack, file: LogFile) -> tuple[str, World | None]:
-        """The world for one file of runs, and which part of the given folder it is."""
+        """The world for one file of runs, and its name in the given folder."""
         if self._world_path is None:
             return "", None
         if pack.world and isinstance(file, RemoteFile):
-            raise WorldError("which world it is of is found by reading the file again", hint="audit a local copy")
+            raise WorldError("the world of these runs can only be found in a local file", hint="audit a local copy")
         key = (pack.name, str(file))
         if key not in self._worlds:
             self._worlds[key] = ("", self.opened) if not pack.world else self.opened.for_runs(file, pack.name)
         return self._worlds[key]
 
     def changed_policies(self, pack: Pack, trajectory: Trajectory) -> tuple[str, ...]:
-        """Policies whose sentences the instructions recorded with the trajectory do not contain word for word.
+        """Policies with sentences that the recorded instructions do not contain verbatim.
 
-        Empty where no instructions were recorded or they hold none of the policy's sentences at all.
+        Empty if no instructions were recorded, or if they contain no sentence of the document.
         """
         text = trajectory.instructions
         if not text or not pack.digests:
@@ -102,7 +102,7 @@ class Shelf:
 
 
 def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
-    """The variants of a pack. A document is that of the variants whose sentences it holds best, and of no other."""
+    """The variants of a pack. A document is used by the variants that it fits best."""
     packs = [load_pack(root, document=document, cases=False) for root in roots]
     if document is None or not packs:
         return packs
@@ -114,25 +114,25 @@ def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
 
 
 def open_tasks(shelf: Shelf, path: Path) -> Any:
-    """The tasks of a benchmark, whose gold actions say what a good outcome is."""
+    """The tasks of a benchmark; their gold actions define a good outcome."""
     for pack in shelf.packs:
         if pack.world and hasattr(_module(pack), "open_tasks"):
             if shelf.opened is None:
                 raise UsageError("--tasks needs a database to replay gold actions on", hint="give --world")
             return _module(pack).open_tasks(path, shelf.opened)
-    raise UsageError(f"pack `{shelf.name}` has no use for tasks", hint="leave out --tasks")
+    raise UsageError(f"pack `{shelf.name}` does not use tasks", hint="leave out --tasks")
 
 
 def _open(pack: Pack, world: Path) -> Any:
-    """Opened before anything is read, so that a fault of it is told at once."""
+    """Open a world. This happens before any log is read, so that errors appear at once."""
     return _module(pack).open_world(world) if pack.world else open_snapshot(world, pack.schema)
 
 
 def _module(pack: Pack) -> Any:
     if not pack.world.startswith(_OURS):
-        raise UsageError(f"pack `{pack.name}` may not bring code for its world", hint="give an SQLite or JSON file")
+        raise UsageError(f"pack `{pack.name}` may not contain code for its world", hint="give an SQLite or JSON file")
     try:
         return importlib.import_module(pack.world)
     except ImportError:
         hint = "give an SQLite or JSON file, and leave out `world:` in pack.yaml"
-        raise UsageError(f"pack `{pack.name}` names a world `{pack.world}` that is not there", hint=hint) from None
+        raise UsageError(f"pack `{pack.name}` names a world `{pack.world}` that does not exist", hint=hint) from None

@@ -51,7 +51,7 @@ _ids = msgspec.json.Decoder(_Id)
 
 
 class Store:
-    """The files of one audit; `UsageError` if the folder holds none."""
+    """The files of one audit; raises `UsageError` if the folder has none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -89,7 +89,7 @@ class Store:
         return read_record(file.read_bytes(), file) if file.is_file() else {}
 
     def file(self, name: str) -> Path:
-        """A file of lines, made from the tables if the audit wrote tables alone."""
+        """A file of lines, converted from the tables if the audit wrote only tables."""
         if self.has_lines:
             return self.path / name
         if self._made is None:
@@ -146,7 +146,7 @@ class Store:
         return _decoded(_calls, line, self.path)
 
     def inconclusive(self) -> Iterator[Finding]:
-        """The calls without a verdict, with the policies that came to none; they are no findings."""
+        """The undecided calls with their undecided policies; they are not findings."""
         criterion = self.criterion
         needle = f'"{criterion}":"inconclusive"'.encode()
         for line in self.raw(CALLS):
@@ -200,9 +200,9 @@ class Store:
         place = str(self.path)
         if not found:
             hint = f"`bylaw explain {place}` lists the findings"
-            raise UsageError(f"no judged conversation and no finding begins with `{wanted}`", place=place, hint=hint)
+            raise UsageError(f"no judged conversation or finding starts with `{wanted}`", place=place, hint=hint)
         more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
-        raise UsageError(f"several ids begin with `{wanted}`", place=place, hint=f"{', '.join(found[:_NAMED])}{more}")
+        raise UsageError(f"several ids start with `{wanted}`", place=place, hint=f"{', '.join(found[:_NAMED])}{more}")
 
     def explainable(self, trajectory: str) -> dict[int, JsonRecord]:
         """The judged calls of a conversation by step, and the steps that broke a rule without being such a call."""

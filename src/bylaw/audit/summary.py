@@ -1,4 +1,4 @@
-"""`summary.json` and `policies.json`: what an audit found, for people and for programs that build on it."""
+"""`summary.json` and `policies.json`: the results of an audit, for people and programs."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 SCHEMA = "bylaw.audit/1"
 REASONS = ("never_seen", "stale", "pending", "claimed")
 LIMITED = 20
-"""Calls that are named for each limit at most."""
+"""Most calls that are listed per limit."""
 
 
 def summarise(
     examiner: "Examiner", request: Request, skipped: Sequence[RecordError], repeated: int = 0
 ) -> dict[str, Any]:
-    """The summary record; what it counts but once is counted under the audit's criterion."""
+    """The summary record; figures that it has only once are under the audit's criterion."""
     shelf, counts, names = examiner.shelf, examiner.counts, request.names()
     packs, numbers = shelf.packs, counts.numbers
     criterion = request.criterion or packs[-1].criterion
@@ -99,7 +99,7 @@ def _variants(packs: Sequence[Pack]) -> list[dict[str, str]]:
 
 
 def _period(counts: Counts) -> dict[str, str] | None:
-    """From when to when the conversations took place, in UTC; None if no log says."""
+    """The period of the conversations in UTC; None if the logs have no times."""
     try:
         times = [datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds") for time in counts.times]
     except (ValueError, OverflowError, OSError):
@@ -162,7 +162,7 @@ def _agent(counts: Counts, agent: str, criterion: Criterion) -> dict[str, Any]:
 
 
 def _by_tool(counts: Counts) -> dict[str, Any]:
-    """Verdicts on executed calls, per write tool, and per look-up that a guard binds."""
+    """Verdicts on executed calls, per write tool and per guarded look-up."""
     figures = ("calls", "executed", "result_not_captured", "perhaps_done")
     return {
         name: {
@@ -204,7 +204,7 @@ def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _by_rule(counts: Counts) -> dict[str, Any]:
-    """Per rule: how often it was broken, and by whom."""
+    """Per rule: how often it was broken, in how many conversations, and by which agents."""
     return {
         name: {
             "severity": next(iter(counts.under("rule", name, "severity")), "medium"),
@@ -217,7 +217,7 @@ def _by_rule(counts: Counts) -> dict[str, Any]:
 
 
 def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """Executed calls that code could not decide, and per rule how many, where, and why."""
+    """The undecided executed calls and, per rule, their number, conversations and reasons."""
     rules = {
         name: {
             "calls": counts.numbers["open", name, "calls"],
@@ -253,7 +253,7 @@ def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
 
 
 def _evidence(lookup: LookupEvidence) -> dict[str, Any]:
-    """What became of one look-up's results; `shown` is null where the pack maps nothing of the tool."""
+    """How far the results of one look-up could be used; `shown` is null if the pack maps no field of the tool."""
     return {name: getattr(lookup, name) for name in LookupEvidence.__struct_fields__} | {"cures": list(lookup.cures)}
 
 
@@ -271,7 +271,7 @@ def _is_unguarded(packs: Sequence[Pack], tool: str) -> bool:
 
 
 def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
-    """Policies that flag something here, and on which a shield does not act."""
+    """Policies that flag something here and that a shield does not enforce."""
     checks = {name for pack in packs for name, policy in pack.policies.items() if policy.unenforced is not None}
     flagged = {key[1] for key in counts.numbers if key[0] == "policy" and FLAGGED & {*key[2:4]}}
     broken = {name for name in counts.names("rule") if counts.numbers["rule", name, "broken"]}
@@ -279,9 +279,9 @@ def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
 
 
 def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
-    """`policies.json`: every policy with its sentences, and for a rule what its predicates mean.
+    """`policies.json`: every policy with its sentences and, for a rule, the meaning of its predicates.
 
-    Of a pack with variants, those that conversations were held to; what they share cites the document of each.
+    A pack with variants lists those that judged conversations; a shared policy cites each variant's document.
     """
     found: dict[str, Any] = {}
     for pack in _held(packs, counts):
@@ -305,7 +305,7 @@ def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
 
 
 def _citation(pack: Pack, cited: Citation) -> dict[str, Any]:
-    """A cited sentence and its place; where it stands again and is meant there, too, those places."""
+    """A cited sentence and its place, and other places if it is repeated with the same meaning."""
 
     def places(citations: Iterable[Any]) -> list[dict[str, Any]]:
         return [{"document": each.document, "heading": each.heading, "line": each.line} for each in citations]
@@ -315,11 +315,11 @@ def _citation(pack: Pack, cited: Citation) -> dict[str, Any]:
 
 
 def _held(packs: Sequence[Pack], counts: Counts) -> Sequence[Pack]:
-    """The packs that conversations were held to; all of them where there were none."""
+    """The packs that judged conversations; all packs if there were no conversations."""
     return [pack for pack in packs if counts.numbers["pack", pack.name]] or packs
 
 
 def _predicates(pack: Pack, policy: str) -> dict[str, str]:
-    """What the predicates of a policy's rules mean, by the names that findings call them."""
+    """The meaning of the predicates of a policy's rules, by their names in findings."""
     names = [name for rule in pack.book.rules if rule.policy == policy for name in atoms(rule.formula)]
     return {name.replace("_", " "): pack.book.predicates[name].description for name in names}

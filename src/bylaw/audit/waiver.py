@@ -1,4 +1,4 @@
-"""Findings that somebody answers for, for a while: who, why, and until when."""
+"""Waivers: findings that an owner accepts, with a reason and an expiry date."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -17,7 +17,7 @@ _KEYS = ("finding", "policy", *_GLOBS, "owner", "reason", "expires")
 
 
 class WaiverError(BylawError):
-    """A file of waivers has faults; `faults` holds every one, each with its place."""
+    """A file of waivers has faults; `faults` lists them with their places."""
 
     code = "BY601"
 
@@ -27,7 +27,7 @@ class WaiverError(BylawError):
 
 
 class Waiver(Struct, frozen=True):
-    """One finding, or what a policy finds in some calls, waived."""
+    """A waiver of one finding, or of a policy's findings in some calls."""
 
     place: str
     owner: str
@@ -40,7 +40,7 @@ class Waiver(Struct, frozen=True):
     trajectory: str = "*"
 
     def covers(self, finding: Finding, policy: str) -> bool:
-        """Whether it waives what that policy says in the finding."""
+        """Whether it waives this policy in the finding."""
         if self.finding:
             return finding.id == self.finding
         return (
@@ -51,12 +51,12 @@ class Waiver(Struct, frozen=True):
         )
 
     def record(self) -> dict[str, str]:
-        """As `comparison.json` holds it."""
+        """The record for `comparison.json`."""
         return {"owner": self.owner, "reason": self.reason, "expires": self.expires.isoformat(), "place": self.place}
 
 
 class Waivers:
-    """The waivers in force on a day; those that have expired are kept apart, and waive nothing."""
+    """The waivers in force on a day; expired ones are listed separately and waive nothing."""
 
     def __init__(self, waivers: Iterable[Waiver] = (), *, today: date) -> None:
         every = tuple(waivers)
@@ -70,7 +70,7 @@ class Waivers:
         self._used: set[Waiver] = set()
 
     def waive(self, finding: Finding) -> tuple[Waiver, ...]:
-        """The waivers that cover all of a finding; none where they leave a policy of it uncovered."""
+        """The waivers that cover all policies of a finding; none if a policy is not covered."""
         if named := self._by_finding.get(finding.id):
             self._used.add(named)
             return (named,)
@@ -85,7 +85,7 @@ class Waivers:
 
     @property
     def unused(self) -> tuple[Waiver, ...]:
-        """Those in force that have waived nothing so far: their finding is not there (any more)."""
+        """The waivers in force without a finding."""
         every = [*self._by_finding.values(), *(w for many in self._by_policy.values() for w in many)]
         return tuple(waiver for waiver in every if waiver not in self._used)
 
@@ -127,19 +127,18 @@ def _waiver(source: Located, at: tuple[str | int, ...], entry: Any, faults: list
             fault(f"`{name}` is not part of a waiver", name, f"it has {', '.join(_KEYS)}")
     for name, wanted in (("owner", "who answers for it"), ("reason", "why"), ("expires", "until when, as 2026-12-31")):
         if not str(record.get(name) or "").strip():
-            fault(f"the waiver has no `{name}`", hint=f"say {wanted}")
+            fault(f"the waiver lacks `{name}`", hint=f"say {wanted}")
     if bool(record.get("finding")) == bool(record.get("policy")):
         fault("a waiver names a `finding` or a `policy`, one of them")
     if record.get("finding") and any(name in record for name in _GLOBS):
-        fault(
-            "a finding already names one call", hint=f"leave out {', '.join(name for name in _GLOBS if name in record)}"
-        )
+        spare = ", ".join(name for name in _GLOBS if name in record)
+        fault("a waiver of one finding needs no filters", hint=f"leave out {spare}")
     try:
         expires = date.fromisoformat(str(record.get("expires")))
     except ValueError:
         expires = date.min
         if record.get("expires"):
-            fault(f"`{record['expires']}` is not a day", "expires", "write it like 2026-12-31")
+            fault(f"`{record['expires']}` is not a date", "expires", "write it like 2026-12-31")
     if len(faults) > before:
         return None
     texts = {name: str(record[name]) for name in ("finding", "policy", *_GLOBS, "owner", "reason") if name in record}

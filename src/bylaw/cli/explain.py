@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.audit.audited import events_in_logs
-from bylaw.audit.finding import SEVERITIES, Finding, lacked, severity_rank
+from bylaw.audit.finding import SEVERITIES, Finding, lacked, rank
 from bylaw.audit.store import Store
 from bylaw.cli.command import Audited, Name, Word, command
 from bylaw.cli.console import open_console
@@ -154,7 +154,7 @@ def gravity(finding: Finding) -> tuple[bool, int, int]:
 
 def gravity_of(severity: str, verdict: str) -> tuple[int, int]:
     words: tuple[str, ...] = WORST_FIRST
-    return severity_rank(severity), words.index(verdict) if verdict in words else len(words)
+    return rank(severity), words.index(verdict) if verdict in words else len(words)
 
 
 _STYLES = {
@@ -271,7 +271,7 @@ class _Explanation(Struct, frozen=True):
             self.console.print(Text(f"step {step} of {line['trajectory']}", style="bold"))
             self._say(2, _short(said))
         judged = [each for each in line["policies"] if each[self.criterion] != "compliant"]
-        for alike in _alike(sorted(judged, key=lambda each: severity_rank(each.get("severity", ""))), self.criterion):
+        for alike in _alike(sorted(judged, key=lambda each: rank(each.get("severity", ""))), self.criterion):
             self.console.print()
             self._policy(alike)
         for broken in line.get("rules", []):

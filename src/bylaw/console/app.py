@@ -25,11 +25,11 @@ Page = Callable[[Asked], Response]
 Marked = Callable[[Any], Any]
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 WAIT = 0.1
-"""Seconds that a page waits for what is being prepared."""
+"""Seconds that a page waits before it shows that something is being prepared."""
 
 
 class Preparing(Exception):
-    """A page cannot be shown yet; `what` is being done for it."""
+    """A page cannot be shown yet; `what` describes the work in progress."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -37,7 +37,7 @@ class Preparing(Exception):
 
 
 class Prepared(Generic[T]):
-    """The result of a function that takes longer than a page may: it runs in a thread of its own."""
+    """The result of a slow function, which runs in its own thread."""
 
     def __init__(self, what: str, make: Callable[[], T]) -> None:
         self._what = what
@@ -65,10 +65,10 @@ class Prepared(Generic[T]):
 
 
 class Pages:
-    """Pages with something in common: each method that answers has its address in a decorator."""
+    """A group of pages: each page is a method with its address in a decorator."""
 
     section = ""
-    """The entry of the navigation that they belong to."""
+    """Their entry in the navigation."""
 
     @property
     def layout(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _under(path: str, method: str, run: Callable[[Any, Request], Awaitable[Respo
 
 
 def shown(path: str, *, is_open: bool = False) -> Marked:
-    """A page to look at; `is_open` to anybody, signed in or not."""
+    """A page for GET; `is_open` if it needs no sign-in."""
 
     async def look(answer: Page, request: Request) -> Response:
         return await _answered(request, answer, {}, is_open)
@@ -106,7 +106,7 @@ def shown(path: str, *, is_open: bool = False) -> Marked:
 
 
 def changed(path: str, *, is_open: bool = False) -> Marked:
-    """A form to send, with the token of its session."""
+    """A form for POST, with the token of its session; `is_open` if it needs no sign-in."""
 
     async def change(answer: Page, request: Request) -> Response:
         try:
@@ -135,7 +135,7 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
         return _to_sign_in(request)
     asked = Asked(request, visitor or Visitor(), form)
     if request.method == "POST" and not is_open and asked.visitor.mark != request.scope["state"]["made_for"]:
-        words = f"nothing was written: the page was made for another visitor, and {asked.visitor.name} is signed in now"
+        words = f"nothing was written: you loaded the page under another name; {asked.visitor.name} is signed in now"
         return _wrong(request, Refused(words, status=409, hint="load the page again"))
     try:
         await run_in_threadpool(request.app.state.refresh)
@@ -155,23 +155,23 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
 
 
 def _later(request: Request, why: str) -> Response:
-    """There is nothing to show yet; a form is not accepted."""
+    """Asks to wait until there is something to show; forms are refused."""
     if request.method in ("GET", "HEAD"):
         return page("preparing.html", 503, {"refresh": "2"}, what=why)
     return page("wrong.html", 503, error=f"Nothing was written. {why}", heading="Nothing was saved.")
 
 
 def _to_sign_in(request: Request) -> Response:
-    """A page leads to the sign-in; a form, or a part of a page, is refused."""
+    """Redirects a page to the sign-in; refuses a form or a part of a page."""
     if request.method == "GET" and request.headers.get("hx-request") != "true":
         asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         usual = asked in ("/", "/inbox")
         return RedirectResponse("/sign-in" if usual else f"/sign-in?{urlencode({'next': asked})}", 303)
-    return _wrong(request, Refused("you are not signed in, or not any more", status=401))
+    return _wrong(request, Refused("you are not signed in", status=401))
 
 
 def _wrong(request: Request, error: BylawError) -> Response:
-    """An error that the visitor can do something about, as a page or as a part of one."""
+    """An error that the visitor can fix, as a page or as a part of one."""
     status = error.status if isinstance(error, Refused) else 422
     if request.headers.get("hx-request") != "true":
         is_read = request.method in ("GET", "HEAD")
@@ -212,9 +212,9 @@ def application(
 
     `find` gives the visitor, None for somebody who has to sign in. `refresh` runs before each page.
     """
-    handlers = {404: _lost(404, "there is no such page"), 405: _lost(405, "this page does not accept such a request")}
+    handlers = {404: _lost(404, "page not found"), 405: _lost(405, "this page does not accept such a request")}
     pages = Starlette(routes=[Route("/static/{digest}/{name}", _static), *routes], exception_handlers=handlers)
     pages.state.find, pages.state.refresh = find, refresh
-    # `/findings/` is no page: a redirect would use the client's own `Host`.
+    # No redirect from `/findings/`: it would use the client's `Host` header.
     pages.router.redirect_slashes = False
     return Door(pages, hosts=hosts, secret=secret)

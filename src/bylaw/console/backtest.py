@@ -1,4 +1,4 @@
-"""Past conversations under a check that is being edited: which calls it would judge otherwise than the saved one."""
+"""Past conversations under an edited check: the calls with another verdict than under the saved check."""
 
 import threading
 import time
@@ -21,18 +21,18 @@ from bylaw.trace.event import Call
 CONVERSATIONS = 300
 """Past conversations that a check is tried on."""
 SECONDS = 2.0
-"""A check that takes longer on all of them is tried on the first ones only, and the page says so."""
+"""Time limit of a trial; the page says how many conversations it covered."""
 KEPT = 8
-"""Readings and results that are kept, the latest ones."""
+"""Cached conversations and results, the latest ones."""
 T = TypeVar("T")
 
 
 Past = tuple[Trajectory, World | None]
-"""A conversation in which a policy had a say, and the world that it met."""
+"""A conversation that a policy applies to, and its world."""
 
 
 class Word(Struct, frozen=True):
-    """What a check says of one call, or of one act."""
+    """The verdict of a check on one call or act."""
 
     tool: str
     verdict: str
@@ -40,11 +40,11 @@ class Word(Struct, frozen=True):
 
 
 Words = dict[tuple[str, int], Word]
-"""By conversation and step; of a call that a rule says nothing against there is no word."""
+"""Verdicts by conversation and step; a call that no rule objects to is absent."""
 
 
 class Change(Struct, frozen=True):
-    """A call that would be judged otherwise."""
+    """A call with a different verdict."""
 
     conversation: str
     step: int
@@ -53,11 +53,11 @@ class Change(Struct, frozen=True):
     after: str
     because: str
     is_past: bool = False
-    """Whether the reason is that of the saved check, since the edited one has none."""
+    """Whether the reason is from the saved check, because the edited one has none."""
 
 
 class Backtest(Struct, frozen=True):
-    """What a change would do to past conversations."""
+    """The effect of a change on past conversations."""
 
     tried: int
     of: int
@@ -66,15 +66,15 @@ class Backtest(Struct, frozen=True):
 
     @property
     def kinds(self) -> list[tuple[tuple[str, str], int]]:
-        """From which verdict to which, and how often, the most frequent first."""
+        """Pairs of old and new verdict with their number, the most frequent first."""
         return Counter((each.before, each.after) for each in self.changes).most_common()
 
 
 class Backtests:
-    """Keeps past conversations ready, with the verdicts of the saved check on them."""
+    """Caches past conversations, with the verdicts of the saved check on them."""
 
     def __init__(self, read: Callable[[str, tuple[str, ...]], list[Past]], *, keeps: float = float("inf")) -> None:
-        """`read` finds somebody's past conversations that call any of some tools; they are kept for `keeps` seconds."""
+        """`read` returns a tenant's past conversations that call given tools; they are cached for `keeps` seconds."""
         self._read = read
         self._keeps = keeps
         self._turn = threading.Lock()
@@ -82,9 +82,9 @@ class Backtests:
         self._kept: dict[tuple[str, ...], tuple[float, Any]] = {}
 
     def run(self, saved: Pack, edited: Pack, policy: str, whose: str = "") -> Backtest:
-        """Try an edited check on somebody's past conversations, against the saved one."""
+        """Compare an edited check with the saved one on a tenant's past conversations."""
         past, before = self._before(saved, policy, whose)
-        # One at a time: a second one would only make both slower, and a service has calls to decide.
+        # One at a time: a service needs the processor for its decisions.
         with self._running:
             tried, after = _said(edited, policy, past, CONVERSATIONS, until=time.monotonic() + SECONDS)
         names = {each.id for each, _ in past[:tried]}
@@ -92,7 +92,7 @@ class Backtests:
         return Backtest(tried, len(past), len(after), changes)
 
     def prepare(self, saved: Pack, policy: str, whose: str = "") -> None:
-        """Begin to read the past conversations; an error that comes at once is raised."""
+        """Start to read the past conversations; raises an error that occurs at once."""
         try:
             Prepared("", lambda: self._before(saved, policy, whose)).get()
         except Preparing:
@@ -122,14 +122,14 @@ def _changes(before: Words, after: Words) -> Iterator[Change]:
         if was != is_now:
             told = now if now is not None else then
             assert told is not None
-            # What the edited check permits has no reason of its own: then it is what the saved one said.
+            # A permit has no reason: use the reason of the saved check.
             because = now.because if now is not None else ""
             before_it = then.because if then is not None and not because else ""
             yield Change(key[0], key[1], told.tool, was, is_now, because or before_it, is_past=bool(before_it))
 
 
 def _said(pack: Pack, policy: str, past: list[Past], most: int, *, until: float = float("inf")) -> tuple[int, Words]:
-    """What the check of one policy says of past conversations, and of how many there was time for."""
+    """The number of conversations tried in time, and the verdicts of one policy's check on them."""
     own = _alone(pack, policy)
     redaction = Redaction(pack)
     words: Words = {}
@@ -168,7 +168,7 @@ def _of_rules(session: Session, trajectory: Trajectory) -> Iterator[tuple[int, W
 
 
 def _alone(pack: Pack, policy: str) -> Pack:
-    """The pack with the check of one policy only: what the others say does not hang on it."""
+    """The pack with the check of one policy only; checks are independent of each other."""
     bound = {tool: tuple(pair for pair in pairs if pair[0].id == policy) for tool, pairs in pack.by_tool.items()}
     rules = tuple(rule for rule in pack.book.rules if rule.policy == policy)
     book = replace(pack.book, rules=rules)

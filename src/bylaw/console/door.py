@@ -1,7 +1,7 @@
-"""The door that every request passes: allowed hosts, a token on every change, and who is asking.
+"""Checks every request: allowed hosts, a token on every change, and the visitor.
 
-A page on another site can send requests here too. It cannot read our pages, so it does not know the token of the
-session; and the browser says which site sent a change.
+Pages of other sites can send requests too, but cannot read our pages, so they do not know the token of the
+session; browsers also send the origin of a change.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -10,7 +10,6 @@ import hmac
 import re
 import secrets
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Literal
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -24,12 +23,12 @@ from bylaw.record.entry import DEFAULT_TENANT
 
 SESSION = "bylaw_session"
 NAME = "bylaw_name"
-"""The cookie with the name that a visitor gave."""
+"""The cookie with the name that a visitor entered."""
 LONGEST = 80
 UNVERIFIED = " (unverified)"
-"""Follows a name that nobody checked."""
+"""The suffix of a name without a key."""
 TOKEN = "token"
-"""The field of a form that holds the token."""
+"""The form field with the token."""
 LARGEST = 256 << 10
 """Bytes in a form at most."""
 POLICY = (
@@ -46,9 +45,9 @@ _HEADERS = (
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _SESSION = re.compile(r"[0-9a-f]{32}")
 _LENGTH = 64
-"""Characters of a session's token; after it comes the mark of the visitor whom the page was made for."""
+"""Characters of a session's token; the mark of the page's visitor follows it."""
 Role = Literal["approve", "review", "view"]
-"""What a visitor may do on a service's pages: answer and stop; leave notes; or only look."""
+"""A visitor's role on a service's pages: answer and stop, leave notes, or only look."""
 
 
 class Refused(BylawError):
@@ -62,12 +61,12 @@ class Refused(BylawError):
 
 
 class TooOld(Refused):
-    """A form whose token is not that of its session: the server was restarted since, or the page is not ours."""
+    """The form's token is not that of its session: the server was restarted, or the page is not ours."""
 
     def __init__(self, token: str) -> None:
-        """`token` is the one to send it with again."""
+        """`token` is valid for sending the form again."""
         self.token = token
-        super().__init__("nothing was written: the server was restarted since the page was loaded; send it once more")
+        super().__init__("nothing was written: the server was restarted since you loaded the page; send it again")
 
 
 class Visitor(Struct, frozen=True):
@@ -79,7 +78,7 @@ class Visitor(Struct, frozen=True):
     tenant: str = DEFAULT_TENANT
     role: Role = "approve"
     is_signed_in: bool = False
-    """By a key of their own, so that they can sign out."""
+    """Whether they signed in with a key, so that they can sign out."""
 
     @property
     def may_answer(self) -> bool:
@@ -88,12 +87,12 @@ class Visitor(Struct, frozen=True):
 
     @property
     def may_note(self) -> bool:
-        """Whether they may leave notes that decide nothing."""
+        """Whether they may leave notes."""
         return self.role in ("approve", "review")
 
     @property
     def mark(self) -> str:
-        """Tells pages made for one visitor from those made for another."""
+        """Identifies the visitor that a page was made for."""
         told = f"{self.tenant}\0{self.name}".encode("utf-8", "replace")
         return hashlib.blake2b(told, digest_size=8).hexdigest() if self.is_verified else ""
 
@@ -148,19 +147,19 @@ class Asked:
         return self.visitor.signature
 
     def needs_answering(self) -> None:
-        """Refuse a visitor who may not decide for the tenant."""
+        """Refuse a visitor without the role `approve`."""
         if not self.visitor.may_answer:
-            raise Refused("you may look, not answer: it takes the role `approve`")
+            raise Refused("answering needs the role `approve`")
 
     def needs_noting(self) -> None:
-        """Refuse a visitor who may only look."""
+        """Refuse a visitor who may not leave notes."""
         if not self.visitor.may_note:
-            raise Refused("you may look, not write: it takes the role `approve` or `review`")
+            raise Refused("writing needs the role `approve` or `review`")
 
 
 def visitor_of(request: Request) -> Visitor:
-    """The visitor by their cookie: a name that nobody checked."""
-    return Visitor(_clean_name(unquote(cookie_of(request, NAME), errors="replace")))
+    """The visitor with the unverified name in their cookie."""
+    return Visitor(_clean_name(unquote(request.cookies.get(NAME, ""), errors="replace")))
 
 
 def _clean_name(name: str) -> str:
@@ -168,10 +167,10 @@ def _clean_name(name: str) -> str:
 
 
 class Door:
-    """Lets a request in, or answers it."""
+    """Passes a request on, or refuses it."""
 
     def __init__(self, behind: ASGIApp, *, hosts: tuple[str, ...] = (), secret: bytes | None = None) -> None:
-        """`hosts` are names beside this machine's own; workers that share a port share a `secret`."""
+        """`hosts` are allowed in addition to this machine's names; workers that share a port share a `secret`."""
         self._behind = behind
         self._hosts = frozenset(host.lower() for host in hosts)
         self._secret = secret or secrets.token_bytes(32)
@@ -184,7 +183,7 @@ class Door:
         if why := self._wrong_place(request):
             await _answer(send, 403, why)
             return
-        session = cookie_of(request, SESSION)
+        session = request.cookies.get(SESSION, "")
         is_new = not _SESSION.fullmatch(session)
         session = secrets.token_hex(16) if is_new else session
         token = hmac.new(self._secret, session.encode(), hashlib.sha256).hexdigest()
@@ -214,7 +213,7 @@ class Door:
         origin = request.headers.get("origin")
         is_ours = origin is None or origin.partition("://")[2].lower() == hosts[0].lower()
         if not is_ours or request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            return "a change must come from a page of this server"
+            return "changes are accepted from this server's own pages only"
         return ""
 
 
@@ -235,19 +234,10 @@ async def read_form(request: Request) -> dict[str, str]:
     if not given_token.isascii():
         raise Refused("the token is malformed", status=400)
     if not state["has_session"]:
-        raise Refused("the page is too old, or not ours: load it again")
+        raise Refused("the page is out of date: load it again")
     if not hmac.compare_digest(token, str(state["token"])):
         raise TooOld(f"{state['token']}{state['made_for']}")
     return {name: value.replace("\0", "").replace("\r\n", "\n") for name, value in given.items()}
-
-
-def cookie_of(request: Request, name: str) -> str:
-    """A cookie's value; empty if there is none."""
-    try:
-        found = SimpleCookie(request.headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found is not None else ""
 
 
 async def _answer(send: Send, status: int, why: str) -> None:

@@ -28,7 +28,7 @@ _PLAIN = re.compile(r"[A-Za-z(][\w ()<>=.'-]*[\w)']")
 
 
 class Draft(Struct, frozen=True):
-    """One check as it stands in its file."""
+    """One check as saved in its file."""
 
     policy: str
     kind: Literal["guard", "rule"]
@@ -39,12 +39,12 @@ class Draft(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Tells whether the file still says what somebody began to edit."""
+        """Identifies the saved text, to detect changes by others."""
         return hashlib.blake2b(f"{self.file}\0{self.text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def drafts_of(now: PackState, policy: str) -> list[Draft]:
-    """What can be edited of a policy: its guard, or each of its rules."""
+    """The editable checks of a policy: its guard, or each of its rules."""
     pack = now.pack
     guard = pack.guards.get(policy)
     if guard is not None:
@@ -54,7 +54,7 @@ def drafts_of(now: PackState, policy: str) -> list[Draft]:
 
 
 def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
-    """The pack as it would be; `PackError` tells what is wrong with the text."""
+    """The pack with the edited check; raises `PackError` if the text is faulty."""
     if len(text) > LONGEST:
         raise UsageError(f"a check of more than {LONGEST:,} characters")
     folder = now.folder
@@ -88,7 +88,7 @@ def _with_formula(folder: PackFolder, draft: Draft, text: str) -> PackFolder:
 
 
 def _copied(folder: PackFolder, **changes: Any) -> PackFolder:
-    """A folder of which trying changes nothing that others see."""
+    """A copy of the folder, so that trying a change has no side effects."""
     return replace(folder, faults=list(folder.faults), **changes)
 
 
@@ -101,7 +101,7 @@ def _rule_name(body: Any) -> str:
 
 
 def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
-    """The draft's file as it is, and as it would be; `UsageError` where it is not a file of this pack's own."""
+    """The draft's file before and after the edit; raises `UsageError` if it is not in this pack's folder."""
     path = root / draft.file
     if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
         raise UsageError("the check comes from another pack that this one is based on", hint="edit it there")
@@ -110,10 +110,10 @@ def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
 
 
 def _with_rule(whole: str, draft: Draft, text: str) -> str:
-    """The file of rules with one formula replaced where it stands, and all else as it was."""
+    """The file of rules with one formula replaced and everything else unchanged."""
     place = _formula_place(whole, draft.name)
     if place is None:
-        raise UsageError(f"rule `{draft.name}` does not stand in {RULES}", hint="edit the file that it stands in")
+        raise UsageError(f"rule `{draft.name}` is not in {RULES}", hint="edit the file that contains it")
     start, end, is_last_line = place
     one_line = " ".join(text.split())
     written = one_line if _PLAIN.fullmatch(one_line) else json.dumps(one_line, ensure_ascii=False)
@@ -121,7 +121,7 @@ def _with_rule(whole: str, draft: Draft, text: str) -> str:
     before, after = (read_yaml(each, file=RULES).data for each in (whole, changed))
     wanted = [body | {"formula": one_line} if _rule_name(body) == draft.name else body for body in _rules(before)]
     if _rules(after) != wanted or {**after, "rules": None} != {**before, "rules": None}:
-        raise UsageError(f"the formula cannot be put in its place in {RULES}", hint="edit the file")
+        raise UsageError(f"the formula cannot be replaced in {RULES}", hint="edit the file")
     return changed
 
 
@@ -144,7 +144,7 @@ def _pairs(node: Any) -> list[tuple[str, Any]]:
 
 
 def patch(root: Path, draft: Draft, text: str) -> str:
-    """The change as `git apply` takes it; empty where there is none."""
+    """The change as a patch for `git apply`; empty if there is none."""
     before, after = file_with(root, draft, text)
     return _diff(before, after, draft.file)
 
@@ -156,7 +156,7 @@ def _diff(before: str, after: str, name: str) -> str:
 
 
 def save(root: Path, draft: Draft, text: str) -> str:
-    """Write the check into its file; the change that was made."""
+    """Write the check into its file, and return the change as a patch."""
     path = root / draft.file
     with alone(path):
         before, after = file_with(root, draft, text)
@@ -167,7 +167,7 @@ def save(root: Path, draft: Draft, text: str) -> str:
 
 
 def faults_of(error: Exception) -> list[str]:
-    """What is wrong with a text, each fault by itself."""
+    """The faults of a text."""
     if isinstance(error, PackError) and error.faults:
         return [str(fault) for fault in error.faults][:10]
     return [str(error)]

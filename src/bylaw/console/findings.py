@@ -1,4 +1,4 @@
-"""The pages of findings: by reason, one in full, and what a person decides on it."""
+"""The pages of findings: the list by reason, one in full, and triage."""
 # pyright: basic, reportMissingImports=false
 
 import json
@@ -30,7 +30,7 @@ from bylaw.console.view import AuditPages
 from bylaw.errors import UsageError
 
 AHEAD = timedelta(days=90)
-"""How long a waiver holds unless somebody says otherwise."""
+"""The default duration of a waiver."""
 WANTS = {"call": ("permit", "deny", "undetermined"), "rule": ("kept", "broken")}
 
 
@@ -39,7 +39,7 @@ class FindingPages(AuditPages):
 
     @shown("/findings")
     def listed(self, asked: Asked) -> Response:
-        """Reasons, the findings of the chosen one, and one finding beside them."""
+        """Reasons, the findings of the selected reason, and one finding."""
         query = asked.query
         wanted = Wanted.of(query.items())
         standings = self._view.standings(wanted.base)
@@ -81,7 +81,7 @@ class FindingPages(AuditPages):
     def false_alarm(self, asked: Asked) -> Response:
         """Waive a finding as a false alarm."""
         if not asked.text("reason"):
-            raise UsageError("say why it is none")
+            raise UsageError("say why it is a false alarm")
         return self._waived(asked, FALSE_ALARM + asked.form["reason"], asked.form.get("expires") or _ahead(), False)
 
     def _waived(self, asked: Asked, reason: str, expires: str, of_policy: bool) -> Response:
@@ -93,7 +93,7 @@ class FindingPages(AuditPages):
                 words = f"{waiver.owner} has waived it already, until {waiver.expires}: {waiver.reason}"
                 raise UsageError(words, hint="load the page again")
         if row.verdict == "inconclusive" and not of_policy:
-            raise UsageError("an undecided call is no finding to waive", hint="attest it instead")
+            raise UsageError("an undecided call cannot be waived", hint="attest it instead")
         what = {"policy": row.policy} if of_policy else {"finding": row.id}
         written = waive(self._view.waivers, owner=asked.signed(), reason=reason, expires=expires, **what)
         if of_policy:
@@ -106,12 +106,12 @@ class FindingPages(AuditPages):
         asked.signed()
         covering = standings.waivers_of(row.id)
         if not covering:
-            raise UsageError("somebody has taken it back already", hint="load the page again")
+            raise UsageError("the waiver was already taken back", hint="load the page again")
         return self._told(asked, row, unwaive(self._view.waivers, covering[0]))
 
     @changed("/finding/{id:path}/case")
     def case(self, asked: Asked) -> Response:
-        """Keep a finding as a case of the pack."""
+        """Save a finding as a case of the pack."""
         standings, row = self._found(asked)
         root = self._view.own_root
         if root is None:
@@ -123,7 +123,7 @@ class FindingPages(AuditPages):
 
     @changed("/finding/{id:path}/attest")
     def attest(self, asked: Asked) -> Response:
-        """Keep a person's word on what is open."""
+        """Save a person's answer on an undecided call."""
         _, row = self._found(asked)
         if row.verdict != "inconclusive":
             raise UsageError("only an undecided call can be attested")
@@ -142,7 +142,7 @@ class FindingPages(AuditPages):
         want = asked.form.get("want", "")
         kind = "rule" if row.verdict == "broken" else "call"
         if want not in WANTS[kind]:
-            raise UsageError(f"`{want}` is not what such a case can want", hint=f"one of {', '.join(WANTS[kind])}")
+            raise UsageError(f"`{want}` is not a possible result of this case", hint=f"one of {', '.join(WANTS[kind])}")
         told = whole_conversation(standings.index, row.conversation)
         events: list[JsonRecord] = told["events"] if told is not None else []
         if row.step >= len(events):
@@ -152,7 +152,7 @@ class FindingPages(AuditPages):
             return keep_rule_case(root, line["rule"], events, row.step, want, note)
         policy = judged_by(line, row.policy)
         if policy is None:
-            raise UsageError("no policy judged this call, so there is nothing to keep")
+            raise UsageError("no policy judged this call")
         return keep_call_case(root, policy, events, row.step, want, note)
 
     def _found(self, asked: Asked) -> tuple[Standings, FindingRow]:
@@ -163,7 +163,7 @@ class FindingPages(AuditPages):
         return standings, row
 
     def _told(self, asked: Asked, row: FindingRow, written: Written) -> Response:
-        """Say what was written; the page around it shows how the finding stands now."""
+        """Show what was written, and the new state of the finding."""
         standings = self._view.standings(self._view.base)
         now = standings.index.finding(row.id) or row
         if asked.is_part:
@@ -195,7 +195,7 @@ def _ahead() -> str:
 
 
 def _usual(row: FindingRow, line: JsonRecord) -> str:
-    """What a case of this finding most likely wants: that the check says again what it said of what had been seen."""
+    """The default result of a case: the same as in the audit."""
     if row.verdict == "broken":
         return "broken"
     policy = judged_by(line, row.policy)

@@ -1,4 +1,4 @@
-"""The inbox: calls that wait for a person, each with what is needed to say yes or no, also on a phone."""
+"""The inbox: calls that wait for approval, each with the information to decide, also on a phone."""
 # pyright: basic, reportMissingImports=false
 
 import hashlib
@@ -29,41 +29,41 @@ from bylaw.trace.event import Card as PutCard
 ANSWERED = 20
 """Recent answers that are listed."""
 LOOKS = 3.0
-"""Seconds between two looks at the cards put to customers, which takes reading their conversations."""
+"""Poll interval in seconds for customers' cards, which requires reading their conversations."""
 
 DECISIONS = 500
-"""Recent decisions that are looked through for cards."""
+"""Recent decisions that are searched for cards."""
 LOOKED_UP = 6
 SHORT = 300
-"""Characters of an argument that are shown at once; nobody says yes to what they cannot read."""
+"""Characters of an argument that are shown unfolded."""
 _FACT = re.compile(r"(\w+)\[([^\]]*)\]\.(\w+)")
 
 
 class Card(Struct, frozen=True):
-    """One call that waits, as a person reads it."""
+    """One call that waits for approval."""
 
     approval: Approval
     title: str
     words: str
-    """All that the decision says to a person, in one text."""
+    """The decision's whole text for a person."""
     questions: list[str]
     arguments: list[tuple[str, str, str]]
-    """The name of each, its value as far as it is short, and the whole of one that is not."""
+    """Name, shortened value, and the whole value if it was shortened."""
     customer: list[tuple[str, str]]
     first: str
     """The customer's first message."""
     said: list[tuple[str, str]]
-    """The last exchange: who, and what."""
+    """The last messages: speaker and text."""
     looked_up: list[tuple[str, str]]
     missing: list[str]
     sentences: list[tuple[str, str, str]]
-    """What stands against it: the policy, its sentence, and why."""
+    """The objections: policy, sentence and reason."""
     left: float | None
-    """Seconds until nobody waits any more."""
+    """Seconds until the request expires."""
 
 
 class Put(Struct, frozen=True):
-    """A card that waits for a customer's answer: nobody else's counts."""
+    """A card that waits for the customer's own answer."""
 
     conversation: str
     card: str
@@ -72,18 +72,18 @@ class Put(Struct, frozen=True):
     asked: float
     left: float | None
     attested: list[Attestation]
-    """Who says that the customer confirmed it to them."""
+    """Attestations that the customer has confirmed it."""
 
 
 class InboxPages(ServicePages):
-    """What waits for a person, out of a decision log."""
+    """The requests of a decision log that wait for a person."""
 
     section = "inbox"
 
     def __init__(self, service: ServiceLog) -> None:
         super().__init__(service)
         self._put: dict[str, tuple[float, str]] = {}
-        """By tenant, which cards wait for customers, and when that was looked up."""
+        """By tenant, the time of the last poll and the cards that wait for customers."""
 
     @shown("/")
     @shown("/inbox")
@@ -92,12 +92,12 @@ class InboxPages(ServicePages):
 
     @shown("/inbox/cards")
     def cards(self, asked: Asked) -> Response:
-        """Only the cards, for a page that is open."""
+        """Only the cards, to refresh a page."""
         return self._page("inbox_cards.html", asked, **self._values(asked), done=None)
 
     @changed("/inbox/answer")
     def answer(self, asked: Asked) -> Response:
-        """A person's yes or no to one call."""
+        """Approve or reject one call."""
         asked.needs_answering()
         word, id = asked.form.get("word", ""), asked.form.get("id", "")
         if word not in ("approve", "reject"):
@@ -109,7 +109,7 @@ class InboxPages(ServicePages):
 
     @changed("/inbox/undo")
     def undo(self, asked: Asked) -> Response:
-        """Withdraw an approval whose call has not run."""
+        """Withdraw an approval; its call must not have run."""
         asked.needs_answering()
         tenant, by = asked.visitor.tenant, asked.signed()
         done = self._service.log.withdraw(asked.form.get("id", ""), by=by, tenant=tenant)
@@ -117,23 +117,23 @@ class InboxPages(ServicePages):
 
     @changed("/inbox/attest")
     def attest(self, asked: Asked) -> Response:
-        """Keep a person's word that the customer confirmed it to them; the card stays open."""
+        """Save an attestation that the customer has confirmed a card, which still waits for the customer's answer."""
         asked.needs_noting()
         conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")
         put = put_cards(self._service, asked.visitor.tenant, time.time())
         if not any((each.conversation, each.card) == (conversation, card) for each in put):
-            raise UsageError("no such card is waiting", hint="load the page again")
+            raise UsageError("this card is not waiting", hint="load the page again")
         given = Attestation(card, asked.signed(), asked.text("reason"))
         self._service.log.attest(conversation, given, tenant=asked.visitor.tenant)
         return self._after(asked, "Saved to the log. The card still waits for the customer's own answer.")
 
     @streamed("/inbox/events")
     async def events(self, request: Request, visitor: Visitor) -> Response:
-        """A line whenever something comes to wait, or waits no more."""
+        """An event whenever the waiting requests change."""
         return changes(lambda _: self._waiting(visitor.tenant), known_by(request))
 
     def _after(self, asked: Asked, told: str, done: Approval | None = None) -> Response:
-        """The page, or the part of it that has changed, with what was done.
+        """The page, or its changed part, with the result.
 
         After an answer (`done`) the page is locked: a second tap must not answer the call that takes its place.
         """
@@ -141,7 +141,7 @@ class InboxPages(ServicePages):
         return self._page(template, asked, **self._values(asked, told), done=done)
 
     def _waiting(self, tenant: str) -> str:
-        """Which calls and cards wait, in a word that changes when they do."""
+        """A hash of the waiting calls and cards."""
         now = time.time()
         found = self._service.log.approvals(tenant, status="waiting")
         looked, put = self._put.get(tenant, (0.0, ""))
@@ -226,7 +226,7 @@ def put_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[Put]:
 
 
 def in_words(text: str) -> str:
-    """A text with its facts in words: `Membership[M878].tier` is the tier of Membership M878."""
+    """A text with its facts in words: `Membership[M878].tier` becomes "the tier of Membership M878"."""
     return _FACT.sub(lambda found: f"the {found[3].replace('_', ' ')} of {found[1]} {found[2]}", text)
 
 
@@ -236,7 +236,7 @@ def _folded(value: Any) -> tuple[str, str]:
 
 
 def _is_open(history: History, card: PutCard) -> bool:
-    """Whether nothing was said since the card was put that could be an answer to it."""
+    """Whether no later message could be an answer to the card."""
     places = [number for number, event in enumerate(history.events) if isinstance(event, Call) and event.card == card]
     if not places:
         return False
@@ -250,7 +250,7 @@ def _decision(history: History | None, approval: str) -> Decision | None:
 
 
 def _questions(grounds: list[Ground]) -> list[str]:
-    """What a person is asked, each once."""
+    """The questions to a person, without duplicates."""
     asked = [each for ground in grounds for each in ground.questions if each.whom == "person"]
     texts = [in_words(cut(each.text, 600)) for each in asked]
     return [text[:1].upper() + text[1:] for text in dict.fromkeys(texts)]

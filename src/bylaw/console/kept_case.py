@@ -1,7 +1,7 @@
-"""A finding as a case of its pack: written only where the case, when it is run, says what the audit said.
+"""A finding as a case of its pack. It is written only if running the case gives the audit's result.
 
-A flagged call is told by the facts that had been seen; where these are not all that its check looked at, such as what
-the user said or which calls were made before, by what happened. What neither tells is not kept, and the page says so.
+A case of a flagged call lists the facts that were seen. If they do not reproduce the result, because the check also
+reads messages or earlier calls, it lists the events instead. If both fail, the page says so.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,24 +20,24 @@ from bylaw.policy.yaml import read_yaml, read_yaml_file
 from bylaw.review.case import run_case
 
 CASES = "cases/from-audits.yaml"
-_NO_CASE = "nothing was written: the finding cannot be said as a case of the pack as it is now"
+_NO_CASE = "nothing was written: the finding cannot be written as a case of the current pack"
 HEAD = "# Calls that audits flagged, kept as cases of this pack.\n"
 
 
 def judged_by(line: JsonRecord, policy: str) -> JsonRecord | None:
-    """What a policy said of a flagged call."""
+    """The verdict of a policy on a flagged call."""
     return next((each for each in line.get("policies") or () if each["id"] == policy), None)
 
 
 def keep_call_case(
     root: Path, policy: JsonRecord, events: Sequence[JsonRecord], step: int, want: str, note: str
 ) -> Written:
-    """Keep a flagged call: what had been seen before it, and what the policy should say of that."""
+    """Save a flagged call as a case with the evidence before it and the wanted result."""
     evidence, made = str(policy["evidence"]), events[step]
     if want == "deny" and evidence == "undetermined" and policy["world"] == "deny":
         unseen = ", ".join(_fact(each) for each in policy["missing"])
-        why = f"that the call was wrong rests on what nobody had looked up ({unseen}), and the audit does not hold that"
-        hint = "keep it as `undetermined`, or write the case yourself, with those facts under `world`"
+        why = f"the call was wrong because of facts that nobody looked up and the audit does not contain ({unseen})"
+        hint = "keep it as `undetermined`, or write the case by hand with these facts under `world`"
         raise UsageError(f"nothing was written: {why}", hint=hint)
     pack = _loaded(root)
     head: JsonRecord = {
@@ -57,7 +57,7 @@ def keep_call_case(
 
 
 def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: int, want: str, note: str) -> Written:
-    """Keep a broken rule: what happened up to the step that broke it."""
+    """Save a broken rule as a case with the events up to that step."""
     pack = _loaded(root)
     record = {"note": " ".join(note.split()), "rule": rule, "events": list(_happened(events, step))}
     if fault := _fault(pack, record | {"want": "broken"}):
@@ -66,23 +66,23 @@ def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: in
 
 
 def _kept(root: Path, pack: Pack, record: JsonRecord) -> Written:
-    """Write a case, unless the pack has it with another end, and say how it ends now."""
+    """Write a case, unless the pack has it with another result, and report whether it passes now."""
     body = _read(record)
     name = str(body.rule or body.policy)
     for other in cases_of(pack, {name}):
         if (str(other.rule or other.policy), parts_of(other)) == (name, parts_of(body)) and other.wanted != body.wanted:
-            raise UsageError(f"nothing was written: the pack has this case, and wants {other.wanted}: {other.note}")
+            raise UsageError(f"nothing was written: the pack has this case with {other.wanted}: {other.note}")
     ended = run_case(pack, body, CASES)
     done = add_record(root / CASES, record, head=HEAD, count=_count)
     if isinstance(ended, BylawError):
         return replace(done, told=str(ended))
-    failed = f"it wants {ended.want} and gets {ended.got}: the check has to change"
+    failed = f"it expects {ended.want} and gets {ended.got}: change the check"
     return replace(done, told="it passes" if ended.passed else failed)
 
 
 def _loaded(root: Path) -> Pack:
     if not root.is_dir():
-        raise UsageError("the folder of the pack is not there any more", place=str(root), hint="put it back")
+        raise UsageError("the folder of the pack does not exist any more", place=str(root), hint="put it back")
     return load_pack(str(root))
 
 
@@ -113,9 +113,9 @@ def _count(path: Path) -> int:
 
 
 def _reasons(policy: JsonRecord) -> Iterator[JsonRecord]:
-    """Why the check may say so: of a denial its words, else the first of the facts that were lacking.
+    """Possible reasons of the result: the words of a denial, else the first missing facts.
 
-    An audit that knows the world goes on with what is true, and so finds that further ones were lacking.
+    An audit with a world may list more missing facts than the evidence alone shows.
     """
     if policy["evidence"] == "deny":
         yield {"because": policy["because"]}
@@ -142,7 +142,7 @@ def _fact(fact: JsonRecord) -> str:
 
 
 def _happened(events: Sequence[JsonRecord], step: int | None = None) -> Iterator[JsonRecord]:
-    """What happened, or what up to a step, as cases tell it: a call with its result, which may have come later."""
+    """The events, or those up to a step, in the format of cases: each call with its result, even if that came later."""
     results = {event.get("call"): event for event in events if event["type"] == "result"}
     for number, event in enumerate(events if step is None else events[: step + 1]):
         if event["type"] == "message":

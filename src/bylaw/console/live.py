@@ -1,4 +1,4 @@
-"""Decisions as they happen, out of the log of a service; and the conversation that a decision is part of."""
+"""Live decisions from the log of a service, and the conversation of each."""
 # pyright: basic, reportMissingImports=false
 
 import time
@@ -22,16 +22,16 @@ from bylaw.shield.decision import Answer, Decision, Ground
 from bylaw.shield.history import read_decision, read_history
 
 LOOKED_AT = 2_000
-"""Decisions of late that filters choose from."""
+"""Recent decisions that filters choose from."""
 LISTED = 100
 SHOWN = 400
-"""Entries of a conversation that its page shows, the last ones."""
+"""Last entries of a conversation that its page shows."""
 ANSWERS: tuple[str, ...] = get_args(Answer)
 POSTURES: tuple[str, ...] = get_args(Posture)
 
 
 class Wish(Struct, frozen=True):
-    """Which decisions are listed; the address says the same."""
+    """A filter of decisions, as in the page's address."""
 
     answer: str = ""
     posture: str = ""
@@ -49,7 +49,7 @@ class Wish(Struct, frozen=True):
 
 
 class Happened(Struct, frozen=True):
-    """One thing of a conversation: said, called, answered, or decided."""
+    """One entry of a conversation: a message, call, result, decision or attestation."""
 
     kind: str
     who: str
@@ -83,7 +83,7 @@ class LivePages(ServicePages):
 
     @streamed("/live/events")
     async def events(self, request: Request, visitor: Visitor) -> Response:
-        """A line whenever something was decided."""
+        """An event after each new decision."""
         given = known_by(request)
         after = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
 
@@ -95,7 +95,7 @@ class LivePages(ServicePages):
 
     @shown("/live/c/{name:path}")
     def conversation(self, asked: Asked) -> Response:
-        """One conversation with what was decided in it."""
+        """One conversation with its decisions."""
         name = from_path(asked.path["name"])
         entries = self._service.entries(asked.visitor.tenant, name)
         happened = list(self._happened(entries))

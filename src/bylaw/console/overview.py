@@ -1,4 +1,4 @@
-"""The overview: one sentence first, the gravest finding, then policies, agents, the trend, and what was not seen."""
+"""The overview: a summary sentence, the gravest finding, policies, agents, the trend and the audit's limits."""
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Collection
@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from starlette.responses import Response
 
-from bylaw.audit.finding import severity_rank
+from bylaw.audit.finding import rank
 from bylaw.audit.report.overview import overview
 from bylaw.audit.report.overview import policies as stated_policies
 from bylaw.audit.report.text import cut
@@ -21,7 +21,7 @@ from bylaw.console.page import times
 from bylaw.console.view import AuditPages, View, conversations_of, read_summary
 
 TREND = 12
-"""Audits that the trend shows at most, the latest ones."""
+"""Latest audits that the trend shows."""
 _KINDS = {
     "violation": ("violation", "violations"),
     "near_miss": ("near-miss", "near-misses"),
@@ -47,10 +47,10 @@ class PolicyRow(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """Small comes first: new violations, then new near-misses, by severity and number."""
+        """The sort key: new violations, then new near-misses, by severity and number."""
         wrong = self.verdicts.get("violation", 0) + self.verdicts.get("broken", 0)
         near, total = self.verdicts.get("near_miss", 0), sum(self.states.values())
-        return (0 if wrong else 1 if near else 2, severity_rank(self.severity), -wrong, -near, -total)
+        return (0 if wrong else 1 if near else 2, rank(self.severity), -wrong, -near, -total)
 
 
 class TrendPoint(Struct, frozen=True):
@@ -118,7 +118,7 @@ class OverviewPages(AuditPages):
         )
 
     def _sentence(self, index: Index, base: str) -> str:
-        """What there is to know, in one sentence."""
+        """The result in one sentence."""
         new = index.verdicts(Wanted())
         word = "new " if base else ""
         told = [

@@ -21,11 +21,11 @@ from bylaw.review.reading import loaded
 
 _PARTS = frozenset((".yaml", ".md", ".py", ".txt", ".json"))
 _APART = frozenset((REVIEW, COMMENTS))
-"""What people say of a pack is no part of it, and is read each time."""
+"""Signatures and comments are not part of a pack, and are read each time."""
 
 
 class PackState(Struct, frozen=True):
-    """A pack and what is found out once of it."""
+    """A pack with data that is computed once."""
 
     folder: PackFolder
     pack: Pack
@@ -34,13 +34,9 @@ class PackState(Struct, frozen=True):
     covered: list[Covered]
     is_compiled: bool
 
-    def names_of(self, policy: str) -> set[str]:
-        """What cases call a policy: by its own name, or by its rules'."""
-        return {policy, *(rule.name for rule in self.pack.book.rules if rule.policy == policy)}
-
     def results(self, policy: str) -> list[CaseResult | BylawError]:
-        """What becomes of each case of one policy, in their order."""
-        return list(run_cases(self.pack, of=self.names_of(policy)))
+        """The results of the cases of one policy, in their order."""
+        return list(run_cases(self.pack, of=case_names(self.pack, policy)))
 
 
 class PackStates:
@@ -59,7 +55,7 @@ class PackStates:
                 stamp = [(entry.path, entry.stat().st_mtime_ns) for entry in _files(self._root)]
             except OSError as error:
                 why = f"the folder of the pack cannot be read: {error.strerror or error}"
-                raise UsageError(why, place=str(self._root), hint="put it back, or start again with --pack") from None
+                raise UsageError(why, place=str(self._root), hint="restore it, or start again with --pack") from None
             if self._state is None or stamp != self._stamp:
                 self._state, self._stamp = _read_state(self._root), stamp
             return self._state
@@ -81,12 +77,17 @@ def _read_state(root: Path) -> PackState:
 
 
 def _files(root: Path) -> Iterator[os.DirEntry[str]]:
-    """What a pack is made of."""
+    """The files of a pack."""
     for entry in os.scandir(root):
         if entry.is_dir() and not entry.name.startswith((".", "__")):
             yield from _files(Path(entry.path))
         elif os.path.splitext(entry.name)[1] in _PARTS and entry.name not in _APART and entry.name[0] != ".":
             yield entry
+
+
+def case_names(pack: Pack, policy: str) -> set[str]:
+    """The names of a policy in cases: its own and those of its rules."""
+    return {policy, *(rule.name for rule in pack.book.rules if rule.policy == policy)}
 
 
 def cases_of(pack: Pack, names: Container[str]) -> Iterator[Any]:
@@ -98,7 +99,7 @@ def cases_of(pack: Pack, names: Container[str]) -> Iterator[Any]:
 
 
 def parts_of(case: Any) -> tuple[tuple[str, str], ...]:
-    """Everything that decides a case, each part with its title."""
+    """The inputs of a case, each with its title."""
     parts = [
         ("now", case.now), ("context", case.context), ("done", case.done), ("call", case.called),
         ("facts", case.facts), ("world", case.world), ("events", [_event(each) for each in case.events or ()]),

@@ -1,4 +1,4 @@
-"""Pages out of templates. Everything is escaped; text of logs and packs goes through `said`, `marked` or `seen`."""
+"""Pages from templates. All values are escaped; text from logs and packs goes through `said`, `marked` or `seen`."""
 # pyright: basic, reportMissingImports=false
 
 import hashlib
@@ -39,9 +39,9 @@ STATES = {
     "refused": "Refused by the tool",
 }
 SETTLED = {"waived": "waived", "false-alarm": "false alarm", "attested": "attested"}
-"""The word for a finding that somebody has answered for."""
+"""The label of a finding that a person has settled."""
 STANDINGS = {"open": "unsigned"}
-"""The words for standings of a check that are not called as in the code."""
+"""Labels of review states that differ from the names in the code."""
 STATIC = {
     "console.css": "text/css",
     "console.js": "text/javascript",
@@ -88,12 +88,12 @@ def page(template: str, status: int = 200, headers: dict[str, str] | None = None
 
 
 def said(value: Any, limit: int = 300) -> Markup:
-    """A text as part of a page: nothing in it is markup, hides, or changes the direction of the text around it."""
+    """A text for a page, without markup, hidden characters or effects on the direction of the text around it."""
     return Markup("<bdi>{}</bdi>").format(seen(_cut(value, limit)))
 
 
 def marked(value: Any, limit: int = 300) -> Markup:
-    """The same for reasons and sentences: a name in backticks is shown as code, bold in Markdown as bold."""
+    """The same for reasons and sentences: backticks become code, bold Markdown becomes bold."""
     text = _cut(value, limit)
     parts: list[Markup] = []
     end = 0
@@ -105,7 +105,7 @@ def marked(value: Any, limit: int = 300) -> Markup:
 
 
 def seen(text: str) -> Markup:
-    """The same without isolation, for an element that holds nothing else."""
+    """The same without isolation, for an element with no other content."""
     parts: list[Markup] = []
     for hidden, run in groupby(text, key=lambda each: "" if _is_seen(each) else each):
         whole = "".join(run)
@@ -135,7 +135,7 @@ def _code_point(character: str) -> str:
 
 
 def as_json(data: Any) -> Markup:
-    """Data for a block of JSON in a page: nothing in it can end the block."""
+    """Data for a JSON block in a page, which it cannot end."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
     return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
@@ -146,23 +146,23 @@ def times(count: int, one: str, many: str = "") -> str:
 
 
 def in_path(name: str) -> str:
-    """A conversation's name as the last part of an address: a browser would read `..` as the folder above."""
+    """A conversation's name as the last part of an address; `..` would mean the parent folder to a browser."""
     start = "/" if name in (".", "..") or name.startswith("/") else ""
     return quote(start + name, safe="", errors="replace")
 
 
 def from_path(given: str) -> str:
-    """The name that such an address holds."""
+    """The conversation's name in such an address."""
     return given.removeprefix("/")
 
 
 def place_in(text: str) -> int:
-    """A place in a list, from an address; 0 if it has none."""
+    """The offset in a list, from an address; 0 by default."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def span(seconds: float) -> str:
-    """A time in words that are short enough for a phone."""
+    """A duration in short words."""
     if seconds < 90:
         return f"{max(0, round(seconds))} s"
     if seconds < 5400:
@@ -171,7 +171,7 @@ def span(seconds: float) -> str:
 
 
 def running(seconds: float, *, down: bool = False) -> Markup:
-    """The same, kept up to date while the page is open; its title is the time in UTC."""
+    """A duration that the page keeps up to date; its title is the time in UTC."""
     when = datetime.fromtimestamp(time.time() + (seconds if down else -seconds), UTC).isoformat(" ", "minutes")[:16]
     told = ("left" if down else "ago", seconds, when, span(seconds))
     return Markup('<span data-{}="{:.0f}" title="{} UTC">{}</span>').format(*told)
@@ -183,7 +183,7 @@ def percent(value: float | None) -> str:
 
 @cache
 def static_file(name: str) -> bytes:
-    """A style sheet or a script; the drawings are those of the static report."""
+    """A style sheet or a script; the static report has the same drawings."""
     files = resources.files("bylaw.console") / "static"
     match name:
         case "elements.js":
@@ -202,5 +202,5 @@ def static_file(name: str) -> bytes:
 
 @cache
 def static_address(name: str) -> str:
-    """The address of a file: it changes with the file, so a browser may keep it for good."""
+    """The address of a file. It changes with the file, so browsers may cache it forever."""
     return f"/static/{hashlib.sha256(static_file(name)).hexdigest()[:12]}/{name}"

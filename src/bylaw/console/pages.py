@@ -28,7 +28,7 @@ from bylaw.record import Log
 
 HOST = "127.0.0.1"
 SERVED = ("/inbox", "/live", "/stops", "/policy", "/try/", "/sign-in", "/sign-out", "/static/")
-"""The beginnings of the addresses of a service's pages, beside `/` itself."""
+"""Address prefixes of a service's pages, apart from `/`."""
 
 
 def view_app(view: View) -> ASGIApp:
@@ -41,7 +41,7 @@ def view_app(view: View) -> ASGIApp:
 def service_app(
     log: Log, pack: Pack, *, sign_in: SignIn | None = None, hosts: tuple[str, ...] = (), secret: bytes | None = None
 ) -> ASGIApp:
-    """The pages of a service; without `sign_in`, for anybody on this machine."""
+    """The pages of a service; without `sign_in`, everybody on this machine may use them."""
     service = ServiceLog(log, pack)
     bench = service_bench(service)
     pages = [each(service) for each in (InboxPages, LivePages, StopPages)]
@@ -59,7 +59,7 @@ def is_page(path: str) -> bool:
 def run_pages(
     out: Path, port: int, *, pack: str, waivers: Path | None, base: Path | None, tell: Callable[[str], None]
 ) -> None:
-    """Open the audit, say where its pages are, and serve them until interrupted."""
+    """Serve the pages of an audit until interrupted; `tell` gets their address."""
     view = View(out, pack=pack, waivers=waivers, base=base)
     # Not the pack: Python 3.11 loses count when two threads parse code at once.
     threading.Thread(target=load_templates, daemon=True, name="console-warming").start()

@@ -16,7 +16,7 @@ from bylaw.console.conversations import sentence_of
 from bylaw.console.door import Asked, Refused
 from bylaw.console.index import Wanted
 from bylaw.console.index.query import FindingRow
-from bylaw.console.pack_state import PackState, cases_of, parts_of
+from bylaw.console.pack_state import PackState, case_names, cases_of, parts_of
 from bylaw.console.records import Comment, Written, comment_on, comments_of
 from bylaw.console.signing import sign
 from bylaw.console.trying import Workbench
@@ -36,11 +36,11 @@ from bylaw.rule.structure import circuits
 EXCERPT = 5
 """Flagged calls that a policy's page shows."""
 NEEDS = ("open", "lapsed", "rejected")
-"""Standings that ask for a signature."""
+"""Review states that need a signature."""
 
 
 class ShownCase(Struct, frozen=True):
-    """A case with everything that decides it."""
+    """A case with its inputs."""
 
     note: str
     want: str
@@ -50,7 +50,7 @@ class ShownCase(Struct, frozen=True):
 
 
 class Margin(Struct, frozen=True):
-    """A sentence with the policies that cite it, each with its standing."""
+    """A sentence with the policies that cite it, each with its review state."""
 
     covered: Covered
     notes: tuple[tuple[Policy, str], ...]
@@ -73,7 +73,7 @@ def margins_of(covered: Iterable[Covered], states: Mapping[str, str]) -> tuple[l
 
 
 class ServedPolicyPages(Pages):
-    """The pack that a service decides by, to be read."""
+    """Pages to read the pack of a service."""
 
     section = "policy"
 
@@ -86,7 +86,7 @@ class ServedPolicyPages(Pages):
 
     @shown("/policy/{id}")
     def one(self, asked: Asked) -> Response:
-        """The address of a policy on an audit's pages: a service shows it where it can be tried."""
+        """Redirects the address that a policy has on an audit's pages."""
         return RedirectResponse(f"/try/{quote(asked.path['id'], safe='')}", 303)
 
     @shown("/policy")
@@ -101,7 +101,7 @@ class ServedPolicyPages(Pages):
 
 
 class PolicyPages(AuditPages):
-    """The pack that judged an audit, to be read and signed."""
+    """Pages to read and sign the pack of an audit."""
 
     section = "policy"
 
@@ -162,7 +162,7 @@ class PolicyPages(AuditPages):
 
     @changed("/policy/{id}/comment")
     def comment(self, asked: Asked) -> Response:
-        """Leave a note that decides nothing."""
+        """Add a comment, which does not affect sign-off."""
         name, root, sides = self._to_write(asked, "comment")
         now = datetime.now(UTC).isoformat(timespec="seconds")
         given = Comment(name, asked.signed(), now, asked.form.get("text", ""), sides.sentence, sides.check)
@@ -173,7 +173,7 @@ class PolicyPages(AuditPages):
         name, root = asked.path["id"], self._view.own_root
         if root is None:
             hint = "copy the folder, and give it with --pack"
-            raise UsageError(f"a {what} written to an installed package would be lost", hint=hint)
+            raise UsageError(f"a {what} written to an installed package would be deleted by an upgrade", hint=hint)
         sides = self._now().sides.get(name)
         if sides is None:
             raise Refused("the pack has no such policy", status=404)
@@ -252,7 +252,7 @@ def _said_of(line: JsonRecord, row: FindingRow, name: str, criterion: Criterion)
 
 def _cases(now: PackState, name: str) -> list[ShownCase]:
     found: list[ShownCase] = []
-    for case, result in zip(cases_of(now.pack, now.names_of(name)), now.results(name), strict=True):
+    for case, result in zip(cases_of(now.pack, case_names(now.pack, name)), now.results(name), strict=True):
         got, passed = (result.got, result.passed) if isinstance(result, CaseResult) else (str(result), None)
         found.append(ShownCase(str(case.note), case.wanted, got, passed, parts_of(case)))
     return found

@@ -31,9 +31,11 @@ LONGEST = 500
 COMMENTS = "comments.yaml"
 COMMENT = 2000
 """Characters of a comment at most."""
-_WAIVERS = "# Findings that somebody answers for, each until a day: see `bylaw audit --waivers`.\nwaivers:\n"
-_ATTESTATIONS = "# What people attested of calls that could not be judged. It changes no verdict.\nattestations:\n"
-_COMMENTS = "# What readers said of policies. It decides nothing; `bylaw review` signs.\ncomments:\n"
+_WAIVERS = (
+    "# Waived findings, each with an owner, a reason and an expiry date: see `bylaw audit --waivers`.\nwaivers:\n"
+)
+_ATTESTATIONS = "# Answers of people on undecided calls. They change no verdict.\nattestations:\n"
+_COMMENTS = "# Comments on policies. They do not affect sign-off: see `bylaw review`.\ncomments:\n"
 _ITEM = re.compile(r"^([ ]*)- ", re.MULTILINE)
 _EMPTY = re.compile(r":[ ]*\[\][ ]*\n\s*\Z")
 _BARE = re.compile(r"[A-Za-z][\w .,;()/'’-]*[\w.)]|[A-Za-z]")
@@ -47,7 +49,7 @@ class Written(Struct, frozen=True):
     lines: str
     told: str = ""
     was_there: bool = False
-    """Whether the record was there already, so that nothing was written."""
+    """Whether the file had the record already, so that nothing was written."""
 
 
 class Attestation(Struct, frozen=True):
@@ -62,7 +64,7 @@ class Attestation(Struct, frozen=True):
 
 
 class Comment(Struct, frozen=True):
-    """A note on a state of a policy. It decides nothing."""
+    """A comment on one state of a policy. It does not affect sign-off."""
 
     policy: str
     by: str
@@ -80,7 +82,7 @@ def _records(path: Path, name: str, of: type[T]) -> list[T]:
     try:
         return [msgspec.convert(each, of, strict=False) for each in listed]
     except msgspec.ValidationError as error:
-        raise UsageError(f"not a list of {name}: {error}", place=str(path)) from None
+        raise UsageError(f"not a valid list of {name}: {error}", place=str(path)) from None
 
 
 _attestations = partial(_records, name="attestations", of=Attestation)
@@ -104,7 +106,7 @@ def comments_of(root: Path, policy: str) -> list[Comment]:
 def comment_on(root: Path, given: Comment) -> Written:
     text = given.text.strip()
     if not text:
-        raise UsageError("say something")
+        raise UsageError("enter a comment")
     if len(text) > COMMENT:
         raise UsageError(f"more than {COMMENT:,} characters")
     record = msgspec.to_builtins(given) | {"text": text}
@@ -118,16 +120,16 @@ def waive(path: Path, *, owner: str, reason: str, expires: str, finding: str = "
     try:
         last = date.fromisoformat(expires)
     except ValueError:
-        raise UsageError(f"`{expires}` is not a day", hint="write it like 2026-12-31") from None
+        raise UsageError(f"`{expires}` is not a date", hint="write it like 2026-12-31") from None
     if last < date.today():
-        raise UsageError(f"`{expires}` is over already", hint="a waiver holds until a day to come")
+        raise UsageError(f"`{expires}` is in the past", hint="give a day in the future")
     what = {"finding": finding} if finding else {"policy": policy}
     texts = {"owner": " ".join(owner.split()), "reason": " ".join(reason.split())}
     return add_record(path, what | texts | {"expires": last.isoformat()}, head=_WAIVERS, count=_count_waivers)
 
 
 def unwaive(path: Path, waiver: Waiver) -> Written:
-    """Take a waiver of one finding back: its entry leaves the file, comments above it stay."""
+    """Remove the waiver of one finding from the file; comments above it stay."""
     if not waiver.finding:
         raise UsageError("this waiver covers more than one finding", place=waiver.place, hint="edit the file")
     with alone(path):
@@ -136,7 +138,7 @@ def unwaive(path: Path, waiver: Waiver) -> Written:
         start = int(line) - 1 if line.isdigit() else len(every)
         found = _ITEM.match(every[start]) if start < len(every) else None
         if found is None:
-            raise UsageError("no entry begins there any more", place=waiver.place, hint="load the page again")
+            raise UsageError("the file has changed", place=waiver.place, hint="load the page again")
         end = start + 1
         while end < len(every) and every[end].startswith(f"{found[1]} "):
             end += 1
@@ -176,7 +178,7 @@ def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Calla
         indent = found[1] if found is not None else ("  " if before.rstrip().endswith(":") else "")
         lines = written(record, indent)
         if path.is_file() and f"\n{lines}" in before:
-            # A button pressed twice.
+            # The form was sent twice.
             return Written(path, lines, was_there=True)
         put(path, before + lines, lambda rough: _check(rough, path, lines, count, by=1))
     return Written(path, lines)
@@ -203,7 +205,7 @@ def written(record: Mapping[str, Any], indent: str = "") -> str:
 
 
 def _value(value: Any) -> str:
-    """A value in one line; JSON is YAML, and a plain word needs no quotes."""
+    """A value in one line of YAML: JSON, or a plain word without quotes."""
     if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in _WORDS and ": " not in value:
         return value
     return json.dumps(value, ensure_ascii=not isinstance(value, str) or not value.isprintable(), default=str)

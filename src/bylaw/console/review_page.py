@@ -1,7 +1,7 @@
-"""A review as one page without scripts: each sentence beside its check, with cases, writer and open questions.
+"""A review as one page without scripts: each sentence next to its check, with cases, author and questions.
 
-A pack may come from anybody. Whatever it says goes through `_text`, whatever an attribute holds stands in quotes, and
-the browser is told to run nothing and to load nothing.
+Packs are untrusted. All their text goes through `_text`, all attributes are quoted, and the content security policy
+forbids scripts and network access.
 """
 
 from collections import Counter
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 
-from bylaw.console.pack_state import cases_of, parts_of
+from bylaw.console.pack_state import case_names, cases_of, parts_of
 from bylaw.pack import Pack
 from bylaw.pack.review import Signature, Standing
 from bylaw.policy.statement import Policy
@@ -20,7 +20,7 @@ from bylaw.text.visible import visible
 _STYLE = Path(__file__).with_suffix(".css")
 _NOTHING = Noted()
 _ASKING = ("open", "lapsed", "rejected")
-"""Standings that ask for somebody's word; what is settled is folded."""
+"""Review states that need a signature; other policies are folded."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
@@ -32,9 +32,9 @@ def review_page(
     checks: Mapping[str, list[str]],
     weighed: str = "",
 ) -> str:
-    """The page of a pack; `noted` is what the compiler wrote of each policy, `checks` the lines of each check.
+    """The page of a pack; `noted` are the compiler's notes on each policy, `checks` the lines of each check.
 
-    `weighed` says how right the rules are with learned weights, where there are any.
+    `weighed` describes the accuracy of learned weights, if there are any.
     """
     title = f"Review of {_text(pack.name)}"
     told = ", ".join(f"{count} {state}" for state, count in Counter(standings.values()).items())
@@ -59,14 +59,14 @@ def review_page(
 
 
 def _text(value: object) -> str:
-    """Whatever a pack says, as text of a page or of an attribute in quotes; what hides or turns text round is shown."""
+    """Escapes a pack's text for a page or a quoted attribute, and shows hidden characters."""
     return escape(visible(str(value)), quote=True)
 
 
 def _row(pack: Pack, policy: Policy, state: Standing, noted: Noted) -> str:
     """A policy's line in the table at the top."""
     flagged = sum(body.calls for body in noted.in_logs.values())
-    cases = sum(1 for _ in cases_of(pack, _names(pack, policy.id)))
+    cases = sum(1 for _ in cases_of(pack, case_names(pack, policy.id)))
     numbers = (cases, flagged, len(noted.questions))
     cells = "".join(f"<td>{number or ''}" for number in numbers)
     what = "unenforced" if policy.unenforced is not None else policy.kind
@@ -109,7 +109,7 @@ def _check(policy: Policy, check: list[str]) -> Iterator[str]:
 
 
 def _writer(noted: Noted, signature: Signature | None) -> str:
-    """Who wrote the check, and whose word there is on it."""
+    """The author of the check, and its signature."""
     written = "written by hand"
     if noted.is_compiled:
         tried = [f"{word} {told}" for part, word in _TRIED.items() if (told := getattr(noted, part))]
@@ -144,7 +144,7 @@ def _flagged(noted: Noted) -> Iterator[str]:
 
 
 def _cases(pack: Pack, name: str) -> Iterator[str]:
-    cases = list(cases_of(pack, _names(pack, name)))
+    cases = list(cases_of(pack, case_names(pack, name)))
     if not cases:
         return
     rows: list[str] = []
@@ -154,8 +154,3 @@ def _cases(pack: Pack, name: str) -> Iterator[str]:
         rows.append(f"<tr><td class='{want}'>{want}<td>{_text(str(case.note))}<dl>{parts}</dl>")
     told = ", ".join(f"{count} {want}" for want, count in Counter(case.wanted for case in cases).items())
     yield f"<h3>Cases</h3><details><summary>{_text(told)}</summary><table>{''.join(rows)}</table></details>"
-
-
-def _names(pack: Pack, policy: str) -> set[str]:
-    """What cases call a policy: by its own name, or by its rules'."""
-    return {policy, *(rule.name for rule in pack.book.rules if rule.policy == policy)}

@@ -21,21 +21,21 @@ from bylaw.shield.history import History, read_history
 
 T = TypeVar("T")
 EVERY = 0.5
-"""Seconds between two looks."""
+"""Poll interval in seconds."""
 STREAM = 8.0
-"""Seconds that one stream lasts; the browser then asks again by itself."""
+"""Seconds that one stream lasts; the browser then reconnects."""
 
 
 class Told(Struct, frozen=True):
-    """A conversation as it may be shown."""
+    """A conversation without private values."""
 
     events: list[dict[str, Any]]
     scrubbed: Callable[[str], str]
-    """Takes the conversation's private values out of another text."""
+    """Removes the conversation's private values from another text."""
 
 
 class ServiceLog:
-    """A log, and the pack that says what in it is private."""
+    """A decision log, and the pack that marks its private fields."""
 
     def __init__(self, log: Log, pack: Pack) -> None:
         self.log = log
@@ -43,15 +43,15 @@ class ServiceLog:
         self._redaction = Redaction(pack)
 
     def entries(self, tenant: str, conversation: str) -> list[Entry]:
-        """All that is kept of a conversation."""
+        """All entries of a conversation."""
         return self.log.conversation(tenant, conversation)
 
     def history(self, tenant: str, conversation: str) -> History | None:
-        """A conversation; None where there is none of that name."""
+        """A conversation; None if it does not exist."""
         return read_history(self.entries(tenant, conversation))
 
     def told(self, history: History) -> Told:
-        """What may be shown of a conversation."""
+        """The events of a conversation without private values."""
         trajectory = history.trajectory("")
         row = conversation_row(trajectory, trajectory.agent, None)
         if not self._redaction:
@@ -70,12 +70,12 @@ class ServicePages(Pages):
 
 
 def known_by(request: Request) -> str:
-    """What a page knows already: its last event where the browser asks again by itself, else as its address says."""
+    """The last event that a page has seen: from the header of a reconnecting browser, else from the address."""
     return request.headers.get("last-event-id") or request.query_params.get("known", "")
 
 
 def changes(look: Callable[[T], T], known: T) -> Response:
-    """A line whenever `look`, which is given what is known, finds something else."""
+    """Sends an event whenever `look(known)` returns a new value."""
 
     async def lines() -> AsyncIterator[str]:
         yield f"retry: {EVERY * 1000:.0f}\n\n"

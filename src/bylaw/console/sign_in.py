@@ -1,6 +1,6 @@
-"""People sign in to a service's pages with a key of their own; a signed cookie then stands for it, for a day.
+"""Sign-in to a service's pages with a personal key; a signed cookie replaces it for a day.
 
-Or a proxy in front has signed them in, and says in a header who they are.
+Alternatively, a proxy signs people in and names them in a header.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -15,25 +15,25 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from bylaw.console.app import Pages, changed, shown
-from bylaw.console.door import Asked, Visitor, cookie_of
+from bylaw.console.door import Asked, Visitor
 
 COOKIE = "bylaw_key"
 DAY = 24 * 3600
-"""Seconds that a sign-in holds; a key that is taken out of the file ends it at once."""
+"""Seconds that a sign-in is valid; removing the key from the file ends it at once."""
 
 
 class Proxy(Struct, frozen=True):
-    """A proxy whose word on who somebody is counts: what it says in this header, from this address."""
+    """A trusted proxy: requests from its address name the visitor in a header."""
 
     header: str
     address: str
     whose: Callable[[str], Visitor | None]
-    """Finds somebody by name."""
+    """Finds a visitor by name."""
 
     def visitor(self, request: Request) -> Visitor | None:
-        """Whom the proxy vouches for; None for nobody, and where it is not the proxy that speaks."""
+        """The visitor that the proxy names; None if it names nobody or the request is not from the proxy."""
         names = request.headers.getlist(self.header)
-        # Two names: the proxy added its own to one that came from outside.
+        # With two headers, one came from outside and the proxy added its own.
         if len(names) != 1 or request.client is None or request.client.host != self.address:
             return None
         return self.whose(names[0].strip())
@@ -51,7 +51,7 @@ class SignIn(Pages):
         is_secure: bool = False,
         proxy: Proxy | None = None,
     ) -> None:
-        """`whose` finds a visitor by a key's hash, as keys are now. `is_secure` where browsers come by HTTPS."""
+        """`whose` finds a visitor by the hash of a current key. `is_secure` if browsers use HTTPS."""
         self._proxy = proxy
         self._whose = whose
         self._hash_of = hash_of
@@ -59,10 +59,10 @@ class SignIn(Pages):
         self._ends = "; Path=/; HttpOnly; SameSite=Lax" + ("; Secure" if is_secure else "")
 
     def visitor(self, request: Request) -> Visitor | None:
-        """Who is signed in; None for nobody."""
+        """The visitor who is signed in, if any."""
         if self._proxy is not None and (vouched := self._proxy.visitor(request)) is not None:
             return vouched
-        name, _, rest = cookie_of(request, COOKIE).partition(".")
+        name, _, rest = request.cookies.get(COOKIE, "").partition(".")
         until, _, mac = rest.partition(".")
         signed = hmac.compare_digest(mac.encode("utf-8", "replace"), self._mac(name, until).encode())
         if not signed or not until.isdigit() or int(until) < time.time():
@@ -77,7 +77,7 @@ class SignIn(Pages):
     def take(self, asked: Asked) -> Response:
         name = self._hash_of(asked.form.get("key", "").strip())
         if self._whose(name) is None:
-            wrong = "This is not the key of a person who may look here."
+            wrong = "This key does not give access to these pages."
             return self._page("sign_in.html", asked, 401, error=wrong, after=_own(asked.form.get("next", "")))
         until = str(int(time.time()) + DAY)
         cookie = f"{COOKIE}={name}.{until}.{self._mac(name, until)}; Max-Age={DAY}{self._ends}"
@@ -92,7 +92,7 @@ class SignIn(Pages):
 
 
 def _own(address: str) -> str:
-    """An address of ours to go on to; empty where it might be another server's."""
+    """The address if it is on this server; empty otherwise."""
     parts = urlsplit(address)
     is_ours = address.startswith("/") and not address.startswith(("//", "/\\")) and not parts.netloc
     return address if is_ours and address.isascii() and address.isprintable() and len(address) < 2000 else ""

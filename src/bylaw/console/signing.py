@@ -1,4 +1,4 @@
-"""A person's word on a policy, written into the pack's folder: accepted, rejected, or that nothing enforces it."""
+"""Signatures on policies, in the pack's folder: accepted, rejected, or accepted as unenforced."""
 
 import json
 import re
@@ -26,19 +26,19 @@ def refuse_installed(root: Path) -> None:
     """A review is written into the pack's folder, which must not be one that an installation may replace."""
     if is_installed(root):
         raise UsageError(
-            "this pack is part of an installed package: a review written there would be lost",
+            "this pack is part of an installed package: an upgrade would delete the review",
             place=str(root),
-            hint="copy the folder, and review the copy",
+            hint="copy the folder and review the copy",
         )
 
 
 def sign(root: Path, sides: Mapping[str, Sides], words: Mapping[str, Word], by: str, note: str) -> None:
-    """Write down who accepted or rejected which policies as they are now."""
+    """Write signatures of the current policies: accepted or rejected, by whom, with a note."""
     if not words:
         return
     text = "# Who accepted which check. A signature lapses when the sentence or the check changes.\n"
     today = datetime.now(UTC).date().isoformat()
-    # Two who sign at once take turns: neither writes over what the other has just signed.
+    # The lock keeps two people who sign at the same time from overwriting each other.
     with alone(root / REVIEW):
         signed = read_signatures(root)
         for name, word in words.items():
@@ -48,7 +48,7 @@ def sign(root: Path, sides: Mapping[str, Sides], words: Mapping[str, Word], by: 
 
 
 def accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:
-    """Write a person's word into policies.yaml, in the place where the policy stands."""
+    """Mark a policy as unenforced in policies.yaml, with the person who accepted that and the reason."""
     path = root / "policies.yaml"
     text = path.read_text(encoding="utf-8")
     word = json.dumps({"accepted_by": by, "reason": reason or why_unenforced(root, name)}, ensure_ascii=False)

@@ -22,9 +22,9 @@ class Standings:
         self.waivers = waivers
         self.attestations = attestations
         self.fault = ""
-        """What is wrong with the file of waivers, or of attestations; a faulty file is ignored."""
+        """The fault of the file of waivers or attestations; a faulty file is ignored."""
         self.fixed: list[Finding] = []
-        """Findings of the earlier audit that this one, in the same conversation, does not have."""
+        """Findings of the earlier audit that are absent in the same conversation now."""
         self.gone: list[Finding] = []
         """Its findings in conversations that were not audited again."""
         self._seen: object = None
@@ -52,7 +52,7 @@ class Standings:
         return self._waivers.waive(finding) if finding is not None else ()
 
     def reach(self, policy: str) -> str:
-        """How many findings a waiver of a policy waives: a call that other policies object to as well is not waived."""
+        """How many findings the waivers of a policy waive; a call stays if other policies object to it too."""
         every, waived, others = self.index.reach(policy)
         told = f"{waived:,} of {every:,} findings of `{policy}` are waived."
         known = {each.policy for each in self._waivers.in_force}

@@ -1,4 +1,4 @@
-"""What a service's people have stopped: seen, made and lifted on one page."""
+"""The page of stops: list, add and lift them."""
 # pyright: basic, reportMissingImports=false
 
 import time
@@ -19,9 +19,9 @@ from bylaw.text.duration import read_duration
 TARGETS = {"tool": "A tool", "agent": "An agent", "policy": "Whatever a policy binds", "all": "Every write"}
 SPANS = {"30m": "30 minutes", "2h": "2 hours", "8h": "8 hours", "1d": "a day", "7d": "a week"}
 OVER = 50
-"""Stops that are over and still listed at most."""
+"""Most past stops that are listed."""
 RECENT = 7 * 86_400
-"""Seconds back that agents are suggested from."""
+"""Agents of the last so many seconds are suggested."""
 
 
 class StopPages(ServicePages):
@@ -29,7 +29,7 @@ class StopPages(ServicePages):
 
     @shown("/stops")
     def listed(self, asked: Asked, told: str = "") -> Response:
-        """What stands, and what stood."""
+        """The current and the past stops."""
         now, tenant = time.time(), asked.visitor.tenant
         every = self._service.log.every_stop(tenant)
         tools = self._service.pack.schema.tools
@@ -83,9 +83,9 @@ class StopPages(ServicePages):
             raise UsageError("give a reason to lift it")
         id, tenant = asked.form.get("id", ""), asked.visitor.tenant
         lifted = self._service.log.lift(id, by=asked.signed(), reason=reason[:500], tenant=tenant)
-        return self.listed(asked, f"{lifted.stop.id}: {lifted.stop.stopped} goes on.")
+        return self.listed(asked, f"{lifted.stop.id}: {lifted.stop.stopped} is no longer stopped.")
 
     def _agents(self, tenant: str, now: float) -> list[str]:
-        """Agents that were heard of recently."""
+        """Agents of recent conversations."""
         bodies = self._service.log.openings(tenant, since=now - RECENT)[-1000:]
         return sorted({agent for body in bodies if (agent := read_opening(body).agent)})[:300]

@@ -16,7 +16,7 @@ from bylaw.console.app import Pages, changed, shown
 from bylaw.console.backtest import CONVERSATIONS, Backtest, Backtests, Past
 from bylaw.console.door import Asked, Refused
 from bylaw.console.draft import Draft, drafts_of, faults_of, patch, save, tried_pack
-from bylaw.console.pack_state import PackState, PackStates
+from bylaw.console.pack_state import PackState, PackStates, case_names
 from bylaw.console.records import Written
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.view import View
@@ -34,9 +34,9 @@ LISTED = 50
 LOOKED_AT = 200_000
 """Conversations of the logs that are searched for some that the check applies to."""
 DECISIONS = 5_000
-"""Recent decisions of a service whose conversations are tried."""
+"""Recent decisions of a service that are searched for conversations."""
 KEEPS = 60.0
-"""Seconds until a service's past conversations are read again."""
+"""Seconds that a service's past conversations are cached."""
 
 
 class Workbench(Struct, frozen=True):
@@ -72,10 +72,10 @@ def service_bench(service: ServiceLog) -> Workbench:
 def _past_of_audit(view: View, _: str, tools: Sequence[str]) -> list[Past]:
     """The first conversations of the logs in which any of the tools was called."""
     if view.is_redacted:
-        raise UsageError("A redacted audit leads to no logs.")
+        raise UsageError("The logs of a redacted audit are not available.")
     audited = read_audited(view.out)
     if audited is None:
-        raise UsageError("the audit does not name its logs, so nothing can be tried on them")
+        raise UsageError("the audit does not name its logs")
     try:
         world = Path(audited.world) if audited.world else None
         shelf = Shelf(audited.pack, world=world, document=Path(audited.document) if audited.document else None)
@@ -112,14 +112,14 @@ def _calls_any(trajectory: Trajectory, tools: Sequence[str]) -> bool:
 
 
 class Tried(Struct, frozen=True):
-    """The result of a text."""
+    """The result of trying a text."""
 
     faults: list[str] = []
     cases: list[CaseResult] = []
     """Failing ones first."""
     past: Backtest | None = None
     why_not: str = ""
-    """Why it was tried on no past call."""
+    """The reason if it was not tried on past calls."""
 
     @property
     def failing(self) -> int:
@@ -154,7 +154,7 @@ class TryPages(Pages):
         now, draft = self._draft(asked)
         text, root = asked.form.get("text", ""), self._find().own_root
         if root is None:
-            raise UsageError("the pack is not written to from here", hint="take the patch")
+            raise UsageError("the pack cannot be changed from this page", hint="take the patch")
         if asked.form.get("digest") != draft.digest:
             raise UsageError("the check has changed since you loaded the page", hint="load it again")
         tried = self._tried(asked, now, draft, text)
@@ -176,7 +176,7 @@ class TryPages(Pages):
         rule = asked.form.get("rule") or asked.query.get("rule", "")
         found = [draft for draft in drafts if draft.name == rule] or drafts
         if not found:
-            raise Refused("nothing is checked for this policy, so there is nothing to edit", status=404)
+            raise Refused("this policy has no check to edit", status=404)
         return now, found[0]
 
     def _tried(self, asked: Asked, now: PackState, draft: Draft, text: str) -> Tried:
@@ -184,7 +184,9 @@ class TryPages(Pages):
             edited = now.pack if text == draft.text else tried_pack(now, draft, text)
         except BylawError as error:
             return Tried(faults=faults_of(error))
-        ran = [each for each in run_cases(edited, of=now.names_of(draft.policy)) if isinstance(each, CaseResult)]
+        ran = [
+            each for each in run_cases(edited, of=case_names(now.pack, draft.policy)) if isinstance(each, CaseResult)
+        ]
         cases = sorted(ran, key=lambda case: case.passed)
         backtests, tenant = self._find().backtests, asked.visitor.tenant
         try:

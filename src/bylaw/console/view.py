@@ -1,4 +1,4 @@
-"""What `bylaw view` shows: one audit's folder, the pack that judged it, and earlier audits beside it."""
+"""The data of `bylaw view`: one audit, its pack, and earlier audits in folders next to it."""
 
 import json
 import shlex
@@ -19,7 +19,7 @@ from bylaw.pack import Criterion
 from bylaw.policy.folder import find_folder, read_folder, read_variants
 
 BASES = 4
-"""Earlier audits that are kept ready to compare with."""
+"""Earlier audits that are cached for comparison."""
 WAIVERS = "waivers.yaml"
 ATTESTATIONS = "attestations.yaml"
 
@@ -40,7 +40,7 @@ class View:
         self.summary, self.policies = store.summary, store.policies
         self.criterion: Criterion = store.criterion
         self.root = _pack_of(out, self.summary, pack)
-        """The folder of the pack; None where it is not known or not there any more."""
+        """The folder of the pack; None if it is unknown or missing."""
         self._pack = PackStates(self.root) if self.root is not None else None
         self.bases = _bases(out, base)
         self.base = base.name if base is not None else ""
@@ -49,28 +49,28 @@ class View:
             self._ready[self.base] = self._begun(self.base)
 
     def is_outdated(self) -> bool:
-        """Whether the audit's files are others than those that were read."""
+        """Whether the audit's files have changed since they were read."""
         return stamp_of(self.out) != self._stamp
 
     def reopened(self) -> "View":
-        """The same audit, as its files are now."""
+        """The same audit, read again."""
         pack, waivers, base = self._given
         return View(self.out, pack=pack, waivers=waivers, base=base)
 
     @property
     def is_redacted(self) -> bool:
-        """Whether the audit holds pseudonyms and no text."""
+        """Whether the audit has pseudonyms instead of texts."""
         return bool(self.summary.get("redacted"))
 
     @property
     def own_root(self) -> Path | None:
-        """The pack's folder, where triage and review may write: none that an installation may replace."""
+        """The pack's folder if triage and review may write to it; None for an installed package."""
         if self.root is None:
             return None
         return None if is_installed(self.root) else self.root
 
     def standings(self, base: str = "") -> Standings:
-        """Where the findings stand now, against an earlier audit of this name or against none."""
+        """The current states of the findings, compared with the earlier audit of this name if one is given."""
         name = base or self.base
         found = self._against(name).get() if name else self._alone
         found.refresh()
@@ -87,7 +87,7 @@ class View:
             return found
 
     def _begun(self, name: str) -> Prepared[Standings]:
-        """Begin to read an earlier audit: a large one takes seconds, which no page waits for."""
+        """Start to read an earlier audit in a thread: a large one takes seconds."""
         if name not in self.bases:
             known = ", ".join(sorted(self.bases)) or "none"
             raise UsageError(f"there is no earlier audit `{name}` here", hint=f"known: {known}")
@@ -142,7 +142,7 @@ class Opened:
         self._next: Prepared[View] | None = None
 
     def refresh(self) -> None:
-        """Read the audit again if its files have changed; `Preparing` while that takes."""
+        """Read the audit again if its files have changed; raises `Preparing` meanwhile."""
         coming = self._next
         if coming is None and not self.view.is_outdated():
             return
@@ -165,12 +165,12 @@ class AuditPages(Pages):
 
 
 def _beside(out: Path, name: str) -> Path:
-    """A file in the folder that the command was given in, as `bylaw audit --waivers` would be given it."""
+    """A file in the current folder, else in the folder above the audit."""
     return Path(name) if Path(name).is_file() else out.resolve().parent / name
 
 
 def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
-    """The pack's folder: as given, as the audit noted it, or the one of that name that comes with Bylaw."""
+    """The pack's folder: as given, as recorded by the audit, or a pack of that name that comes with Bylaw."""
     if given:
         return _variant(find_folder(given), summary)
     named: JsonRecord = summary.get("pack") or {}
@@ -186,7 +186,7 @@ def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
 
 
 def _variant(root: Path, summary: JsonRecord) -> Path:
-    """Of a pack that only chooses among variants, the one whose policies judged most; else the pack itself."""
+    """For a pack of variants, the variant with the most policies in the audit; else the pack itself."""
     variants = read_variants(root)
     judged: JsonRecord = summary.get("by_policy") or {}
 
@@ -200,7 +200,7 @@ def _variant(root: Path, summary: JsonRecord) -> Path:
 
 
 def _bases(out: Path, given: Path | None) -> dict[str, Path]:
-    """Other audits by name: those that lie beside this one, under a pack of the same name, and the one given."""
+    """Other audits by name: those of the same pack in folders next to this one, and the given one."""
     own = (_pack_name(out), out.resolve())
     found: dict[str, Path] = {}
     for path in sorted(out.resolve().parent.glob("*/summary.json"))[:200]:
@@ -217,7 +217,7 @@ def conversations_of(summary: JsonRecord) -> int:
 
 
 def read_summary(out: Path) -> JsonRecord:
-    """The summary of an audit; empty where it cannot be read."""
+    """The summary of an audit; empty if it cannot be read."""
     try:
         record: Any = json.loads((out / "summary.json").read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -168,7 +168,7 @@ def test_a_form_outlives_a_server_that_is_started_again(
     page.context.set_offline(False)
     server.app = view_app(View(out, pack=str(pack)))
     page.locator("details[data-key=w] button.do").click()
-    page.locator("#told .told.wrong", has_text="send it once more").wait_for()
+    page.locator("#told .told.wrong", has_text="send it again").wait_for()
     assert page.locator("details[data-key=w] input[name=reason]").input_value() == "typed before a restart"
     page.locator("details[data-key=w] button.do").click()
     page.locator("#told .told", has_text="Wrote to").wait_for()

@@ -1,7 +1,7 @@
-"""What judges shards: processes of this machine, or a Ray cluster. Their output does not tell which it was.
+"""The engines that judge shards: local processes or a Ray cluster. Their output is the same.
 
-Each worker loads the pack and the world once and has one shard at a time. One that is lost is replaced, and its shard
-tried again. On a cluster, logs, pack, world and output have to be where every node finds them under the same path.
+Each worker loads the pack and the world once and judges one shard at a time. A lost worker is replaced, and its shard
+is tried again. On a cluster, every node must find logs, pack, world and output under the same path.
 """
 
 import importlib
@@ -24,15 +24,15 @@ from bylaw.audit.parallel import WorkerError, deaf_to_interrupts
 from bylaw.errors import UsageError
 
 TRIES = 3
-"""How often a shard is tried before it is set aside."""
+"""Tries of a shard before it is set aside."""
 _STARTS = 3
-"""How many workers in a row may be lost before they are ready."""
+"""Workers in a row that may be lost while they start."""
 _FULL = (ENOSPC, EDQUOT, EROFS)
-"""No other shard would fare better."""
+"""Errors that every other shard would meet too."""
 
 
 class Outcome(Struct, frozen=True):
-    """What became of a shard: conversations judged, or why it was set aside."""
+    """The result of a shard: the number of conversations, or the reason why it was set aside."""
 
     shard: Shard
     conversations: int = 0
@@ -40,7 +40,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Engine(Protocol):
-    """Runs `Judge.judge` on every shard, each tried again where its worker is lost."""
+    """Runs `Judge.judge` on every shard, and tries a shard again if its worker is lost."""
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
         """Judge the shards, in any order."""
@@ -48,11 +48,11 @@ class Engine(Protocol):
 
 
 class Lost(Exception):
-    """A worker is gone; the message says how it ended."""
+    """A worker ended; the message says how."""
 
 
 class _Pool:
-    """As many workers as jobs, each replaced when it is lost."""
+    """One worker per job; a lost worker is replaced."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
@@ -62,11 +62,11 @@ class _Pool:
         return _Process(job)
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
-        """Judge the shards, in the order in which workers are free."""
+        """Judge the shards, each with the next free worker."""
         waiting: deque[Shard] = deque()
         tries: Counter[str] = Counter()
         busy: dict[Future[Any], tuple[_Process | _Actor, Shard | None]] = {}
-        """By its answer, each worker that is at work on a shard, or still opens the pack."""
+        """The busy workers by their next answer, each with its shard, or None while it loads the pack."""
         free: list[_Process | _Actor] = []
         unready = 0
         try:
@@ -89,16 +89,14 @@ class _Pool:
                     free.append(worker)
                 except Lost as lost:
                     worker.end()
-                    answer = Answer(
-                        why=f"its worker was lost {TRIES} times ({lost}); perhaps there was not enough memory"
-                    )
+                    answer = Answer(why=f"its worker was lost {TRIES} times ({lost}); the machine may be out of memory")
                     if shard is None and (unready := unready + 1) >= _STARTS:
-                        hint = "perhaps there was not enough memory; try fewer --jobs"
-                        raise WorkerError(f"workers end before they are ready ({lost})", hint=hint) from None
+                        hint = "the machine may be out of memory: try fewer --jobs"
+                        raise WorkerError(f"workers end before they have started ({lost})", hint=hint) from None
                 else:
                     unready = 0
                 if answer.is_final:
-                    raise WorkerError(answer.why, hint="the run can be taken up again with the same command")
+                    raise WorkerError(answer.why, hint="run the same command again to resume")
                 if shard is None:
                     continue
                 tries[shard.key] += 1
@@ -112,7 +110,7 @@ class _Pool:
 
 
 class Answer(Struct, frozen=True):
-    """What a worker says of a shard: the conversations it judged; or why it could not, and whether none can."""
+    """A worker's answer: conversations judged, or an error, which is final if it concerns every shard."""
 
     conversations: int = 0
     why: str = ""
@@ -120,7 +118,7 @@ class Answer(Struct, frozen=True):
 
 
 class RayWorker:
-    """What runs in a worker: judges shards one after the other, with pack and world loaded once."""
+    """Judges shards in a worker, with the pack and the world loaded once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -150,7 +148,7 @@ class LocalEngine(_Pool):
 
 
 class _Process:
-    """A process pool of one: one lost worker breaks a larger pool as a whole, which cannot say whose work it was."""
+    """A pool of one process: in a larger pool, one lost worker breaks all, and its shard is unknown."""
 
     def __init__(self, job: Job) -> None:
         context = multiprocessing.get_context("spawn")
@@ -183,7 +181,7 @@ class _Process:
 
 
 _own: RayWorker | None = None
-"""In a worker process: what judges there."""
+"""The worker of this process."""
 
 
 def _begin(job: Job) -> None:
@@ -193,7 +191,7 @@ def _begin(job: Job) -> None:
 
 
 def _end_with_driver() -> None:
-    """A worker whose driver was killed has no one to report to: it ends at once rather than with its shard."""
+    """End this worker as soon as its driver is killed."""
     driver = multiprocessing.parent_process()
     if driver is not None:
         driver.join()
@@ -223,7 +221,7 @@ class RayEngine(_Pool):
         return _Actor(self._ray, job)
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
-        """Judge the shards, in the order in which actors are free."""
+        """Judge the shards, each with the next free actor."""
         self._ray = ray = _ray(is_remote=self._address is not None)
         if ray.is_initialized():
             yield from super().run(job, shards)
@@ -237,7 +235,7 @@ class RayEngine(_Pool):
                 configure_logging=False,
             )
         except (ConnectionError, ValueError, RuntimeError) as error:
-            raise UsageError(f"no Ray cluster there: {_line(error)}", place=self._address or "") from None
+            raise UsageError(f"no Ray cluster found: {_line(error)}", place=self._address or "") from None
         try:
             yield from super().run(job, shards)
         finally:

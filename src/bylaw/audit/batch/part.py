@@ -1,4 +1,4 @@
-"""One shard judged: a function from a shard to part files and an entry that says so, both there or neither."""
+"""Judges one shard into part files and an entry that completes them: either all exist or none."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from bylaw.audit.request import Request
 from bylaw.errors import RecordError
 
 HELD = 2000
-"""Conversations held before their rows are written: what bounds the memory of a worker, whatever its shard."""
+"""Conversations in memory before their rows are written; this bounds the memory of a worker."""
 ENTRY = "entry.json"
 COUNTS = "counts"
 EXAMINED = "examined.pickle"
@@ -26,7 +26,7 @@ EXAMINED = "examined.pickle"
 
 
 class Job(Struct, frozen=True):
-    """What every worker needs to know, once."""
+    """The input of every worker."""
 
     request: Request
     parts: Path
@@ -44,14 +44,14 @@ class Judge:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._examiner = open_examiner(job.request, heads=True)
+        self._examiner = open_examiner(job.request)
         packs = self._examiner.shelf.packs
         self._severities = {policy.id: policy.severity for pack in packs for policy in pack.policies.values()}
 
     def judge(self, shard: Shard) -> int:
         """Judge a shard and leave its part; the number of conversations in it.
 
-        Whatever happens before the last rename leaves nothing that a later run would take for a part.
+        A failure before the last rename leaves nothing that a later run would take for a part.
         """
         target = self._job.part(shard)
         aside = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
@@ -62,7 +62,7 @@ class Judge:
             try:
                 os.rename(aside, target)
             except OSError:
-                # Another worker, perhaps of a driver that is gone, was first; its part says the same.
+                # Another worker, perhaps of a killed driver, was first; its part is the same.
                 if not (target / ENTRY).is_file():
                     raise
             sync(target.parent)
@@ -74,7 +74,7 @@ class Judge:
         examiner, request = self._examiner, self._job.request
         examiner.begin()
         whole = examiner.counts
-        """The counts of the shard; where runs add up, the examiner's own are those of one conversation."""
+        """The counts of the shard; for nightly runs, the examiner counts one conversation at a time."""
         faults: list[RecordError] = []
         counted: list[tuple[int, dict[str, Any]]] = []
         rows, count = Rows(self._severities), 0
@@ -109,7 +109,7 @@ class Judge:
                 if len(rows) >= HELD:
                     write()
             if request.adds:
-                # What belongs to no conversation, such as a fault of ours, goes with the last.
+                # Counts without a conversation, such as our own faults, are added to the last one.
                 counted.append((max(count - 1, 0), examiner.counts.record()))
                 whole.add(counted[-1][1])
             write()
@@ -133,7 +133,7 @@ def counts_table(counts: list[tuple[int, dict[str, Any]]]) -> Any:
 
 
 def read_entry(folder: Path) -> dict[str, Any] | None:
-    """What a part says of itself; None where there is no part, or none that is whole."""
+    """The entry of a part; None if there is no complete part."""
     try:
         return json.loads((folder / ENTRY).read_bytes())
     except (OSError, ValueError):
@@ -141,7 +141,7 @@ def read_entry(folder: Path) -> dict[str, Any] | None:
 
 
 def sync(*paths: Path) -> None:
-    """Have files and folders on the disk, not only in memory."""
+    """Flush files and folders to disk."""
     for each in paths:
         handle = os.open(each, os.O_RDONLY)
         try:

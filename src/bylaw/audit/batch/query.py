@@ -15,7 +15,7 @@ from bylaw.errors import UsageError
 
 _QUERIES = Path(__file__).with_name("queries")
 _PLACES = {"strict": 3, "determined": 4}
-"""Where a verdict stands in a member of `policies_json`, from 1."""
+"""The position of a verdict in a member of `policies_json`, from 1."""
 _VERDICTS = "('near_miss', 'uninformed')"
 
 
@@ -33,7 +33,7 @@ class ReadyQuery(Struct, frozen=True):
 
 
 def ready_queries() -> dict[str, ReadyQuery]:
-    """Every ready query, by name; its first line says what it is about."""
+    """Every ready query by name; its first line describes it."""
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_QUERIES.glob("*.sql"))}
     return {name: ReadyQuery(name, text.partition("\n")[0].removeprefix("-- "), text) for name, text in found.items()}
 
@@ -82,16 +82,16 @@ class Tables:
 
 
 def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
-    """The columns of a view: those of the table, and what goes by the audit's criterion under short names.
+    """The columns of a view: those of the table, and short names for the audit's criterion.
 
-    Those that an earlier version of Bylaw did not write are null.
+    Columns that an earlier version of Bylaw did not write are null.
     """
     listed = ", ".join(f'NULL AS "{name}"' if name in lacking else f'"{name}"' for name in TABLES[table])
     match table:
         case "conversations":
             violated = "violated" if criterion == "determined" else "violated_strict"
             has = f"list_contains({criterion}, 'violation')"
-            # A near-miss counts where the conversation ended well, as far as anybody knows.
+            # A near-miss counts if the outcome was good or, without an outcome, if nothing was violated.
             return (
                 f"{listed}, {has} AS violation,"
                 f" list_contains({criterion}, 'near_miss') AND coalesce(outcome, NOT {has}) AS near_miss,"

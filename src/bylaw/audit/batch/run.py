@@ -1,6 +1,6 @@
 """An audit in shards: cut the logs, have an engine judge them, put the parts together. Start at `audit_in_shards`.
 
-A run that was killed is taken up again by the same command: parts that are there are not made again.
+The same command resumes a run that was killed: existing parts are reused.
 """
 
 import hashlib
@@ -32,11 +32,11 @@ from bylaw.trace.log_file import size_of, stamp_of
 
 Format = Literal["jsonl", "parquet"]
 WORK = ".run"
-"""The folder in the output where a run keeps its parts until it is done."""
+"""The folder in the output for the parts of an unfinished run."""
 
 
 class Advance(Struct, frozen=True):
-    """How far a run is."""
+    """The progress of a run."""
 
     conversations: int
     """Judged in this run."""
@@ -59,7 +59,7 @@ def audit_in_shards(
     """Audit every conversation of the files and write tables or lines, `summary.json` and `policies.json`."""
     arrow()
     if request.answers is not None:
-        raise UsageError("a model is asked in one process only", hint="leave out --llm, or --format parquet")
+        raise UsageError("a model can be asked in one process only", hint="leave out --llm, or --format parquet")
     examiner = open_examiner(request)
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
@@ -75,7 +75,7 @@ def audit_in_shards(
 
 
 def begin(work: Path, job: Job, examiner: Examiner) -> None:
-    """Take up the run that left this folder; begin anew where it was of another pack, world, code or options."""
+    """Resume the run in this folder, or start again if its pack, world, code or options were different."""
     mark = _mark(job, examiner)
     note = work / "run.json"
     try:
@@ -93,7 +93,7 @@ def begin(work: Path, job: Job, examiner: Examiner) -> None:
 
 
 def _mark(job: Job, examiner: Examiner) -> str:
-    """What parts must have in common to be put together; the logs themselves are in the key of each shard."""
+    """Identifies everything that parts must share to be combined; the key of each shard identifies its log."""
     request = job.request
     held = [request.world, request.document, request.tasks]
     record = [
@@ -114,12 +114,12 @@ def _mark(job: Job, examiner: Examiner) -> str:
 
 @cache
 def own_code() -> str:
-    """The digest of the code that judges here, read once: what is edited later is not what runs."""
+    """The digest of the running code, read once: later edits do not run."""
     return code_digest(Path(bylaw.__file__).parent)
 
 
 def code_digest(package: Path) -> str:
-    """The digest of a package's code: of two states of one version, as in a checkout, each may judge differently."""
+    """The digest of a package's code, which may differ between checkouts of one version."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package).as_posix()} {path.stat().st_size}\n".encode())
@@ -130,7 +130,7 @@ def code_digest(package: Path) -> str:
 def judged(
     job: Job, engine: Engine, size: int, progress: Callable[[Advance], None] | None
 ) -> tuple[list[Shard], dict[str, str]]:
-    """All shards in order, and why some were set aside."""
+    """All shards in order, and the reasons of those that were set aside."""
     request = job.request
     names = request.names()
     sources = [request.source(file) for file in request.files]
@@ -168,7 +168,7 @@ def read_parts(
 ) -> Iterator[tuple[Shard, dict[str, Any] | None, list[RecordError]]]:
     """Each shard with the entry of its part, None if there is none, and the faults of its logs.
 
-    What was skipped is redacted where it was found.
+    Faults of skipped records are redacted by the worker.
     """
     pseudonyms = job.request.pseudonyms
     for shard in shards:
@@ -180,7 +180,7 @@ def read_parts(
                 [RecordError(message, place=place, hint=hint) for message, place, hint in entry["faults"]],
             )
             continue
-        why = aside.get(shard.key, "its part is gone")
+        why = aside.get(shard.key, "its output is missing")
         fault = RecordError(f"set aside: {why}", place=shard.place(job.request.files[shard.file]))
         yield shard, None, [fault if pseudonyms is None else pseudonyms.fault(fault)]
 

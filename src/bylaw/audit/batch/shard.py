@@ -1,7 +1,7 @@
-"""The pieces that logs are judged in: a file, or a part of one that no conversation reaches across.
+"""Shards: files, or parts of files with whole conversations.
 
-Where a file is cut depends on its bytes and the size that is asked for, and on nothing else: a run that is taken up
-again finds the same shards. What cannot be cut safely is one shard, judged as the small audit judges a file.
+The cuts depend only on the bytes of a file and the requested size, so a resumed run
+finds the same shards. A file that cannot be cut safely is one shard.
 """
 
 import hashlib
@@ -22,27 +22,27 @@ from bylaw.trace.source import CHUNK, Source, Span
 SIZE = 16 << 20
 """Bytes of a shard unless another size is asked for."""
 CUT = frozenset(("openai", "tau1"))
-"""Formats in which a record is a conversation and says nothing of others."""
+"""Formats with one independent conversation per record."""
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|"', re.DOTALL)
 
 
 class Shard(Struct, frozen=True):
-    """A file, or a part of it, and what to call the result."""
+    """A file, or a part of it, and the key of its result."""
 
     number: int
     """The place in the order of all shards."""
     file: int
     """Which of the files."""
     key: str
-    """The same for the same part of the same file, whatever else is judged with it."""
+    """Depends only on the file and the part of it."""
     size: int
-    """Bytes, for what is said of progress."""
+    """Bytes, for the progress bar."""
     look: Look | None = None
     span: Span | None = None
     """None for a whole file."""
 
     def place(self, file: LogFile) -> str:
-        """Where it lies, as a person looks for it."""
+        """The place of the shard, for messages."""
         if self.span is None:
             return str(file)
         unit = "row groups" if self.look is not None and self.look.format == "parquet" else "bytes"
@@ -50,7 +50,7 @@ class Shard(Struct, frozen=True):
 
 
 def cut(sources: Sequence[Source], size: int, names: Sequence[str]) -> Iterator[Shard]:
-    """The shards of all files, in order; `names` is what the files are called in the output."""
+    """The shards of all files, in order; `names` are the files' names in the output."""
     number = 0
     for place, source in enumerate(sources):
         stamp = (*stamp_of(source.path), names[place])
@@ -66,7 +66,7 @@ def _parts(source: Source, total: int, size: int) -> Iterator[tuple[Look | None,
     try:
         found = look(source)
     except BylawError:
-        # Whoever judges it finds out again, and says so.
+        # The worker reports the error.
         yield None, None, total
         return
     if found.format == "parquet":
@@ -110,7 +110,7 @@ def _lines(source: Source, size: int) -> Iterator[Span]:
             yield Span(start, stop, line, index)
             if stop == end:
                 return
-            # Counted as the reader counts: blank lines are lines and no records, and a line may hold several.
+            # As the reader counts: a blank line is not a record, and a line may have several records.
             lines, records = count_records(_part_of(source, Span(start, stop, line, index)))
             start, line, index = stop, line + lines, index + records
 
@@ -120,7 +120,7 @@ def _part_of(source: Source, span: Span) -> Source:
 
 
 def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
-    """Where the line ends that byte `at` stands in, or that ends just before it."""
+    """The end of the line that contains the byte before `at`."""
     stream.seek(at - 1)
     while piece := stream.readline(CHUNK):
         if piece.endswith(b"\n"):
@@ -129,7 +129,7 @@ def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
 
 
 def _members(source: Source, size: int) -> list[Span] | None:
-    """Whole members of a list; None where it is no list, or not a sound one: then it is read as a whole."""
+    """Spans of whole members of a JSON list; None if the file is not a valid list and must be read whole."""
     found: list[Span] = []
     members = _member_ends(source)
     start = index = count = 0
@@ -149,7 +149,7 @@ def _members(source: Source, size: int) -> list[Span] | None:
 
 
 def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
-    """From where to where every member of a list reaches; `(-1, -1)` for whatever a sound list does not have."""
+    """Start and end of every member of a list; `(-1, -1)` for anything that a valid list does not have."""
     depth = begin = base = 0
     rest = b""
     for chunk in source.chunks():
@@ -161,7 +161,7 @@ def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
         for token in _TOKEN.finditer(data):
             mark = token[0]
             if mark == b'"':
-                # A text that goes on in the next piece.
+                # The string continues in the next chunk.
                 break
             if depth < 2 and not _is_space(data[free : token.start()], is_start=base + free == 0):
                 yield -1, -1
@@ -184,7 +184,7 @@ def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
                 yield -1, -1
                 return
             free = token.end()
-        # What is between texts and brackets need not be kept: inside a member it is of no interest.
+        # Bytes between strings and brackets inside a member are not needed.
         tail = data.find(b'"', free)
         kept = free if depth < 2 else tail if tail >= 0 else len(data)
         base, rest = base + kept, data[kept:]

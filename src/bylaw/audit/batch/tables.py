@@ -1,6 +1,6 @@
-"""The Parquet tables of an audit: what their columns are, how rows become tables, and how they are read back.
+"""The Parquet tables of an audit: their columns, and how they are written and read.
 
-docs/reference/tables.md tells what the columns mean. A shard's part holds the same tables, and one column more.
+docs/reference/tables.md describes the columns. The part of a shard has the same tables with one more column.
 """
 
 import heapq
@@ -25,9 +25,9 @@ from bylaw.pack import Criterion
 from bylaw.trace import Identities
 
 PARTITIONED = ("day",)
-"""The folders of a table. Folders by agent, too, made thousands of files with few rows each."""
+"""The folders of a table. Folders by agent as well would make thousands of small files."""
 KEY = "_key"
-"""A column of parts only: what a finding's id is made of, should its conversation be given another name."""
+"""A column of parts only: the key of a finding's id, in case its conversation is renamed."""
 BATCH = 1 << 14
 """Rows read at a time."""
 GROUP = 1 << 16
@@ -92,7 +92,7 @@ _NESTED: Final[dict[str, tuple[str, ...]]] = {
 
 
 def arrow(part: str = "") -> Any:
-    """pyarrow, or a part of it, or what to do without it."""
+    """pyarrow or one of its modules; raises `UsageError` if it is not installed."""
     name = f"pyarrow.{part}" if part else "pyarrow"
     try:
         return sys.modules.get(name) or importlib.import_module(name)
@@ -140,14 +140,14 @@ _rules = msgspec.json.Decoder(RuleRow)
 
 
 class Rows:
-    """The rows of conversations, gathered until they are written.
+    """The rows of conversations, collected until they are written.
 
-    They are made from the very lines of the small audit: what those hide is hidden here, too.
+    They are made from the lines of `calls.jsonl`, so they hide the same values.
     """
 
     def __init__(self, severities: Mapping[str, str]) -> None:
         self._severities = severities
-        """By policy: a broken rule does not name the severity."""
+        """By policy: the row of a broken rule lacks the severity."""
         self._rows: dict[str, list[JsonRecord]] = {name: [] for name in TABLES}
 
     def __len__(self) -> int:
@@ -155,15 +155,14 @@ class Rows:
         return len(self._rows["conversations"])
 
     def take(self, *, in_part: bool = True) -> Iterator[tuple[str, Any]]:
-        """The tables that have rows, as Arrow tables; they are held no longer."""
+        """Returns the non-empty tables as Arrow tables, and clears them."""
         for name, rows in self._rows.items():
             if rows:
                 yield name, arrow().Table.from_pylist(rows, schema=arrow_schema(name, in_part=in_part))
                 self._rows[name] = []
 
     def add(self, part: Examined, ordinal: int) -> None:
-        """Add one conversation under the name it has in its log."""
-        assert part.head is not None
+        """Add one conversation under its name in the log."""
         conversation, head = writable(part.id), asdict(part.head)
         started, ended = _moment(part.head.started), _moment(part.head.ended)
         day = started.date() if started is not None else None
@@ -238,7 +237,7 @@ def _record(policy: PolicyRow, kind: str) -> JsonRecord:
 
 
 def _moment(time: float | None) -> datetime | None:
-    """A time in UTC; None if no calendar has it."""
+    """A time in UTC; None if it is out of range."""
     try:
         return datetime.fromtimestamp(time, UTC) if time is not None else None
     except (ValueError, OverflowError, OSError):
@@ -246,23 +245,23 @@ def _moment(time: float | None) -> datetime | None:
 
 
 class PlacedPart(Struct, frozen=True):
-    """A shard's part, and its place among all."""
+    """The part of a shard, and its place in the whole."""
 
     folder: Path
     first: int
-    """How many conversations come before."""
+    """The number of conversations before it."""
     renamed: dict[int, str] = {}
-    """By their place in the part, conversations that need another name: theirs was given before."""
+    """New names of conversations, by their place in the part: an earlier conversation has the same name."""
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """The rows of a table as the part holds them."""
+        """The rows of a table in the part."""
         path = self.folder / f"{table}.parquet"
         if path.is_file():
             with arrow("parquet").ParquetFile(path) as file:
                 yield from file.iter_batches(BATCH, columns=list(columns) if columns is not None else None)
 
     def placed(self, table: str) -> Iterator[Any]:
-        """The rows of a table as rows of the whole: with their ordinals among all, under their names."""
+        """The rows of a table with their final ordinals and names."""
         pc, schema = arrow("compute"), arrow_schema(table)
         for batch in self.batches(table):
             rows = arrow().Table.from_batches([batch])
@@ -291,7 +290,7 @@ class PlacedPart(Struct, frozen=True):
 
 
 def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identities) -> Iterator[PlacedPart]:
-    """The parts in order, every conversation with a name of its own, as the small audit gives them."""
+    """The parts in order, with a unique name for every conversation, as in an audit without shards."""
     first = 0
     for folder, count in zip(folders, counts, strict=True):
         batches = PlacedPart(folder, 0).batches("conversations", ["conversation"])
@@ -304,7 +303,7 @@ def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identitie
 def write_table(
     table: str, parts: Sequence[PlacedPart], target: Path, *, name: str = "part", without: Any = None
 ) -> int:
-    """Write one table; how many rows it has. A table without rows is one empty file, so that it can be opened.
+    """Write one table and return its number of rows. A table without rows is one empty file, so that it can be opened.
 
     `name` begins the names of its files; rows whose ordinal is in the Arrow array `without` are left out.
     """
@@ -328,13 +327,13 @@ def write_table(
 
 
 def leave_out(rows: Any, ordinals: Any) -> Any:
-    """The rows whose ordinal is not among some."""
+    """The rows without those of the given ordinals."""
     pc = arrow("compute")
     return rows.filter(pc.invert(pc.is_in(rows.column("ordinal"), value_set=ordinals)))
 
 
 def write_batches(rows: Iterator[Any], schema: Any, target: Path, *, name: str = "part") -> None:
-    """Write the files of a table, its rows in the order in which they come."""
+    """Write the files of a table, with its rows in the given order."""
     pa, ds = arrow(), arrow("dataset")
     ds.write_dataset(
         pa.RecordBatchReader.from_batches(schema, rows),
@@ -353,7 +352,7 @@ def write_batches(rows: Iterator[Any], schema: Any, target: Path, *, name: str =
 
 
 def write_schema(folder: Path, criterion: str) -> None:
-    """Write what a folder of tables holds, with the rows of each."""
+    """Write `schema.json`: the tables in a folder, with their columns and numbers of rows."""
     read = arrow("parquet").read_metadata
     rows = {table: sum(read(file).num_rows for file in (folder / table).rglob("*.parquet")) for table in TABLES}
     tables = {table: {"rows": rows[table], "columns": columns} for table, columns in TABLES.items()}
@@ -389,7 +388,7 @@ def write_lines_of(out: Path, target: Path) -> None:
 
 
 def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, int, str, str | None, bytes]]:
-    """Ordinal, number of file and row (so that equal ordinals keep their order), and the parts of the line."""
+    """The sort key (ordinal, file, row) and the parts of each line."""
     at = 0
     with arrow("parquet").ParquetFile(file) as opened:
         wanted = {"ordinal", "conversation", "finding", "record"}
@@ -408,7 +407,7 @@ def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, i
 
 
 def _plain_line(row: JsonRecord) -> bytes:
-    """The line of a compliant call, whose record the tables do not keep: no policy has anything to say of it."""
+    """The line of a compliant call, which the tables store without its record."""
     policies = [
         PolicyRow(id=id, severity=severity, strict=strict, determined=determined, evidence="permit", world="unknown")
         for id, severity, strict, determined in json.loads(row["policies_json"])

@@ -1,7 +1,7 @@
-"""Nightly runs: an output that is added to. Only logs that are new or have changed are read. Start at `update`.
+"""Nightly runs: they add to an earlier output and read only new or changed logs. Start at `update`.
 
-A conversation is known by its id: one that comes again, later or corrected, takes the place of the earlier one. The
-state lies in the folder of the tables, so that one rename puts both in place, and they cannot disagree.
+Conversations are identified by id: a later one replaces an earlier one with the same id. The state is in the folder
+of the tables, so that one rename replaces both.
 """
 
 import hashlib
@@ -25,11 +25,10 @@ from bylaw.audit.batch.run import WORK, Advance, begin, judged, read_parts
 from bylaw.audit.batch.shard import SIZE, Shard
 from bylaw.audit.batch.tables import TABLES, PlacedPart, arrow, leave_out, write_schema, write_table
 from bylaw.audit.examine import Examiner, open_examiner
-from bylaw.audit.output import STATE, TABLES_SCHEMA, alone_in, check_ours, dump, has_state, has_tables
+from bylaw.audit.output import STATE, TABLES_SCHEMA, alone_in, check_ours, has_state, has_tables
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.request import Request
-from bylaw.audit.run import Report, check_tools
-from bylaw.audit.summary import policies_record, summarise
+from bylaw.audit.run import Report, check_tools, write_summary
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
 from bylaw.trace.log_file import LogFile, log_file, stamp_of
@@ -40,17 +39,17 @@ _NEXT, _BEFORE = ".tables-next", ".tables-before"
 
 
 class HeldLog(Struct):
-    """A log whose conversations are in the tables."""
+    """A log with conversations in the tables."""
 
     stamp: tuple[int, str] | None
-    """Size and mark of the file as it was read; None where a part of it was set aside, so that it is read again."""
+    """Size and mark of the file when it was read; None if a part was set aside and the file must be read again."""
     first: int
     end: int
-    """Its conversations have the ordinals from `first` up to and without `end`."""
+    """Its conversations have the ordinals `first` to `end - 1`."""
     faults: list[tuple[str, str, str]] = []
-    """What of it could not be read: message, place, hint."""
+    """Unreadable records: message, place, hint."""
     over: list[str] = []
-    """The logs whose conversations its own replaced."""
+    """The logs with conversations that its own replaced."""
 
 
 class Night(Struct):
@@ -61,38 +60,38 @@ class Night(Struct):
     bylaw: str
     first: int
     end: int
-    """The ordinals it gave."""
+    """Its ordinals are `first` to `end - 1`."""
     conversations: int
-    """Of these, how many are still there."""
+    """Conversations that have not been replaced since."""
     counts: dict[str, Any]
-    """What was counted of those."""
+    """The counts of these conversations."""
 
 
 class State(Struct):
-    """All that the next run has to know."""
+    """The input of the next run."""
 
     schema: str
     mark: str
-    """Of the pack and the options, under which all of it was judged."""
+    """Identifies the pack and the options of all runs."""
     pack: str
     files: dict[str, HeldLog] = field(default_factory=dict[str, HeldLog])
     nights: list[Night] = field(default_factory=list[Night])
 
     @property
     def next(self) -> int:
-        """The first ordinal that is free."""
+        """The next free ordinal."""
         return max((night.end for night in self.nights), default=0)
 
     @property
     def conversations(self) -> int:
-        """How many there are."""
+        """The number of conversations in the tables."""
         return sum(night.conversations for night in self.nights)
 
     def entangled(self, changed: set[str]) -> list[str]:
-        """The logs to read again beside these, in the order they came.
+        """The logs to read again together with these, in their order.
 
-        They are those that had to give way to one of these, whose conversations may be the last of their name now; and
-        those that such a log had to give way to, for its conversations must not take their place by being read again.
+        A log is needed again if a changed log replaced its conversations, and so is any other log that did: its
+        conversations must stay the later ones.
         """
         found, waiting = set[str](), list(changed)
         while waiting:
@@ -113,25 +112,27 @@ class State(Struct):
 
 
 def read_state(out: Path, request: Request, examiner: Examiner) -> State:
-    """The state of an output; a new one where there is none yet."""
+    """The state of an output; a new one if there is none."""
     mark, pack = _mark(request, examiner), f"{examiner.shelf.name} {examiner.shelf.packs[-1].digest[:12]}"
     if not has_state(out):
         if has_tables(out) or (out / "summary.json").exists():
-            hint = "give another --out for what nightly runs add to"
-            raise UsageError("an audit that nothing was to be added to lies here", place=str(out), hint=hint)
+            hint = "give --update another --out"
+            raise UsageError("this folder holds an audit that was not made with --update", place=str(out), hint=hint)
         return State(STATE_SCHEMA, mark, pack)
     path = out / FOLDER / STATE / "state.json"
     try:
         state = msgspec.json.decode(path.read_bytes(), type=State)
     except msgspec.DecodeError as error:
-        raise UsageError(f"cannot be read: {error}", place=str(path), hint="restore it, or begin anew") from None
-    if state.schema != STATE_SCHEMA:
-        hint = "judge all logs anew into another --out"
-        raise UsageError("an earlier version of Bylaw wrote what lies here", place=str(out), hint=hint)
-    if state.mark != mark:
-        hint = "judge all logs anew into another --out; rows judged differently would not compare"
         raise UsageError(
-            f"what lies here was judged under another pack or other options (pack {state.pack}, now {pack})",
+            f"cannot be read: {error}", place=str(path), hint="restore it, or give an empty folder"
+        ) from None
+    if state.schema != STATE_SCHEMA:
+        hint = "audit all logs again into another --out"
+        raise UsageError("an earlier version of Bylaw wrote this output", place=str(out), hint=hint)
+    if state.mark != mark:
+        hint = "audit all logs again into another --out: rows judged differently cannot be compared"
+        raise UsageError(
+            f"this output was made under another pack or other options (pack {state.pack}, now {pack})",
             place=str(out),
             hint=hint,
         )
@@ -139,12 +140,12 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
     before = json.loads((out / FOLDER / "schema.json").read_bytes())["criterion"]
     if criterion != before:
         hint = f"leave `--criterion` out, or give `--criterion {before}`"
-        raise UsageError(f"what lies here goes by `{before}`, not `{criterion}`", place=str(out), hint=hint)
+        raise UsageError(f"this output uses the criterion `{before}`, not `{criterion}`", place=str(out), hint=hint)
     return state
 
 
 def _mark(request: Request, examiner: Examiner) -> str:
-    """What all rows have in common. The world is not in it: every night may have its own."""
+    """Identifies the pack and the options of all rows, without the world, which may change every night."""
     record = [
         TABLES_SCHEMA,
         [[pack.name, pack.digest] for pack in examiner.shelf.packs],
@@ -156,7 +157,7 @@ def _mark(request: Request, examiner: Examiner) -> str:
 
 
 def commit(made: Path, out: Path) -> None:
-    """Put tables and state in the place of earlier ones. Killed anywhere, `recover` finds one of them whole."""
+    """Replace tables and state. If this is killed, `recover` finds the earlier or the later ones complete."""
     os.replace(made, out / _NEXT)
     if (out / FOLDER).exists():
         os.replace(out / FOLDER, out / _BEFORE)
@@ -165,7 +166,7 @@ def commit(made: Path, out: Path) -> None:
 
 
 def recover(out: Path) -> None:
-    """Finish the work of a run that was killed while it put tables in place."""
+    """Complete a run that was killed while it replaced the tables."""
     for left in (_NEXT, _BEFORE):
         if (out / left).exists() and not (out / FOLDER).exists():
             os.replace(out / left, out / FOLDER)
@@ -173,9 +174,9 @@ def recover(out: Path) -> None:
 
 
 def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
-    """Have a Parquet file at `target` without the rows of some ordinals, a sorted Arrow array; none if no row is left.
+    """Copy a Parquet file without the rows of these ordinals (a sorted Arrow array); no file if no row is left.
 
-    A file that has none of them is linked: it is the same file as before.
+    A file without such rows is hard-linked.
     """
     pc = arrow("compute")
     with arrow("parquet").ParquetFile(source) as file:
@@ -204,19 +205,19 @@ def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
 
 
 class Added(Struct, frozen=True):
-    """What a run has done."""
+    """The result of a nightly run."""
 
     report: Report
     read: int
     """Logs that were read."""
     known: int
-    """Logs that were as they had been, and not read."""
+    """Unchanged logs, which were not read."""
     conversations: int
     """Conversations in the logs that were read."""
     replaced: int
-    """Conversations that others have taken the place of."""
+    """Conversations that were replaced."""
     removed: int
-    """Conversations that are in no log any more."""
+    """Conversations that no log contains any more."""
     held: int
     """Conversations in the tables now."""
 
@@ -227,14 +228,14 @@ def update(
     """Audit what is new in the logs and add it to the tables in `out`."""
     arrow()
     if request.answers is not None:
-        raise UsageError("a model is asked in one process only", hint="leave out --llm, or --update")
+        raise UsageError("a model can be asked in one process only", hint="leave out --llm, or --update")
     examiner = open_examiner(request)
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out, surely=True):
         check_ours(out, tables=True, adds=True)
         recover(out)
         state = read_state(out, request, examiner)
-        # By their resolved paths: tomorrow's run may start elsewhere, or name the same folder in another way.
+        # By resolved paths: the next run may start in another folder or spell the path in another way.
         files = [file.resolve() if isinstance(file, Path) else file for file in request.files]
         stamps = {file: stamp_of(file)[1:] for file in dict.fromkeys(files)}
         held = {name: log.stamp for name, log in state.files.items()}
@@ -258,15 +259,15 @@ def update(
 
 
 def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, str]], list[RecordError]]:
-    """The logs to read again beside those that have changed, with their stamps; and which of them are gone."""
+    """The unchanged logs to read again, with their stamps, and faults for those that are gone."""
     names, stamps, faults = state.entangled(changed), dict[str, tuple[int, str]](), list[RecordError]()
     for name in names:
         try:
             stamps[name] = stamp_of(log_file(name))[1:]
         except (OSError, UsageError):
-            hint = "put it back and run again with it"
-            faults.append(RecordError("is gone; what others took the place of is not known", place=name, hint=hint))
-    # What gave way to a log that is gone must not take its place by being read again.
+            hint = "restore the log and run again with it"
+            faults.append(RecordError("is gone; what it replaced in other logs is unknown", place=name, hint=hint))
+    # Logs that a missing log had replaced must not be read again, or they would replace it.
     left = set(names) - stamps.keys()
     while more := {loser for name in left for loser in state.files[name].over} - left:
         left |= more
@@ -274,7 +275,7 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
 
 
 class _Addition:
-    """The parts of a run, each where its conversations will stand."""
+    """The parts of a run, each with the ordinals of its conversations."""
 
     def __init__(self, job: Job, shards: list[Shard], aside: dict[str, str], state: State) -> None:
         self.state = state
@@ -284,7 +285,7 @@ class _Addition:
         self.counts: list[dict[str, Any]] = []
         self.logs: dict[str, HeldLog] = {}
         self.skipped: list[RecordError] = []
-        """What was set aside in this run."""
+        """Shards that were set aside in this run."""
         for shard, entry, faults in read_parts(job, shards, aside):
             held = self.logs.setdefault(str(job.request.files[shard.file]), HeldLog((0, ""), self.end, self.end))
             if entry is None:
@@ -301,13 +302,13 @@ class _Addition:
         for name, held in list(self.logs.items()):
             before = state.files.get(name)
             if before is not None and held.stamp is None and held.first == held.end:
-                # Nothing of it could be read: what was read before stays until something can.
+                # The log is unreadable now: keep its earlier conversations until it can be read.
                 before.stamp, before.faults = None, held.faults
                 del self.logs[name]
 
     def conversations(self, tables: Path) -> tuple[Any, Any]:
-        """Ids and ordinals of its own conversations and of the earlier ones with the same ids, and of the earlier ones
-        whose logs were read anew."""
+        """Ids and ordinals: of own conversations with earlier ones of the same ids; and of earlier ones
+        in logs that were read again."""
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
         schema = pa.schema([("conversation", pa.string()), ("ordinal", pa.int64())])
         new = [
@@ -319,7 +320,7 @@ class _Addition:
         if not (tables / "conversations").is_dir():
             return own, schema.empty_table()
         earlier = ds.dataset(tables / "conversations", schema=schema)
-        # The join holds the new ids in memory and streams the rest.
+        # The join keeps the new ids in memory and streams the rest.
         same = earlier.join(ds.dataset(own.select(["conversation"])), "conversation", join_type="left semi").to_table()
         ordinal, inside = pc.field("ordinal"), pc.scalar(False)
         for name in self.logs.keys() & self.state.files.keys():
@@ -328,12 +329,12 @@ class _Addition:
         return pa.concat_tables([own, same]), earlier.to_table(filter=inside)
 
     def note_over(self, replaced: Any) -> None:
-        """Keep with each log which ones had to give way to it: should it change, they are read again."""
+        """Record which logs each log replaced: if it changes, they are read again."""
         logs = {name: held for name, held in (self.state.files | self.logs).items() if held.first < held.end}
         spans = sorted((held.first, held.end, name) for name, held in logs.items())
 
         def log_of(ordinal: int) -> str:
-            """The log with this conversation; none if that log was read anew."""
+            """The log with this conversation; empty if that log was read again."""
             place = bisect_right(spans, ordinal, key=lambda span: span[0]) - 1
             return spans[place][2] if place >= 0 and ordinal < spans[place][1] else ""
 
@@ -346,9 +347,9 @@ class _Addition:
 def _merge(
     addition: _Addition, request: Request, examiner: Examiner, stamps: dict[LogFile, tuple[int, str]], out: Path
 ) -> tuple[int, int]:
-    """Make the tables anew: files that nothing is taken from are linked, and those of the run come beside them.
+    """Write the tables: unchanged files are linked, and the files of this run are added.
 
-    Gives how many conversations were replaced, and how many are in no log any more.
+    Returns the numbers of conversations that were replaced and that no log contains any more.
     """
     pa, pc = arrow(), arrow("compute")
     state, before = addition.state, out / FOLDER
@@ -376,7 +377,7 @@ def _merge(
     check_tools(_counted(state, examiner))
     (made / STATE / "state.json").write_bytes(msgspec.json.encode(state))
     write_schema(made, request.criterion or examiner.shelf.packs[-1].criterion)
-    # All that is new has to be on the disk before it takes its place.
+    # New files must be on disk before they replace the earlier ones.
     for path in (*made.rglob("*"), made):
         if path.is_dir() or path.stat().st_nlink == 1:
             sync(path)
@@ -385,14 +386,14 @@ def _merge(
 
 
 def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: Path, made: Path) -> None:
-    """Take conversations that were dropped out of the counts of earlier runs, and add the counts of this one."""
+    """Remove dropped conversations from the counts of earlier runs, and add the counts of this run."""
     pa, pc, state = arrow(), arrow("compute"), addition.state
 
     def gone(first: int, end: int) -> int:
         return pc.sum(pc.and_(pc.greater_equal(dropped, first), pc.less(dropped, end))).as_py() or 0
 
     for night in state.nights:
-        # A run without any conversation left has no file either.
+        # A run without remaining conversations has no file.
         if (before / _counts_file(night.number)).is_file():
             keep_rows(before / _counts_file(night.number), dropped, target=made / _counts_file(night.number))
         if count := gone(night.first, night.end):
@@ -411,7 +412,7 @@ def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: 
 
 
 def _counts_file(number: int) -> str:
-    """The file with the counts of a run's conversations, one row each."""
+    """The file with the counts of each conversation of a run."""
     return f"counts-{number:05}.parquet"
 
 
@@ -423,7 +424,7 @@ def _counts_in(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def _sum(examiner: Examiner, counts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Counts added up; the examiner then has them, too."""
+    """The sum of counts, which also replaces the examiner's."""
     examiner.begin()
     for each in counts:
         examiner.counts.add(each)
@@ -437,17 +438,15 @@ def _counted(state: State, examiner: Examiner) -> Examiner:
 
 
 def _report(state: State, examiner: Examiner, request: Request, aside: Sequence[RecordError], out: Path) -> Report:
-    """Write `summary.json` and the rest for all that the tables hold."""
+    """Write `summary.json` and `policies.json` for all conversations in the tables."""
     examiner = _counted(state, examiner)
     held = [fault for log in state.files.values() for fault in log.faults]
     skipped = [*(RecordError(message, place=place, hint=hint) for message, place, hint in held), *aside]
     whole = replace(request, files=tuple(map(log_file, state.files)), adds=True)
-    summary = summarise(examiner, whole, skipped)
-    if (pseudonyms := request.pseudonyms) is not None:
-        summary = pseudonyms.summary(summary)
+    made = out / WORK / "summary"
+    made.mkdir(parents=True, exist_ok=True)
+    summary = write_summary(made, examiner, whole, skipped, 0)
     (out / "summary.json").unlink(missing_ok=True)
-    for name, record in (("policies", policies_record(examiner.shelf.packs, examiner.counts)), ("summary", summary)):
-        aside_path = out / f".{name}.json.new"
-        dump(aside_path, record)
-        os.replace(aside_path, out / f"{name}.json")
+    for name in ("policies.json", "summary.json"):
+        os.replace(made / name, out / name)
     return Report(summary, out, tuple(skipped), Identities())

@@ -12,11 +12,11 @@ from bylaw.audit.store import JsonRecord, Store
 TEXT = 20_000
 """The most characters of one message or result; `bylaw explain` shows the rest."""
 BRIEF = 400
-"""The same for a conversation that is too long as a whole, at the steps that no finding speaks of."""
+"""The same for a very long conversation, at the steps that no finding refers to."""
 CONVERSATION = 1_000_000
 """The most characters of one conversation."""
 BLOCK = 400_000
-"""About how many characters are compressed together: what is unpacked when a finding is opened."""
+"""Approximate characters per compressed block; opening a finding unpacks one block."""
 
 SHOWN_KEYS = ("trajectory", "agent", "file", "position", "outcome")
 RULES = 40
@@ -24,7 +24,7 @@ RULES = 40
 
 
 def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
-    """Where each wanted conversation starts."""
+    """The offset of each wanted conversation."""
     places: dict[str, int] = {}
     for place, told in folder.places("conversations.jsonl"):
         if (name := cut(told["trajectory"])) in wanted:
@@ -33,7 +33,7 @@ def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
 
 
 def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRecord]]:
-    """The process rules that wanted conversations broke, each with its step; a few of each conversation."""
+    """The rules that these conversations broke, each with its step; at most `RULES` per conversation."""
     broken: dict[str, list[JsonRecord]] = {}
     for _, found in folder.places("findings.jsonl"):
         name = cut(found["trajectory"])
@@ -43,7 +43,7 @@ def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRe
 
 
 def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
-    """A conversation with every text cut to size, or None where even that is too long; `steps` are told in full."""
+    """A conversation with every text cut to size, those at `steps` less; None if even that is too long."""
     for brief in (TEXT, BRIEF):
         events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
         if sum(map(_size, events)) <= CONVERSATION:
@@ -60,19 +60,19 @@ def _size(event: JsonRecord) -> int:
 def _event(event: JsonRecord, limit: int) -> JsonRecord:
     if event["type"] != "call":
         return event | {"text": _shortened(event["text"], limit)}
-    # As pairs: a name like `__proto__` is then nothing special to the page.
+    # As pairs: a name such as `__proto__` must not be special to the page.
     arguments = [[cut(name, 300), _shortened(value, limit)] for name, value in event["arguments"].items()]
     return {"type": "call", "tool": cut(event["tool"], 300), "arguments": arguments[:100], "by": event["by"]}
 
 
 def _shortened(value: Any, limit: int) -> str | list[Any]:
-    """A text, or where it was too long what is left of it and how long it was."""
+    """A text; if it is too long, its beginning and its full length."""
     whole = whole_text(value)
     return whole if len(whole) <= limit else [whole[:limit], len(whole)]
 
 
 def blocks(items: Iterator[JsonRecord], *, size: int = BLOCK) -> Iterator[tuple[list[JsonRecord], str]]:
-    """Consecutive items in groups of about `size` characters, each with itself as a compressed block."""
+    """Consecutive items in groups of about `size` characters, each with its compressed form."""
     group: list[JsonRecord] = []
     written: list[str] = []
     for item in items:
@@ -86,5 +86,5 @@ def blocks(items: Iterator[JsonRecord], *, size: int = BLOCK) -> Iterator[tuple[
 
 
 def _packed(items: list[str]) -> str:
-    """A list in compressed JSON, in letters that mean nothing to an HTML parser."""
+    """A list as compressed JSON in base64, which is safe in HTML."""
     return base64.b64encode(zlib.compress(f"[{','.join(items)}]".encode("ascii"), 6)).decode("ascii")

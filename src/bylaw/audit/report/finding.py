@@ -1,4 +1,4 @@
-"""The findings of an audit: which are listed, in what order, and what the page keeps of each."""
+"""The findings in the report: their order and their details."""
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.finding import SEVERITIES, lacked
+from bylaw.audit.finding import SEVERITIES, lacked, rank
 from bylaw.audit.report.text import cut, spelled
 from bylaw.audit.store import CALLS, RULES, JsonRecord, Store
 from bylaw.engine.verdict import WORST_FIRST
@@ -15,7 +15,7 @@ from bylaw.pack import Criterion
 
 SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
 RULE_BROKEN = "broken"
-"""Stands for a verdict where a rule was broken: a rule of the conversation knows no near-misses."""
+"""Used in place of a verdict for a broken rule, which cannot be a near-miss."""
 WRONG = ("violation", "near_miss")
 LACKING = ("near_miss", "uninformed")
 """Verdicts on calls that lacked a look-up."""
@@ -24,17 +24,17 @@ LISTED = 20_000
 """The most findings one page lists; the rest is counted and stays in the folder's files."""
 
 SOUGHT = 11
-"""Where in a row of the list the text stands that is searched."""
+"""The index, in a row of the list, of the text that is searched."""
 CANDIDATES = 60
-"""How many findings of one rank compete for the opening drawing."""
+"""Findings per rank that are candidates for the opening drawing."""
 
 
 LinePlace = tuple[str, int]
-"""A file of the folder, and where in it a line starts."""
+"""A file of the folder, and the offset of a line in it."""
 
 
 class Index(Struct):
-    """Where the findings of a folder are, most telling first, and how many there are."""
+    """The places of the findings in a folder, the gravest first, and their number."""
 
     places: list[LinePlace]
     candidates: list[LinePlace]
@@ -44,7 +44,7 @@ class Index(Struct):
 
 
 def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
-    """Find the flagged calls and the broken rules without keeping more than their places."""
+    """Find the flagged calls and the broken rules; only their places are kept in memory."""
     shelves: dict[tuple[int, ...], list[LinePlace]] = {}
     total = calls = 0
     for place, call in folder.places(CALLS):
@@ -58,7 +58,7 @@ def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *,
             shelf.append((CALLS, place))
     for place, broken in folder.places(RULES):
         total += 1
-        severity = _position(SEVERITIES, severities.get(broken["policy"], ""))
+        severity = rank(severities.get(broken["policy"], ""))
         shelf = shelves.setdefault((0, 0, severity, len(WRONG), 0), [])
         if len(shelf) < listed:
             shelf.append((RULES, place))
@@ -70,14 +70,14 @@ def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *,
 def kept(
     folder: Store, places: Iterator[LinePlace], stated: Mapping[str, JsonRecord], criterion: Criterion
 ) -> Iterator[JsonRecord]:
-    """What the page keeps of the findings at these places, in the order asked for."""
+    """The details of the findings at these places, in this order."""
     for file, group in groupby(places, key=lambda place: place[0]):
         for line in folder.at(file, (place for _, place in group)):
             yield call_details(line, criterion) if file == CALLS else rule_details(line, stated)
 
 
 def find_place(folder: Store, finding: str) -> LinePlace | None:
-    """Where the finding with this id stands."""
+    """The place of the finding with this id."""
     for file in (CALLS, RULES):
         for place, line in folder.places(file):
             if line.get("finding") == finding:
@@ -86,27 +86,23 @@ def find_place(folder: Store, finding: str) -> LinePlace | None:
 
 
 def flagged(verdict: str) -> bool:
-    """Whether a verdict says anything but compliant."""
+    """Whether a verdict is anything but compliant."""
     return verdict not in ("", "compliant")
 
 
 def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, ...]:
-    """Small comes first: what was done and is wrong before what is not settled, the gravest policy, the verdict."""
+    """The sort key: executed before refused, wrong before undecided, then by severity and verdict."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     claimed = any(
         fact["reason"] == "claimed" and fact["decisive"] is not False for policy in guilty for fact in policy["missing"]
     )
-    severity = min((_position(SEVERITIES, policy["severity"]) for policy in guilty), default=len(SEVERITIES))
-    return (call["executed"] is False, verdict not in WRONG, severity, _position(WORST_FIRST, verdict), not claimed)
-
-
-def _position(words: tuple[str, ...], word: str) -> int:
-    return words.index(word) if word in words else len(words)
+    severity = min((rank(policy["severity"]) for policy in guilty), default=len(SEVERITIES))
+    return (call["executed"] is False, verdict not in WRONG, severity, rank(verdict, WORST_FIRST), not claimed)
 
 
 def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """What the page shows of one finding when it is opened; every text is bounded."""
+    """The details of a flagged call; every text is cut to size."""
     told = {name: call[name] for name in ("trajectory", "agent", "step", "tool", "executed")}
     # A call that could not be judged is no finding with an id of its own.
     told["finding"] = call.get("finding") or f"{call['trajectory']}:{call['step']}"
@@ -117,13 +113,13 @@ def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def _origin(origin: JsonRecord) -> JsonRecord:
-    """Where the value of an argument came from; it is founded where more than anybody's text says so."""
+    """The origin of an argument's value; it is founded unless only free text contains it."""
     told = {"argument": origin["argument"], "words": source_words(origin | {"step": None}), "step": origin.get("step")}
     return told | {"founded": origin["source"] in ("user", "host", "record")}
 
 
 def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRecord:
-    """The same of a broken rule."""
+    """The details of a broken rule."""
     policy = stated.get(broken["policy"], {})
     why = rule_words_for_reader(broken, policy.get("predicates", {}))
     nothing: JsonRecord = {"evidence": "", "world": "", "depends_on_user": False, "missing": [], "spare": 0}
@@ -137,7 +133,7 @@ def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRe
 
 
 def _exchange(broken: JsonRecord) -> JsonRecord:
-    """The steps at which the user was asked and answered, where a rule is about consent."""
+    """For a rule about consent, the steps of the question to the user and of the answer."""
     found = [each["why"] for each in broken.get("predicates", ()) if each.get("why")]
     return {name: each[name] for each in found[:1] for name in ("told_at", "answered_at") if name in each}
 
@@ -163,7 +159,7 @@ def _policy(policy: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def _fact(fact: JsonRecord) -> JsonRecord:
-    """A fact with the parts of its key, and its value where it may be told, as texts."""
+    """A fact with its key and, unless hidden, its value as texts."""
     told = fact | {"key": [spelled(part) for part in fact["key"] or ()]}
     return told | {"value": spelled(fact["value"])} if "value" in fact else told
 
@@ -175,14 +171,14 @@ def _missing(fact: JsonRecord) -> JsonRecord:
 
 
 class WordList:
-    """Strings that many findings share, kept once and named by position."""
+    """Strings that many findings share, stored once and referenced by position."""
 
     def __init__(self) -> None:
         self.list: list[str] = []
         self._positions: dict[str, int] = {}
 
     def of(self, word: str) -> int:
-        """The position of `word`, new or known."""
+        """The position of a string, which is added if it is new."""
         if word not in self._positions:
             self._positions[word] = len(self.list)
             self.list.append(word)
@@ -190,16 +186,16 @@ class WordList:
 
 
 def row(finding: JsonRecord, words: WordList) -> list[Any]:
-    """A finding in the page's list: what it is sorted, filtered and searched by."""
+    """A finding in the page's list, with everything that it is sorted, filtered and searched by."""
     judged = [policy for policy in finding["policies"] if flagged(policy["verdict"])]
-    gravest = sorted(judged, key=lambda policy: _position(WORST_FIRST, policy["verdict"]))
+    gravest = sorted(judged, key=lambda policy: rank(policy["verdict"], WORST_FIRST))
     # The look-ups and reasons of a near-miss are those that `by_lookup` and `by_reason` of the summary count.
     lacking = [p for p in judged if finding["verdict"] not in LACKING or p["verdict"] in LACKING]
     facts = sorted(
         (fact for policy in lacking for fact in policy["missing"]),
-        key=lambda fact: _position(SHOWN_REASONS, fact["reason"]),
+        key=lambda fact: rank(fact["reason"], SHOWN_REASONS),
     )
-    # The same field of many things is one entry: the list says what kind of fact was missing, the finding says which.
+    # The same field of several entities is one entry here; the finding names each of them.
     distinct = dict.fromkeys((name(fact), fact["reason"], _lookup(fact)) for fact in facts)
     return [
         finding["finding"],
@@ -218,7 +214,7 @@ def row(finding: JsonRecord, words: WordList) -> list[Any]:
 
 
 def _sought(judged: list[JsonRecord]) -> str:
-    """Ids, values and quotes of the drawing, for the search."""
+    """Keys, values and quotes in the drawing, for the search."""
     parts: list[str] = []
     for fact in (fact for policy in judged for fact in (*policy.get("seen", ()), *policy["missing"])):
         parts += [*(fact["key"] or ()), str(fact.get("claim") or ""), str(fact.get("value", ""))]
@@ -227,7 +223,7 @@ def _sought(judged: list[JsonRecord]) -> str:
 
 def _gravest_severity(judged: list[JsonRecord]) -> str:
     severities = [str(policy.get("severity", "")) for policy in judged]
-    return min(severities, key=lambda word: _position(SEVERITIES, word), default="")
+    return min(severities, key=lambda word: rank(word), default="")
 
 
 def _lookup(fact: JsonRecord) -> str:
@@ -241,7 +237,7 @@ def name(fact: JsonRecord) -> str:
 
 
 def steps_of(finding: JsonRecord) -> Iterator[int]:
-    """The steps that a finding speaks of."""
+    """The steps that a finding refers to."""
     yield finding["step"]
     yield from (origin["step"] for origin in finding.get("origins", ()) if origin["step"] is not None)
     for policy in finding["policies"]:
@@ -250,17 +246,17 @@ def steps_of(finding: JsonRecord) -> Iterator[int]:
 
 
 OPENING = ("near_miss", "violation", "refused", "uninformed", RULE_BROKEN)
-"""What the page opens on: the first of these that there is. A near-miss only where it can be drawn."""
+"""The page opens on the first of these kinds that exists; on a near-miss only if it can be drawn."""
 
 
 def opening_kind(finding: JsonRecord) -> str:
-    """Which of the kinds in `OPENING` a finding is, if any."""
+    """The kind of a finding, as `OPENING` lists it."""
     refused = finding["executed"] is False and finding["verdict"] in ("near_miss", "violation")
     return "refused" if refused else finding["verdict"]
 
 
 def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
-    """Candidates for the opening drawing, best first: by kind, then with one gap and something seen beside it."""
+    """Candidates for the opening drawing, the best first: by kind, then those with one missing and some seen facts."""
 
     def score(finding: JsonRecord) -> tuple[int, ...]:
         judged = [p for p in finding["policies"] if "missing" in p and p["verdict"] == finding["verdict"]]
@@ -268,8 +264,8 @@ def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
         claims = [fact for fact in facts if fact["reason"] == "claimed"]
         had = sum(len(policy["seen"]) for policy in judged)
         return (
-            -_position(OPENING, opening_kind(finding)),
-            len(SEVERITIES) - min((_position(SEVERITIES, p["severity"]) for p in judged), default=len(SEVERITIES)),
+            -rank(opening_kind(finding), OPENING),
+            len(SEVERITIES) - min((rank(p["severity"]) for p in judged), default=len(SEVERITIES)),
             bool(claims),
             len(judged) == 1,
             len(facts) == 1,

@@ -1,4 +1,4 @@
-"""What the page shows of a whole audit: the summary and the policies, with every list and text bounded."""
+"""The summary and the policies for the page, with every list and text cut to size."""
 
 from itertools import islice
 from typing import Any, cast
@@ -70,7 +70,7 @@ def _rows(table: JsonRecord, criterion: Criterion) -> list[JsonRecord]:
 
 
 def _pairs(counts: JsonRecord) -> list[list[Any]]:
-    """Pairs, not an object: a name like `__proto__` is then nothing special to the page."""
+    """Pairs, not an object: a name such as `__proto__` must not be special to the page."""
     return [[name, count] for name, count in islice(counts.items(), ROWS)]
 
 

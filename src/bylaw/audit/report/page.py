@@ -1,4 +1,4 @@
-"""The report: one HTML file that opens anywhere, loads nothing, and treats all it shows as text.
+"""The report: one HTML file that works offline and treats everything it shows as text.
 
 What came from logs or packs stands in data blocks that no browser runs, as ASCII JSON without `<`, `>` or `&`,
 or compressed. One style and one script, both named by hash, are all that the page's own security policy lets through.
@@ -24,11 +24,11 @@ from bylaw.audit.store import JsonRecord, Store
 from bylaw.errors import UsageError
 
 CONVERSATIONS = 12_000_000
-"""Room for conversations in the page, in characters, compressed; what does not fit is named in the page."""
+"""Most characters of compressed conversations in the page; it says how many do not fit."""
 QUOTED = 300
-"""Characters of what is said or given that a finding can be searched by, at most."""
+"""Most characters of messages and arguments that the search covers, per finding."""
 ELEMENTS = ("text", "words", "drawing", "charts", "conversation", "detail", "elements")
-"""Drawings that are fed JSON, here and in the console."""
+"""Elements that draw JSON, here and in the console."""
 SCRIPTS = (*ELEMENTS, "data", "findings", "page")
 
 
@@ -134,7 +134,7 @@ def _first(text: str | list[Any]) -> str:
 def _opening(
     folder: Store, ranked: list[JsonRecord], places: dict[str, int], stated: list[JsonRecord]
 ) -> JsonRecord | None:
-    """The finding that the page opens on, with its conversation where there is one."""
+    """The finding that the page opens on, with its conversation if it is available."""
     sentences = {policy["id"]: next((cite["text"] for cite in policy["citations"]), "") for policy in stated}
     undrawn: list[JsonRecord] = []
     for kind, group in groupby(ranked, key=opening_kind):
@@ -156,13 +156,13 @@ def _opening(
 
 
 def _is_drawn_whole(finding: JsonRecord, conversation: JsonRecord) -> bool:
-    """Whether the call is there to be drawn, and some fact that it needed."""
+    """Whether the call and at least one fact that it needed can be drawn."""
     has_facts = any(policy.get("missing") or policy.get("seen") for policy in finding["policies"])
     return has_facts and finding["step"] < len(conversation["events"])
 
 
 def _draws_well(finding: JsonRecord, conversation: JsonRecord, sentences: dict[str, str]) -> tuple[bool, ...]:
-    """A call that no outcome check caught, made on a user's word, with a sentence and a short enough conversation."""
+    """Prefers a call that the outcome check passed, a user's claim, a cited sentence and a short conversation."""
     outcome = conversation["outcome"]
     facts = [fact for policy in finding["policies"] for fact in policy.get("missing", ())]
     return (
@@ -203,7 +203,7 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
 
 
 def _standings(folder: Store) -> JsonRecord:
-    """Which findings an earlier audit knew and which are waived, where the audit was compared with anything."""
+    """Findings that are known from an earlier audit or waived, if the audit was compared."""
     compared = folder.document("comparison.json")
     known = [[each["finding"], "still", ""] for each in compared.get("still", ())]
     waived = [[each["finding"], "waived", _waivers(each)] for each in compared.get("waived", ())]
@@ -216,7 +216,7 @@ def _waivers(finding: JsonRecord) -> str:
 
 
 def joined_scripts(names: Sequence[str], more: Sequence[str] = ()) -> str:
-    """Scripts of the page, and the texts of `more`, as one, which leaves no name behind."""
+    """Scripts of the page and the texts of `more`, joined without global names."""
     files = resources.files("bylaw.audit.report")
     body = "\n".join([*((files / "scripts" / f"{name}.js").read_text("utf-8") for name in names), *more])
     return f'(() => {{\n"use strict";\n{body}\n}})();\n'
@@ -227,6 +227,6 @@ def _digest(source: str) -> str:
 
 
 def _inert(data: JsonRecord) -> str:
-    """JSON in which nothing can end a data block or reorder the file in an editor."""
+    """JSON that cannot end a data block, and that an editor shows in order."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -18,7 +18,7 @@ def cut(data: Any, limit: int = 2000) -> Any:
 
 
 def whole_text(value: Any) -> str:
-    """A value as text: a text itself, nothing for None, else its JSON."""
+    """A value as text: strings as they are, None as an empty string, other values as JSON."""
     if isinstance(value, str):
         return value
     try:

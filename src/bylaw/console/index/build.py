@@ -86,7 +86,7 @@ def open_index(out: Path) -> Index:
             continue
         if (found := _opened(place / NAME, store, stamp)) is not None:
             return found
-    raise UsageError("no index can be written, here or among temporary files", place=str(out))
+    raise UsageError("cannot write an index, here or in the temporary folder", place=str(out))
 
 
 def _aside(out: Path) -> Path:
@@ -119,7 +119,7 @@ def _make(store: Store, path: Path, stamp: str) -> None:
     os.close(handle)
     try:
         with closing(sqlite3.connect(rough, isolation_level=None)) as database:
-            # A half-built index is never used, so nothing needs to survive a crash.
+            # An incomplete index is never used, so crash safety is not needed.
             for pragma in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
                 database.execute(f"PRAGMA {pragma}")
             database.executescript(TABLES)

@@ -46,7 +46,7 @@ _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
 
 
 class Wanted(Struct, frozen=True, omit_defaults=True):
-    """Which findings a page shows; an empty part is no filter. The address of the page says the same."""
+    """A filter of findings, as in the page's address; an empty field does not filter."""
 
     policy: str = ""
     agent: str = ""
@@ -72,7 +72,7 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_narrow(self) -> bool:
-        """Whether there is any filter beside the state."""
+        """Whether anything but the state is filtered."""
         return any((self.policy, self.agent, self.verdict, self.tool, self.q))
 
 
@@ -215,7 +215,7 @@ class Index:
         return FindingRow(*rows[0]) if rows else None
 
     def line(self, finding: FindingRow) -> dict[str, Any]:
-        """The line of the audit's files that holds a finding."""
+        """The line of a finding in the audit's files."""
         return next(self.store.at(finding.file, iter((finding.place,))))
 
     def of_conversation(self, name: str) -> list[FindingRow]:
@@ -237,7 +237,7 @@ class Index:
     def conversations(
         self, *, agent: str = "", q: str = "", kind: str = "", after: int = 0, limit: int = 100
     ) -> list[ConversationRow]:
-        """Conversations in the order of the audit, of one agent, of one of `KINDS`, or that hold `q`."""
+        """Conversations in the order of the audit, filtered by agent, by one of `KINDS` and by the text `q`."""
         where, values = [KINDS.get(kind, "1")], list[Any]()
         if agent:
             where.append("agent = ?")
@@ -307,7 +307,7 @@ def clean(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text for the full-text search: its last word may be unfinished, unless it is short; empty if it has no word."""
+    """A query for the full-text search; its last word matches as a prefix unless it is short. Empty without a word."""
     letters = clean(text).replace('"', " ").strip()
     if not any(each.isalnum() for each in letters):
         return ""

@@ -1,4 +1,4 @@
-"""Why a finding is one, in words that many findings share: what a list of hundreds is grouped by."""
+"""The reason of a finding, in words that many findings share, so that lists can be grouped."""
 
 import hashlib
 import re
@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.finding import lacked, severity_rank
+from bylaw.audit.finding import lacked, rank
 from bylaw.audit.report.finding import name as fact_name
 from bylaw.audit.report.text import cut
 from bylaw.audit.store import JsonRecord
@@ -25,7 +25,7 @@ _WRONG = ("violation", "near_miss", "broken")
 
 
 class Reason(Struct, frozen=True):
-    """A policy, a verdict, and why."""
+    """A policy, a verdict and its reason."""
 
     policy: str
     verdict: str
@@ -34,36 +34,35 @@ class Reason(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Its name in an address, the same in every audit."""
+        """Its id in addresses, the same in every audit."""
         text = "\0".join((self.policy, self.verdict, self.words))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
     @property
     def gravity(self) -> int:
-        """Small comes first: what is wrong before what is open, then the severity, then the verdict."""
+        """The sort key: wrong before undecided, then by severity and verdict."""
         settled = 0 if self.verdict in _WRONG else 1
-        words: tuple[str, ...] = WORST_FIRST
-        verdict = words.index(self.verdict) if self.verdict in words else len(words)
-        return settled * 100 + severity_rank(self.severity) * 10 + (1 if self.verdict == "broken" else verdict)
+        verdict = 1 if self.verdict == "broken" else rank(self.verdict, WORST_FIRST)
+        return settled * 100 + rank(self.severity) * 10 + verdict
 
 
 def reason_of_call(call: JsonRecord, criterion: Criterion) -> Reason:
-    """The gravest policy of a flagged call, and why it speaks."""
+    """The gravest policy of a flagged call, and its reason."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     if not guilty:
         return Reason("", verdict, "", _likeness(str(call.get("because") or "could not be judged")))
-    policy = min(guilty, key=lambda each: severity_rank(each["severity"]))
+    policy = min(guilty, key=lambda each: rank(each["severity"]))
     return Reason(policy["id"], verdict, policy["severity"], _words(policy, verdict, criterion))
 
 
 def reason_of_rule(policy: str, severity: str, rule: str) -> Reason:
-    """A broken rule is one reason, however it was broken."""
+    """All breaches of a rule have the same reason."""
     return Reason(policy, "broken", severity, "rule broken" if rule == policy else f"rule {rule} broken")
 
 
 def reason_of_open(policy: str, severity: str, rule: str) -> Reason:
-    """A rule of which nobody can say whether it was kept."""
+    """The reason of an undecided rule."""
     what = "the rule" if rule == policy else f"rule {rule}"
     return Reason(policy, "inconclusive", severity, f"whether {what} was followed is undecided")
 
@@ -82,5 +81,5 @@ def _words(policy: JsonRecord, verdict: str, criterion: Criterion) -> str:
 
 
 def _likeness(words: str) -> str:
-    """Words with their values left out, so that the same fault with other values is the same reason."""
+    """A text without its values, so that findings that differ only in values share a reason."""
     return cut(_VALUES.sub("…", words), 200)

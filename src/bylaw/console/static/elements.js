@@ -26,7 +26,7 @@ class ConversationElement extends Fed {
       make("div", {class: "timeline"},
         this.map(verdicts, total, from, rows.length),
         make("ol", {class: "events", "aria-label": "Steps of the conversation"}, rows)),
-      make("aside", {class: "aside", "aria-label": "What is said of this conversation"}, this.aside(data)));
+      make("aside", {class: "aside", "aria-label": "Findings in this conversation"}, this.aside(data)));
     this.follow();
   }
 
@@ -67,7 +67,7 @@ class ConversationElement extends Fed {
         make("p", {class: `verdict ${finding.verdict}`}, make("a", {href: `/finding/${encodeURIComponent(safeForUrl(finding.finding))}`}, named(finding.verdict)), make("span", {class: "note"}, " at ", make("a", {href: this.addressOf(finding.step), class: "step"}, `step ${finding.step}`))),
         make("p", {class: "why"}, code(policy ? policy.id : finding.tool, 60), policy && policy.because ? [" ", marked(sentence(policy.because), 300)] : null),
         facts.length || (finding.origins || []).length || steps.told_at !== undefined || steps.answered_at !== undefined ? make("ul", {class: "fact-choice"},
-          [["told_at", "what was put to the user"], ["answered_at", "the words that decided"]].filter(([name]) => steps[name] !== undefined && steps[name] !== null).map(([name, words]) => make("li", {}, this.choice(make("span", {}, words), steps[name], "consent"))),
+          [["told_at", "question to the user"], ["answered_at", "answer"]].filter(([name]) => steps[name] !== undefined && steps[name] !== null).map(([name, words]) => make("li", {}, this.choice(make("span", {}, words), steps[name], "consent"))),
           (finding.origins || []).map((origin) => make("li", {}, origin.step === null ? make("span", {class: "gap"}, code(origin.argument, 40), make("span", {class: "note"}, ` ${plain(origin.words, 200)}`)) : this.choice(code(origin.argument, 40), origin.step, origin.founded ? "value" : "content"))),
           facts.slice(0, 24).map(([fact, step, kind]) => make("li", {}, step === null || step === undefined ? make("span", {class: "gap"}, factName(fact), make("span", {class: "note"}, ` ${named(kind)}`)) : this.choice(factName(fact), step, kind)))) : null);
     });

@@ -158,10 +158,10 @@
     again.className = "quiet";
     again.textContent = "Start from the saved check";
     again.addEventListener("click", () => { draft(field, null); location.reload(); });
-    const changed = kept.digest === field.form.elements.digest.value ? "" : "The saved check has changed since: look at the patch before you save. ";
+    const changed = kept.digest === field.form.elements.digest.value ? "" : "The saved check has changed since: read the patch before you save. ";
     const line = document.createElement("p");
     line.className = "told";
-    line.append("What you had typed is here again. ", changed, again);
+    line.append("Your unsaved text was restored. ", changed, again);
     document.getElementById("told").replaceChildren(line);
   });
 })();

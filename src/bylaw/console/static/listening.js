@@ -20,7 +20,7 @@
         const enough = new AbortController();
         const answer = await fetch(place.dataset.events, {signal: enough.signal});
         enough.abort();
-        if (answer.status === 401) { say("You are not signed in any more, so nothing new appears here. ", link); return; }
+        if (answer.status === 401) { say("You are signed out, so this page is no longer updated. ", link); return; }
       } catch { /* still away */ }
       setTimeout(open, AGAIN);
     }
@@ -35,7 +35,7 @@
       });
       // The server ends each stream after a while, and the browser asks again: only a long silence is told.
       source.addEventListener("error", () => {
-        if (late === null) late = setTimeout(() => say("The server does not answer. What you see may be old; the page goes on when it is back."), PATIENCE);
+        if (late === null) late = setTimeout(() => say("The server does not answer. This page may be out of date; it updates again when the server is back."), PATIENCE);
         if (source.readyState === EventSource.CLOSED) refused();
       });
     }

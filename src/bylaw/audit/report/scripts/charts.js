@@ -47,14 +47,14 @@ function agentsChart(overview) {
   agents.sort((one, other) => missed(other) - missed(one));
   const rows = (pick) => agents.map((agent) => ({name: agent.agent || "(unnamed)", rate: pick(agent)}));
   const head = heading("agents", "How often, per agent",
-    "Each dot is the share of conversations; the line is where the true share lies with 95\u2009% confidence. ",
-    "A near-miss counts only where the outcome was good, or where no outcome is known and nothing was violated.");
+    "Each dot is the share of conversations; the line is its 95\u2009% confidence interval. ",
+    "A near-miss counts only if the outcome was good, or if no outcome is known and nothing was violated.");
   if (!agents.length) return [head, make("p", {class: "note"}, "This audit has no agents.")];
   return [head, make("div", {class: "panels"},
-    whiskers("Near-misses", "of conversations that changed something", "near_miss", rows((agent) => agent.near_miss_rate_of_writing), "no such conversation", true),
+    whiskers("Near-misses", "of conversations with write calls", "near_miss", rows((agent) => agent.near_miss_rate_of_writing), "no such conversation", true),
     whiskers("Violations", "of all conversations", "violation", rows((agent) => agent.violation_rate), "no conversation"),
     overview.by_rule.length ? whiskers("Broken rules", "of all conversations", "violation", rows((agent) => agent.rule_rate), "no conversation") : null,
-    whiskers("Failed outcomes", "where the outcome is known", "failure", rows((agent) => agent.failure_rate), "no outcome recorded")),
+    whiskers("Failed outcomes", "of conversations with a known outcome", "failure", rows((agent) => agent.failure_rate), "no outcome recorded")),
   table("rates per agent, with 95 % intervals",
     ["Agent", "Conversations", "With write calls", "Outcome known", "Failed", "Violation", ...SEVERITIES.map((severity) => `Violation, ${severity}`), "Rule broken", ...SEVERITIES.map((severity) => `Rule broken, ${severity}`), "Near-miss, of all", "Near-miss, of writing"],
     agents.map((agent) => [said(agent.agent, 60), number(agent.trajectories), number(agent.with_write_calls), number(agent.outcome_known), interval(agent.failure_rate),
@@ -65,7 +65,7 @@ function legend(kinds) {
   return make("p", {class: "legend"}, kinds.map((kind) => make("span", {}, make("i", {class: `swatch ${kind}`}), named(kind))));
 }
 
-// Where a name in a chart leads: to findings of this page by `show`, or to another page by `address`.
+// The target of a name in a chart: findings of this page (`show`), or another page (`address`).
 const leading = {show: null, address: null};
 
 function leadTo(wanted, title, label) {
@@ -100,7 +100,7 @@ function flaggedCount(row) {
 function toolsChart(overview) {
   const rows = verdictRows(overview.by_tool, "executed").sort((one, other) => flaggedCount(other) - flaggedCount(one));
   const head = heading("tools", "Which tools were flagged",
-    "Violations, near-misses and what could not be settled among the accepted calls of each tool that changes something, and of each look-up that a guard binds. Choose a name to see the conversations.");
+    "Violations, near-misses and undecided calls among the accepted calls of each write tool and each guarded look-up. Choose a name to see the conversations.");
   if (!rows.length) return [head, make("p", {class: "note"}, "No call was judged.")];
   const kinds = SHOWN.filter((kind) => rows.some((row) => row.counts.get(kind)));
   const unguarded = new Set(overview.unguarded_tools);
@@ -114,7 +114,7 @@ function lookupsChart(overview) {
     .sort((one, other) => other.counts.get("near_miss") - one.counts.get("near_miss"));
   const reasons = new Map(overview.by_reason);
   const head = heading("lookups", "Which look-ups were skipped",
-    "How many flagged calls lacked what this tool would have shown.");
+    "Flagged calls that needed a fact this tool would have shown.");
   if (!rows.length) return [head, make("p", {class: "note"}, "No look-up was missed.")];
   const total = REASONS.reduce((sum, reason) => sum + (reasons.get(reason) || 0), 0);
   const out = [head, bars(rows, ["near_miss"], (lookup) => ({lookup}))];
@@ -136,8 +136,8 @@ function policiesChart(overview) {
   rows.sort((one, other) => flaggedCount(other) - flaggedCount(one) || (other.applied || 0) - (one.applied || 0));
   const idle = rows.filter((row) => row.could_deny === 0 || !row.applied);
   const tried = rows.filter((row) => !idle.includes(row));
-  const out = heading("policies", "Which policies were put at risk",
-    "Flagged calls under each policy, out of the calls it applied to. A policy that could never have said no in these logs was not tested: that is not compliance.");
+  const out = heading("policies", "Findings by policy",
+    "Flagged calls under each policy, out of the calls it applied to. A policy that could not have denied any call in these logs was not tested: that is not compliance.");
   if (!rows.length) return [out, make("p", {class: "note"}, "This audit lists no policies.")];
   const kinds = SHOWN.filter((kind) => tried.some((row) => row.counts.get(kind)));
   out.push(legend(kinds), bars(tried, kinds, (policy) => ({policy})));
@@ -158,18 +158,18 @@ function policiesChart(overview) {
   return out;
 }
 
-// What became of the results of look-ups: what could not be read is a fault of the log or the pack, never of the agent.
+// Look-up results, by whether they could be read. An unreadable one is a fault of the log or the pack, never of the agent.
 function evidenceChart(overview) {
   const lookups = overview.evidence;
   const out = heading("evidence", "What the look-ups showed",
-    "Verdicts rest on the results that were recorded and could be read. A fact that nobody could read is never held against the agent.");
-  if (!lookups.length) return [out, make("p", {class: "note"}, "No result of a look-up was found.")];
+    "Verdicts rest on recorded, readable results. An unreadable fact is never held against the agent.");
+  if (!lookups.length) return [out, make("p", {class: "note"}, "The logs have no look-up results.")];
   const lacking = lookups.filter((lookup) => lookup.cures.length);
   out.push(lacking.length
     ? make("ul", {class: "plain"}, lacking.map((lookup) => make("li", {}, code(lookup.tool, 60), ` ${number(lookup.results)} results, ${number(lookup.captured)} recorded, ${number(lookup.readable)} readable`,
-      lookup.shown === null ? "" : `, ${number(lookup.shown)} of use to the pack`, ". ", lookup.cures.map((cure) => [said(sentence(cure), 300), ". "]))))
+      lookup.shown === null ? "" : `, ${number(lookup.shown)} used by the pack`, ". ", lookup.cures.map((cure) => [said(sentence(cure), 300), ". "]))))
     : make("p", {class: "note"}, `All ${number(lookups.reduce((sum, lookup) => sum + (lookup.results || 0), 0))} results could be read.`));
-  out.push(table("results of look-ups", ["Look-up", "Results", "Recorded", "Readable", "Of use to the pack"],
+  out.push(table("results of look-ups", ["Look-up", "Results", "Recorded", "Readable", "Used by the pack"],
     lookups.map((lookup) => [code(lookup.tool, 60), number(lookup.results), number(lookup.captured), number(lookup.readable), lookup.shown === null ? "not mapped" : number(lookup.shown)])));
   return out;
 }

@@ -2,8 +2,8 @@
 // and the claim that stood in for it. Boxes are HTML, so that they wrap and can be read aloud; the lines are SVG.
 
 const DEFINITIONS = new Map(Object.entries({
-  near_miss: "a call that turned out to be allowed, though nothing the agent had looked up could have told it so.",
-  uninformed: "the agent had not seen enough, and nothing recorded says whether the call was allowed.",
+  near_miss: "a call that turned out to be allowed, although the agent had not looked up enough to know that.",
+  uninformed: "the agent had not seen enough, and the logs do not show whether the call was allowed.",
   violation: "the policy forbids the call.",
 }));
 
@@ -30,7 +30,7 @@ function headline(finding, policy) {
   if (verdict === "near_miss") {
     if (reasons.includes("claimed")) return "It took the user\u2019s word for it.";
     if (reasons.includes("stale")) return "What it had seen was out of date.";
-    return lacks.length ? "It acted without looking." : "It acted against what it had seen, and was lucky.";
+    return lacks.length ? "It acted without looking." : "It acted against the evidence, and was lucky.";
   }
   if (verdict === "violation") {
     if (reasons.includes("claimed")) return "It took the user\u2019s word, and broke the policy.";
@@ -39,7 +39,7 @@ function headline(finding, policy) {
   if (verdict === "uninformed" && reasons.includes("claimed")) return "It took the user\u2019s word for it; whether that was true is not known.";
   if (verdict === "uninformed") return "It acted without looking; whether that was allowed is not known.";
   if (verdict === "broken") return "It broke a rule of the conversation.";
-  if (verdict === "inconclusive") return finding.openRule ? "Nobody can tell yet whether this rule was kept." : "This call could not be judged.";
+  if (verdict === "inconclusive") return finding.openRule ? "Undecided: the rule may or may not have been followed." : "This call could not be judged.";
   return "This call was compliant.";
 }
 
@@ -64,10 +64,10 @@ function story(finding, policy, conversation) {
   if (finding.executed === false) out.push("The tool refused the call. ");
   const good = conversation && conversation.outcome ? conversation.outcome.good : null;
   const unsettled = finding.policies.some((other) => other.verdict === "uninformed" || other.verdict === "inconclusive");
-  if (verdict === "near_miss" && unsettled) out.push("By this policy it happened to be allowed; whether by the others, nothing recorded says.");
-  else if (verdict === "near_miss") out.push("It happened to be allowed", good === true ? ", so the outcome check passed and nobody noticed." : ".");
-  else if (verdict === "violation") out.push("The policy forbids it", good === true ? ", and the outcome check passed all the same." : ".");
-  else if (verdict === "uninformed") out.push("Nothing recorded says whether it was allowed.");
+  if (verdict === "near_miss" && unsettled) out.push("This policy happened to allow it; the logs do not show whether the others did.");
+  else if (verdict === "near_miss") out.push("It happened to be allowed", good === true ? ", so the outcome check passed." : ".");
+  else if (verdict === "violation") out.push("The policy forbids it", good === true ? ", yet the outcome check passed." : ".");
+  else if (verdict === "uninformed") out.push("The logs do not show whether it was allowed.");
   else if (verdict === "inconclusive" && (lacks.length || !policy)) out.push(marked(sentence((policy && policy.because) || finding.because), 240), ".");
   return out;
 }
@@ -164,7 +164,7 @@ function sourceOfMissing(fact, conversation, link) {
   return make("div", {class: "box source absent"},
     make("p", {class: "what gap-words"}, gap, fact.reason === "stale" && fact.stale_by !== null && fact.stale_by !== undefined ? [" by ", stepLink(fact.stale_by, link)] : null),
     fact.claimed_at !== null || fact.reason === "claimed" ? make("div", {class: "claim"},
-      make("p", {class: "what"}, fact.claimed_at === null ? null : stepLink(fact.claimed_at, link), fact.reason === "stale" ? "the user had said so" : "only the user said so"),
+      make("p", {class: "what"}, fact.claimed_at === null ? null : stepLink(fact.claimed_at, link), fact.reason === "stale" ? "claimed by the user" : "only claimed by the user"),
       claim && claim.type === "message" ? make("q", {dir: "auto"}, claimingPart(claim.text, fact)) : null) : null,
     fact.lookup && fact.lookup.tool ? make("p", {class: "remedy"}, code(lookupText(fact.lookup), 110), " would have shown it") : null);
 }

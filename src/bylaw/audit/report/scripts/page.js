@@ -22,11 +22,11 @@ function drawOpening() {
     make("span", {class: "violation"}, make("b", {}, number(violations)), violations === 1 ? " violation" : " violations"),
     uninformed ? [", and ", make("span", {}, make("b", {}, number(uninformed)), " uninformed"), ","] : "", " in ",
     make("span", {}, make("b", {}, number(calls)), " executed write calls"),
-    reads ? [" and ", make("span", {}, make("b", {}, number(reads)), " look-ups that a guard binds,")] : null,
+    reads ? [" and ", make("span", {}, make("b", {}, number(reads)), " guarded look-ups,")] : null,
     conversations ? [" of ", make("span", {}, make("b", {}, number(conversations)), " conversations")] : null,
     overview.agents.length > 1 ? [" by ", make("span", {}, make("b", {}, number(overview.agents.length)), " agents")] : null, ".",
     broken ? [" Rules of the conversation were broken ", make("span", {class: "broken"}, make("b", {}, count(broken, "time"))), "."] : null,
-    data.open.calls ? [" ", make("a", {href: "#open"}, `${count(data.open.calls, "call")} undecided`), "."] : null,
+    data.open.calls ? [" ", make("a", {href: "#undecided"}, `${count(data.open.calls, "call")} undecided`), "."] : null,
     unaccepted.length ? make("span", {class: "refused"}, ` Refused by the tool, not counted above: ${unaccepted.join(", ")}.`) : null);
   if (!data.opening) {
     section.replaceChildren(make("h1", {id: "opening-title"}, "Nothing was flagged."), tally,
@@ -58,9 +58,9 @@ function drawLede() {
 }
 
 const WORLDS = new Map(Object.entries({
-  snapshot: "The facts were taken from a database that moves with the writes.",
-  hindsight: "There was no database: what was true is taken from what the same conversation showed, later results included.",
-  none: "There was no database, and later results were not used.",
+  snapshot: "Ground truth: the database, replayed after each write.",
+  hindsight: "No database: ground truth is taken from the same conversation, including later results.",
+  none: "No database, and later results were not used.",
 }));
 
 function drawLimits() {
@@ -68,31 +68,31 @@ function drawLimits() {
   const section = document.getElementById("limits");
   const item = (title, ...words) => make("li", {}, make("b", {}, title), " ", words);
   const listed = (title, lines) => (lines.length ? item(title, lines.length === 1 ? [said(lines[0], 300), "."] : make("details", {}, make("summary", {}, count(lines.length, "entry", "entries")), make("ul", {}, lines.map((line) => make("li", {}, said(line, 500)))))) : null);
-  section.replaceChildren(...heading("limits", "What this audit could not see"), make("ul", {class: "plain"},
-    item("What was really true.", WORLDS.get(overview.world) || "", " ", total("uninformed") ? `${count(total("uninformed"), "call")} stayed uninformed: nothing recorded says whether that was allowed.` : ""),
-    item("Whether it went well.", overview.outcome_from ? ["Outcomes were recorded with the conversations (", said(overview.outcome_from, 300), ")."] : "No outcome was recorded with these conversations."),
-    item("Undecided calls.", data.open.calls ? [make("a", {href: "#open"}, count(data.open.calls, "call")), ", counted neither as compliant nor as violations."] : "None."),
+  section.replaceChildren(...heading("limits", "Limits of this audit"), make("ul", {class: "plain"},
+    item("Ground truth.", WORLDS.get(overview.world) || "", " ", total("uninformed") ? `${count(total("uninformed"), "call")} stayed uninformed: the logs do not show whether that was allowed.` : ""),
+    item("Outcomes.", overview.outcome_from ? ["Outcomes were recorded with the conversations (", said(overview.outcome_from, 300), ")."] : "No outcome was recorded with these conversations."),
+    item("Undecided calls.", data.open.calls ? [make("a", {href: "#undecided"}, count(data.open.calls, "call")), ", counted neither as compliant nor as violations."] : "None."),
     listed("Databases, by file.", overview.worlds),
-    listed("Tools that no guard binds: their calls were not judged.", overview.unguarded_tools),
+    listed("Tools without a guard: their calls were not judged.", overview.unguarded_tools),
     listed("Tools the pack does not know.", overview.unknown_tools),
-    listed("Result fields that no observation maps.", overview.unmapped_fields),
+    listed("Result fields without an observation.", overview.unmapped_fields),
     listed("Policies whose sentences changed since the pack was written.", overview.stale_policies),
-    listed("Agents that were given other policy sentences.", overview.changed_policy),
-    overview.citations && overview.citations !== "text" ? item("The policy\u2019s own words.", "The document was not given, so policies are cited by heading and line.") : null,
-    overview.skipped_count ? item("Records that could not be read.", `${number(overview.skipped_count)} skipped, and never counted as compliant.`) : item("Records that could not be read.", "None.")));
+    listed("Agents whose instructions contain other policy sentences.", overview.changed_policy),
+    overview.citations && overview.citations !== "text" ? item("Policy text.", "The document was not given, so policies are cited by heading and line.") : null,
+    overview.skipped_count ? item("Unreadable records.", `${number(overview.skipped_count)} skipped, and never counted as compliant.`) : item("Unreadable records.", "None.")));
   if (overview.skipped.length) section.append(make("details", {class: "as-table"}, make("summary", {}, "Skipped records"), make("ol", {}, overview.skipped.map((entry) => make("li", {}, said(entry, 500)))),
     overview.skipped_count > overview.skipped.length ? make("p", {class: "note"}, `and ${number(overview.skipped_count - overview.skipped.length)} more in summary.json`) : ""));
 }
 
-// What neither counts for an agent nor against it until somebody has looked: by rule and reason, then call by call.
-function drawOpen() {
+// Undecided calls, by rule and reason, then one by one.
+function drawUndecided() {
   const {calls, rules, list} = data.open;
-  const section = document.getElementById("open");
+  const section = document.getElementById("undecided");
   section.hidden = !calls;
-  document.querySelector('nav a[href="#open"]').hidden = !calls;
+  document.querySelector('nav a[href="#undecided"]').hidden = !calls;
   if (!calls) return;
   const rows = rules.flatMap(([rule, , reasons]) => reasons.map(([reason, of]) => [said(rule, 120), said(reason, 200), number(of)]));
-  section.replaceChildren(...heading("open", "Undecided", `${count(calls, "call")} to review: code could not decide them, and they are not counted as violations. A model (--llm) or a person (bylaw view) can settle them.`),
+  section.replaceChildren(...heading("undecided", "Undecided", `${count(calls, "call")} to review: code could not decide them, and they are not counted as violations. A model (--llm) or a person (bylaw view) can settle them.`),
     plainTable("Undecided calls, by rule and reason", ["Rule", "Undecided because", "Calls"], rows),
     make("details", {class: "as-table"}, make("summary", {}, "Call by call"), make("ol", {}, list.map((call) => make("li", {}, code(call.tool, 60), " at ", said(`${call.where} ${call.step}`, 160), ": ", said(call.because, 500)))),
       calls > list.length ? make("p", {class: "note"}, `and ${number(calls - list.length)} more in calls.jsonl`) : ""));
@@ -100,15 +100,15 @@ function drawOpen() {
 
 function drawTerms() {
   const terms = [
-    ["violation", "the policy forbids the call."], ["near_miss", "the call was allowed, but what the agent had seen could not have told it so."],
-    ["uninformed", "the agent had not seen enough, and nothing recorded says whether the call was allowed."],
-    ["inconclusive", "the call could not be judged; the finding says why."], ["compliant", "what the agent had seen permits the call, and so does what was true."]];
+    ["violation", "the policy forbids the call."], ["near_miss", "the call was allowed, but the agent had not seen enough to know that."],
+    ["uninformed", "the agent had not seen enough, and the logs do not show whether the call was allowed."],
+    ["inconclusive", "the call could not be judged; the finding shows the reason."], ["compliant", "both the facts the agent had seen and the ground truth permit the call."]];
   const word = (name, text) => [make("dt", {}, name), make("dd", {}, text)];
-  document.getElementById("terms").replaceChildren(...heading("terms", "The words"), make("dl", {class: "facts"},
-    [...terms, ["broken", "a rule about the course of a conversation, such as \u201cconfirm before every change\u201d, was broken at that step."]].map(([kind, text]) => word(make("span", {class: `verdict ${kind}`}, named(kind)), text)),
-    data.overview.criterion === "strict" ? word("strict", "this audit wants every fact on the policy\u2019s path to have been seen, even one that could not change the answer.") : null,
+  document.getElementById("terms").replaceChildren(...heading("terms", "Terms"), make("dl", {class: "facts"},
+    [...terms, ["broken", "a rule about the conversation, such as \u201cconfirm before every change\u201d, was broken at that step."]].map(([kind, text]) => word(make("span", {class: `verdict ${kind}`}, named(kind)), text)),
+    data.overview.criterion === "strict" ? word("strict", "this audit requires every fact on the policy\u2019s path to have been seen, even one that could not change the answer.") : null,
     word("seen", "shown by a tool result delivered before the agent\u2019s turn. What a user says is a claim, not a fact.")),
-    make("p", {class: "note"}, "Made by Bylaw from ", said(data.out, 60), data.overview.pack.digest ? [" \u00b7 pack digest ", code(data.overview.pack.digest, 16)] : "", ". This file loads nothing from anywhere."));
+    make("p", {class: "note"}, "Made by Bylaw from ", said(data.out, 60), data.overview.pack.digest ? [" \u00b7 pack digest ", code(data.overview.pack.digest, 16)] : "", ". This file loads nothing from the network."));
 }
 
 // When the audit was made, of which files, and when their conversations took place.
@@ -127,7 +127,7 @@ function drawNumbers() {
     chart.data = {overview: data.overview};
     fill(document.getElementById(name), chart);
   }
-  drawOpen();
+  drawUndecided();
   drawLimits();
 }
 
