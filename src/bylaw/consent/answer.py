@@ -49,6 +49,7 @@ _SCRIPTS = {
 """Japanese is found before Chinese, which has no kana."""
 _UNSPACED = frozenset(("ja", "zh"))
 ENGLISH = frozenset(("en",))
+_NONE = frozenset[str]()
 
 
 class Shown(Struct, frozen=True):
@@ -85,16 +86,26 @@ class Language:
         self.phrases = phrases
         self.is_spaced = name not in _UNSPACED
         self._kinds: dict[str, Kind] = {}
+        self.starts: dict[str, list[str]] = {}
+        """By their first word, or first character if words are not parted, the phrases; the longest first."""
         kinds: tuple[Kind, ...] = ("small", "polite", "thanks", "also", "alone", "ok", "yes", "no", "unclear")
         for kind in kinds:
             self._kinds |= dict.fromkeys(getattr(phrases, kind), kind)
-        self._longest = max(map(len, self._kinds))
+        for phrase in sorted(self._kinds, key=len, reverse=True):
+            self.starts.setdefault(self._start_of(phrase, 0), []).append(phrase)
+
+    def _start_of(self, text: str, at: int) -> str:
+        if not self.is_spaced:
+            return text[at : at + 1]
+        end = text.find(" ", at)
+        return text[at:] if end < 0 else text[at:end]
 
     def match(self, text: str, at: int) -> tuple[Kind, str] | None:
         """Returns the longest phrase that starts at a place in a bare text."""
-        for end in range(min(len(text), at + self._longest), at, -1):
-            if (not self.is_spaced or end == len(text) or text[end] == " ") and text[at:end] in self._kinds:
-                return self._kinds[text[at:end]], text[at:end]
+        for phrase in self.starts.get(self._start_of(text, at), ()):
+            end = at + len(phrase)
+            if text.startswith(phrase, at) and (not self.is_spaced or end == len(text) or text[end] == " "):
+                return self._kinds[phrase], phrase
         return None
 
     def tokens(self, text: str, wanted: frozenset[str]) -> frozenset[str]:
@@ -140,7 +151,7 @@ def _said(
         return "yes"
     if words in no:
         return "other" if _is_no_ambiguous(words, shown, known) else "no"
-    found = {_in_language(name, each, words, shown, known) for name, each in languages().items()}
+    found = {_in_language(name, languages()[name], words, shown, known) for name in _begun_in(words)}
     return "other" if found >= {"yes", "no"} else "yes" if "yes" in found else "no" if "no" in found else "other"
 
 
@@ -266,14 +277,26 @@ def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]
     return not (set(words.split()) - helpers).isdisjoint(asked.split())
 
 
+def _begun_in(words: str) -> frozenset[str]:
+    """Returns the languages in which a phrase may begin a bare text."""
+    return _first_words().get(words.partition(" ")[0], _NONE) | _first_words().get(words[:1], _NONE)
+
+
+@cache
+def _first_words() -> Mapping[str, frozenset[str]]:
+    """Returns the languages of each first word of a phrase; of each first character if words are not parted."""
+    found: dict[str, set[str]] = {}
+    for name, language in languages().items():
+        for start in language.starts:
+            found.setdefault(start, set()).add(name)
+    return {start: frozenset(names) for start, names in found.items()}
+
+
 def begins_with_yes(text: str) -> bool:
     """Whether words begin with a yes in any language, whatever follows."""
     words = bare(text.lstrip()[:_LONGEST])
-    return any(
-        found is not None and found[0] in ("yes", "ok", "alone")
-        for each in languages().values()
-        for found in [each.match(words, 0)]
-    )
+    found = (languages()[name].match(words, 0) for name in _begun_in(words))
+    return any(each is not None and each[0] in ("yes", "ok", "alone") for each in found)
 
 
 @lru_cache(maxsize=2048)
@@ -282,7 +305,7 @@ def is_courtesy(text: str) -> bool:
     if len(text) > _LONGEST or _UNSURE.search(text):
         return False
     words = bare(text)
-    return any(_is_courteous(each, words) for each in languages().values())
+    return any(_is_courteous(languages()[name], words) for name in _begun_in(words))
 
 
 def _is_courteous(language: Language, words: str) -> bool:
@@ -303,12 +326,23 @@ def languages_of(text: str, least: int = 1) -> frozenset[str]:
         if script.search(text):
             return frozenset((name,))
     words = _LETTERS.findall(text.lower())
+    common: dict[str, list[str]] = {}
+    for word in words:
+        for name in _common_words().get(word, ()):
+            common.setdefault(name, []).append(word)
     return frozenset(
-        name
-        for name, language in languages().items()
-        for common in [[word for word in words if word in language.phrases.common]]
-        if len(set(common)) >= least and len(common) >= len(words) * _SHARE
+        name for name, found in common.items() if len(set(found)) >= least and len(found) >= len(words) * _SHARE
     )
+
+
+@cache
+def _common_words() -> Mapping[str, list[str]]:
+    """Returns the languages of each common word."""
+    found: dict[str, list[str]] = {}
+    for name, language in languages().items():
+        for word in language.phrases.common:
+            found.setdefault(word, []).append(name)
+    return found
 
 
 def is_english(text: str, least: int = 1) -> bool:
