@@ -29,9 +29,9 @@ def written(root: Path, files: Mapping[str, str]) -> Path:
 
 
 def test_a_compiled_pack_is_open_until_somebody_accepts_it(pack: Path) -> None:
-    assert set(standings(pack).values()) == {"open"}
+    assert set(standings(pack).values()) == {"unsigned"}
     done = bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--by", "Ines")
-    assert "1 accepted, 3 open" in done.stdout
+    assert "1 accepted, 3 unsigned" in done.stdout
     assert standings(pack)["refund-limit"] == "accepted"
 
 
@@ -115,7 +115,7 @@ def test_a_compiled_pack_from_texts_is_enforced_no_more_than_one_from_a_folder(p
     call = ("refund", {"order_id": "A1", "customer_id": "C1", "amount": "900.00"})
     texts = {str(path.relative_to(pack)): path.read_text() for path in pack.rglob("*") if path.is_file()}
     unreviewed = Pack.from_files(texts)
-    assert unreviewed.unaccepted == load_pack(pack).unaccepted == dict.fromkeys(unreviewed.policies, "open")
+    assert unreviewed.unaccepted == load_pack(pack).unaccepted == dict.fromkeys(unreviewed.policies, "unsigned")
     assert check(unreviewed).unaccepted == check(load_pack(pack)).unaccepted
     assert enforcing(Shield(unreviewed).decide([], *call)) == {("unguarded", "ask")}
     bylaw(pack.parent, "review", pack, "--accept", "refund-limit", "--by", "Ines")
@@ -153,7 +153,7 @@ def test_a_review_without_a_name_is_refused(pack: Path) -> None:
 
 def test_review_shows_sentence_check_cases_and_questions(pack: Path) -> None:
     shown = bylaw(pack.parent, "review", pack, "refund-limit").stdout
-    for part in ("Gold customers are refunded up to $500.00", "def refund_limit", "permit: up to the limit", "open"):
+    for part in ("Gold customers are refunded up to $500.00", "def refund_limit", "permit: up to the limit", "unsigned"):
         assert part in shown
 
 

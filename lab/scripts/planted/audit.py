@@ -3,7 +3,7 @@
 from planted.bug import Bug
 
 BUGS = (
-    Bug("refused calls count as executed", "audit/counts.py",
+    Bug("refused calls count as executed", "audit/judged.py",
         "v for v in verdicts if v.made.accepted is not False and",
         "v for v in verdicts if",
         "audit/test_contract.py"),

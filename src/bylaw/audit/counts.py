@@ -115,7 +115,8 @@ class Counts:
                 counts["agent", agent, criterion, "violation"] += 1
             for severity in severities:
                 counts["agent", agent, criterion, "violation", severity] += 1
-            if "near_miss" in found and (head.outcome if head.outcome is not None else "violation" not in found):
+            good = head.outcome if head.outcome is not None else "violation" not in found
+            if "near_miss" in found and good:
                 counts["agent", agent, criterion, "near_miss"] += 1
                 if any(getattr(v, criterion) == "near_miss" and wrote(v) for v in verdicts):
                     counts["agent", agent, criterion, "near_miss", "write"] += 1

@@ -53,7 +53,7 @@ class Redaction:
 
     def watch(self, world: World | None) -> World | None:
         """The world, with its reads recorded if they may reveal private values."""
-        return WatchedWorld(world, self.private) if world is not None and self.private else world
+        return cast(World, WatchedWorld(world, self.private)) if world is not None and self.private else world
 
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
         """The cover for one conversation. `world` is the result of `watch`, after judging."""

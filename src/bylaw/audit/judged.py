@@ -68,14 +68,14 @@ class Judged(Struct):
             made = verdict.made
             row = call_row(pack, agent, verdict, [each for each in self.answered if each.step == made.step])
             flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
-            deed = deed_of(made.call, made.call.tool, scrubbed) if flagged else made.call.tool
-            calls.append((deed, flagged, encode(row) if cover is None else cover.call(row)))
+            identity = identity_of(made.call, made.call.tool, scrubbed) if flagged else made.call.tool
+            calls.append((identity, flagged, encode(row) if cover is None else cover.call(row)))
         rules: list[tuple[str, bytes]] = []
         for finding in self.broken:
             event = trajectory.events[finding.step] if 0 <= finding.step < len(trajectory.events) else None
             name = finding.rule.name
-            deed = deed_of(event, name, scrubbed) if isinstance(event, Call) else name
-            rules.append((deed, _written(rule_row(pack, agent, finding), cover)))
+            identity = identity_of(event, name, scrubbed) if isinstance(event, Call) else name
+            rules.append((identity, _written(rule_row(pack, agent, finding), cover)))
         conversation = None
         if rules or any(flagged for _, flagged, _ in calls):
             whole = conversation_row(trajectory, agent, self.outcome)
@@ -272,7 +272,7 @@ def conversation_row(trajectory: Trajectory, agent: str, outcome: TaskOutcome | 
     )
 
 
-def deed_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = None) -> str:
+def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = None) -> str:
     """The identity of a call in its conversation: its tool, or the rule it breaks, and a hash of its arguments.
 
     Private arguments are `scrubbed` first: a hash over few possible values would reveal the value.

@@ -18,7 +18,7 @@ from bylaw.facts.world import World, WorldRecord
 from bylaw.pack import Pack
 from bylaw.policy.pattern import compile_pattern
 from bylaw.text.day import days
-from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.event import Call, Event, Message
 
 _DIGITS = 5
 """Shorter numbers occur by chance."""
@@ -161,20 +161,7 @@ class WatchedWorld:
             self.read[entity, key] = found
         return found
 
-    def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """All things that match."""
-        return self._world.members(entity, match)
-
-    def apply(self, call: Call, result: Result | None) -> None:
-        """Move."""
-        self._world.apply(call, result)
-
-    def unsettle(self, call: Call) -> None:
-        """Nobody knows whether a write was done."""
-        self._world.unsettle(call)
-
     def __getattr__(self, name: str) -> Any:
-        # A pack's own world has more to it, e.g. for its benchmark's tasks.
         return getattr(self._world, name)
 
 

@@ -176,12 +176,12 @@ class Examined(Struct):
 
     def numbered_calls(self) -> Iterator[tuple[str, bool, bytes]]:
         """The calls, each with the key from which its finding's id is made."""
-        keys = numbered(deed for deed, _, _ in self.calls)
+        keys = numbered(identity for identity, _, _ in self.calls)
         return ((key, flagged, row) for key, (_, flagged, row) in zip(keys, self.calls, strict=True))
 
     def numbered_rules(self) -> Iterator[tuple[str, bytes]]:
         """The broken rules, each with the key from which its finding's id is made."""
-        keys = numbered(f"rule {deed}" for deed, _ in self.rules)
+        keys = numbered(f"rule {identity}" for identity, _ in self.rules)
         return ((key, row) for key, (_, row) in zip(keys, self.rules, strict=True))
 
 
@@ -190,16 +190,16 @@ def record_of(row: Struct) -> JsonRecord:
     return msgspec.to_builtins(row, enc_hook=str)
 
 
-def numbered(deeds: Iterable[str]) -> Iterator[str]:
-    """Each deed with its number among equal deeds of the conversation."""
+def numbered(identities: Iterable[str]) -> Iterator[str]:
+    """Each call or broken rule with its number among equal ones of the conversation."""
     made: Counter[str] = Counter()
-    for deed in deeds:
-        made[deed] += 1
-        yield f"{deed}\0{made[deed]}"
+    for identity in identities:
+        made[identity] += 1
+        yield f"{identity}\0{made[identity]}"
 
 
 def finding_id(trajectory: str, key: str) -> str:
-    """The id of a finding: a hash of the conversation, the deed, and its number among the same deeds.
+    """The id of a finding: a hash of the conversation, the identity, and its number among the same identities.
 
     Steps are no part of it: a run made anew keeps its findings where only talk or look-ups moved. Arguments are: who
     waives 150.00 to A has not waived 9,000,000.00 to B.

@@ -29,7 +29,7 @@ _STYLES: dict[str, str] = {
     "accepted": "green",
     "rejected": "red",
     "lapsed": "yellow",
-    "open": "yellow",
+    "unsigned": "yellow",
     "unreviewed": "dim",
 }
 _SHOWN = 3
@@ -47,11 +47,11 @@ def review_command(
     unenforced: Annotated[tuple[str, ...], "--unenforced POLICY", "Accept that nothing enforces a policy."] = (),
     by: Annotated[Name, "Your name, for the record."] = "",
     note: Annotated[str, "--note TEXT", "Why."] = "",
-    ask: Annotated[bool, "Go through what is open, and ask for each."] = False,
+    ask: Annotated[bool, "Go through the unsigned policies, and ask for each."] = False,
     page: Annotated[File, "Also write the review as an HTML page."] = None,
     all_cases: Annotated[bool, "--cases", "Show every case."] = False,
 ) -> int:
-    """Review a pack: sentence beside check, cases, open questions; accept or reject."""
+    """Review a pack: sentence beside check, cases, questions; accept or reject."""
     root = find_folder(pack)
     if (accept or reject or unenforced or ask) and not by:
         raise UsageError("a review needs a name", hint=f"--by {_user()}")

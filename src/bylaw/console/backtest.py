@@ -31,7 +31,7 @@ Past = tuple[Trajectory, World | None]
 """A conversation that a policy applies to, and its world."""
 
 
-class Word(Struct, frozen=True):
+class CheckVerdict(Struct, frozen=True):
     """The verdict of a check on one call or act."""
 
     tool: str
@@ -39,7 +39,7 @@ class Word(Struct, frozen=True):
     because: str
 
 
-Words = dict[tuple[str, int], Word]
+CheckVerdicts = dict[tuple[str, int], CheckVerdict]
 """Verdicts by conversation and step; a call that no rule objects to is absent."""
 
 
@@ -86,7 +86,7 @@ class Backtests:
         past, before = self._before(saved, policy, whose)
         # One at a time: a service needs the processor for its decisions.
         with self._running:
-            tried, after = _said(edited, policy, past, CONVERSATIONS, until=time.monotonic() + SECONDS)
+            tried, after = _verdicts_of(edited, policy, past, CONVERSATIONS, until=time.monotonic() + SECONDS)
         names = {each.id for each, _ in past[:tried]}
         changes = list(_changes({k: v for k, v in before.items() if k[0] in names}, after))
         return Backtest(tried, len(past), len(after), changes)
@@ -98,13 +98,13 @@ class Backtests:
         except Preparing:
             return
 
-    def _before(self, saved: Pack, policy: str, whose: str) -> tuple[list[Past], Words]:
+    def _before(self, saved: Pack, policy: str, whose: str) -> tuple[list[Past], CheckVerdicts]:
         """Past conversations, and the verdicts of the saved check."""
         tools = tuple(saved.policies[policy].tools)
         with self._turn:
             read_at, past = self._once(("past", whose, *tools), lambda: self._read(whose, tools))
             key = ("said", saved.digest, policy, whose, str(read_at))
-            return past, self._once(key, lambda: _said(saved, policy, past, len(past))[1])[1]
+            return past, self._once(key, lambda: _verdicts_of(saved, policy, past, len(past))[1])[1]
 
     def _once(self, key: tuple[str, ...], make: Callable[[], T]) -> tuple[float, T]:
         now = time.monotonic()
@@ -115,7 +115,7 @@ class Backtests:
         return self._kept[key]
 
 
-def _changes(before: Words, after: Words) -> Iterator[Change]:
+def _changes(before: CheckVerdicts, after: CheckVerdicts) -> Iterator[Change]:
     for key in sorted(before.keys() | after.keys()):
         then, now = before.get(key), after.get(key)
         was, is_now = (each.verdict if each is not None else "compliant" for each in (then, now))
@@ -128,11 +128,13 @@ def _changes(before: Words, after: Words) -> Iterator[Change]:
             yield Change(key[0], key[1], told.tool, was, is_now, because or before_it, is_past=bool(before_it))
 
 
-def _said(pack: Pack, policy: str, past: list[Past], most: int, *, until: float = float("inf")) -> tuple[int, Words]:
+def _verdicts_of(
+    pack: Pack, policy: str, past: list[Past], most: int, *, until: float = float("inf")
+) -> tuple[int, CheckVerdicts]:
     """The number of conversations tried in time, and the verdicts of one policy's check on them."""
-    own = _alone(pack, policy)
+    own = _with_only(pack, policy)
     redaction = Redaction(pack)
-    words: Words = {}
+    words: CheckVerdicts = {}
     tried = 0
     for trajectory, world in past[:most]:
         if time.monotonic() > until:
@@ -152,22 +154,22 @@ def _said(pack: Pack, policy: str, past: list[Past], most: int, *, until: float 
     return tried, words
 
 
-def _of_calls(verdicts: list[CallVerdict], criterion: Criterion) -> Iterator[tuple[int, Word]]:
+def _of_calls(verdicts: list[CallVerdict], criterion: Criterion) -> Iterator[tuple[int, CheckVerdict]]:
     for verdict in verdicts:
         tool = verdict.made.call.tool
         for each in verdict.policies:
-            yield verdict.made.step, Word(tool, getattr(each, criterion), each.because)
+            yield verdict.made.step, CheckVerdict(tool, getattr(each, criterion), each.because)
         for rule in verdict.open_rules:
-            yield verdict.made.step, Word(tool, "inconclusive", rule.because)
+            yield verdict.made.step, CheckVerdict(tool, "inconclusive", rule.because)
 
 
-def _of_rules(session: Session, trajectory: Trajectory) -> Iterator[tuple[int, Word]]:
+def _of_rules(session: Session, trajectory: Trajectory) -> Iterator[tuple[int, CheckVerdict]]:
     for broken in session.findings(ended=True):
         made = trajectory.events[broken.step] if broken.step < len(trajectory.events) else None
-        yield broken.step, Word(made.tool if isinstance(made, Call) else "a message", "broken", broken.because)
+        yield broken.step, CheckVerdict(made.tool if isinstance(made, Call) else "a message", "broken", broken.because)
 
 
-def _alone(pack: Pack, policy: str) -> Pack:
+def _with_only(pack: Pack, policy: str) -> Pack:
     """The pack with the check of one policy only; checks are independent of each other."""
     bound = {tool: tuple(pair for pair in pairs if pair[0].id == policy) for tool, pairs in pack.by_tool.items()}
     rules = tuple(rule for rule in pack.book.rules if rule.policy == policy)

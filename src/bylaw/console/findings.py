@@ -82,7 +82,9 @@ class FindingPages(AuditPages):
         """Waive a finding as a false alarm."""
         if not asked.text("reason"):
             raise UsageError("say why it is a false alarm")
-        return self._waived(asked, FALSE_ALARM + asked.form["reason"], asked.form.get("expires") or _ahead(), False)
+        return self._waived(
+            asked, FALSE_ALARM + asked.form["reason"], asked.form.get("expires") or _default_expiry(), False
+        )
 
     def _waived(self, asked: Asked, reason: str, expires: str, of_policy: bool) -> Response:
         standings, row = self._found(asked)
@@ -98,7 +100,7 @@ class FindingPages(AuditPages):
         written = waive(self._view.waivers, owner=asked.signed(), reason=reason, expires=expires, **what)
         if of_policy:
             written = replace(written, told=self._view.standings(self._view.base).reach(row.policy))
-        return self._told(asked, row, written)
+        return self._after_change(asked, row, written)
 
     @changed("/finding/{id:path}/unwaive")
     def unwaive(self, asked: Asked) -> Response:
@@ -107,7 +109,7 @@ class FindingPages(AuditPages):
         covering = standings.waivers_of(row.id)
         if not covering:
             raise UsageError("the waiver was already taken back", hint="load the page again")
-        return self._told(asked, row, unwaive(self._view.waivers, covering[0]))
+        return self._after_change(asked, row, unwaive(self._view.waivers, covering[0]))
 
     @changed("/finding/{id:path}/case")
     def case(self, asked: Asked) -> Response:
@@ -119,7 +121,7 @@ class FindingPages(AuditPages):
             raise UsageError("the pack's folder is not available, or is part of an installed package", hint=hint)
         if self._view.is_redacted:
             raise UsageError("a redacted audit holds no values to make a case of")
-        return self._told(asked, row, self._keep(root, standings, row, asked))
+        return self._after_change(asked, row, self._keep(root, standings, row, asked))
 
     @changed("/finding/{id:path}/attest")
     def attest(self, asked: Asked) -> Response:
@@ -135,7 +137,7 @@ class FindingPages(AuditPages):
         today = datetime.now(UTC).date().isoformat()
         given = Attestation(row.id, answer, asked.signed(), today, reason, row.because[:300])
         path = self._view.attestations
-        return self._told(asked, row, replace(attest(path, given), told="It changes no verdict."))
+        return self._after_change(asked, row, replace(attest(path, given), told="It changes no verdict."))
 
     def _keep(self, root: Path, standings: Standings, row: FindingRow, asked: Asked) -> Written:
         line = standings.index.line(row)
@@ -162,7 +164,7 @@ class FindingPages(AuditPages):
             raise Refused("there is no such finding in this audit", status=404)
         return standings, row
 
-    def _told(self, asked: Asked, row: FindingRow, written: Written) -> Response:
+    def _after_change(self, asked: Asked, row: FindingRow, written: Written) -> Response:
         """Show what was written, and the new state of the finding."""
         standings = self._view.standings(self._view.base)
         now = standings.index.finding(row.id) or row
@@ -182,19 +184,19 @@ class FindingPages(AuditPages):
             "sentence": sentence_of(self._view, row.policy),
             "waived_by": standings.waivers_of(row.id),
             "attested": attested,
-            "ahead": _ahead(),
+            "ahead": _default_expiry(),
             "today": date.today().isoformat(),
             "wants": WANTS["rule" if row.verdict == "broken" else "call"],
-            "want": _usual(row, standings.index.line(row)),
+            "want": _default_want(row, standings.index.line(row)),
             "can_keep": self._view.own_root is not None and not self._view.is_redacted,
         }
 
 
-def _ahead() -> str:
+def _default_expiry() -> str:
     return (date.today() + AHEAD).isoformat()
 
 
-def _usual(row: FindingRow, line: JsonRecord) -> str:
+def _default_want(row: FindingRow, line: JsonRecord) -> str:
     """The default result of a case: the same as in the audit."""
     if row.verdict == "broken":
         return "broken"

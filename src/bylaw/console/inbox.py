@@ -16,7 +16,7 @@ from bylaw.consent.card import label_of, title_of
 from bylaw.console.app import changed, shown, streamed
 from bylaw.console.door import Asked, Visitor
 from bylaw.console.page import running
-from bylaw.console.service_log import ServiceLog, ServicePages, Told, changes, known_by
+from bylaw.console.service_log import ServiceLog, ServicePages, ShownConversation, changes, known_by
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.record.approval import Approval
@@ -24,7 +24,7 @@ from bylaw.record.attestation import Attestation, read_attestation
 from bylaw.shield.decision import Decision, Ground
 from bylaw.shield.history import History, read_decision, read_history
 from bylaw.trace.event import Call, Message
-from bylaw.trace.event import Card as PutCard
+from bylaw.trace.event import Card as ShownCard
 
 ANSWERED = 20
 """Recent answers that are listed."""
@@ -62,7 +62,7 @@ class Card(Struct, frozen=True):
     """Seconds until the request expires."""
 
 
-class Put(Struct, frozen=True):
+class CustomerCard(Struct, frozen=True):
     """A card that waits for the customer's own answer."""
 
     conversation: str
@@ -82,7 +82,7 @@ class InboxPages(ServicePages):
 
     def __init__(self, service: ServiceLog) -> None:
         super().__init__(service)
-        self._put: dict[str, tuple[float, str]] = {}
+        self._customer_cards: dict[str, tuple[float, str]] = {}
         """By tenant, the time of the last poll and the cards that wait for customers."""
 
     @shown("/")
@@ -120,7 +120,7 @@ class InboxPages(ServicePages):
         """Save an attestation that the customer has confirmed a card, which still waits for the customer's answer."""
         asked.needs_noting()
         conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")
-        put = put_cards(self._service, asked.visitor.tenant, time.time())
+        put = customer_cards(self._service, asked.visitor.tenant, time.time())
         if not any((each.conversation, each.card) == (conversation, card) for each in put):
             raise UsageError("this card is not waiting", hint="load the page again")
         given = Attestation(card, asked.signed(), asked.text("reason"))
@@ -144,23 +144,23 @@ class InboxPages(ServicePages):
         """A hash of the waiting calls and cards."""
         now = time.time()
         found = self._service.log.approvals(tenant, status="waiting")
-        looked, put = self._put.get(tenant, (0.0, ""))
+        looked, put = self._customer_cards.get(tenant, (0.0, ""))
         if now - looked > LOOKS:
-            put = self._noted(tenant, put_cards(self._service, tenant, now), now)
+            put = self._remember(tenant, customer_cards(self._service, tenant, now), now)
         names = "\n".join([*(each.id for each in found if not each.expires or each.expires > now), put])
         return hashlib.blake2b(names.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
-    def _noted(self, tenant: str, put: Iterable[Put], now: float) -> str:
+    def _remember(self, tenant: str, put: Iterable[CustomerCard], now: float) -> str:
         names = "\n".join(f"{each.card} {len(each.attested)}" for each in put)
-        self._put[tenant] = now, names
+        self._customer_cards[tenant] = now, names
         return names
 
     def _values(self, asked: Asked, told: str = "") -> dict[str, Any]:
         tenant, now, log = asked.visitor.tenant, time.time(), self._service.log
         waiting, wrong = log.supported(tenant, status="waiting")
         every = [each for each in log.approvals(tenant) if each.answer is not None]
-        put = list(put_cards(self._service, tenant, now))
-        self._noted(tenant, put, now)
+        put = list(customer_cards(self._service, tenant, now))
+        self._remember(tenant, put, now)
         cards = [
             card_of(self._service, tenant, each, now) for each in waiting if not each.expires or each.expires > now
         ]
@@ -180,7 +180,7 @@ class InboxPages(ServicePages):
 def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float) -> Card:
     """A call that waits for a person."""
     history = service.history(tenant, approval.conversation)
-    told = service.told(history) if history is not None else Told([], str)
+    told = service.shown(history) if history is not None else ShownConversation([], str)
     context = (history.opening.context if history is not None else None) or {}
     decision = _decision(history, approval.id)
     grounds = [ground for ground in decision.grounds if ground.answer != "allow"] if decision else []
@@ -204,7 +204,7 @@ def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float) ->
     )
 
 
-def put_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[Put]:
+def customer_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[CustomerCard]:
     """Recent cards that customers have not answered yet."""
     seen: set[str] = set()
     for entry in service.log.latest(tenant, "decision", limit=DECISIONS):
@@ -219,10 +219,10 @@ def put_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[Put]:
         words = [read_attestation(each.body) for each in entries if each.kind == "attestation" and each.body]
         call = next(event for event in history.events if isinstance(event, Call) and event.card == card)
         title = title_of(service.pack.schema.tools.get(call.tool), call.tool)
-        text = service.told(history).scrubbed(card.text)
+        text = service.shown(history).scrubbed(card.text)
         left = card.expires - now if card.expires is not None else None
         said = [word for word in words if word.card == card.id]
-        yield Put(entry.conversation or "", card.id, title, cut(text, 2000), entry.time, left, said)
+        yield CustomerCard(entry.conversation or "", card.id, title, cut(text, 2000), entry.time, left, said)
 
 
 def in_words(text: str) -> str:
@@ -235,7 +235,7 @@ def _folded(value: Any) -> tuple[str, str]:
     return cut(whole, SHORT), whole if len(whole) > SHORT else ""
 
 
-def _is_open(history: History, card: PutCard) -> bool:
+def _is_open(history: History, card: ShownCard) -> bool:
     """Whether no later message could be an answer to the card."""
     places = [number for number, event in enumerate(history.events) if isinstance(event, Call) and event.card == card]
     if not places:
@@ -263,17 +263,17 @@ def _sentence(pack: Pack, ground: Ground) -> tuple[str, str, str]:
     return ground.policy, cut(text or "", 2000), cut(ground.because, 400)
 
 
-def _first(told: Told) -> str:
+def _first(told: ShownConversation) -> str:
     spoken = (each["text"] for each in told.events if each["type"] == "message" and each.get("by") == "user")
     return cut(next(spoken, ""), 600)
 
 
-def _said(told: Told) -> list[tuple[str, str]]:
+def _said(told: ShownConversation) -> list[tuple[str, str]]:
     messages = [each for each in told.events if each["type"] == "message"]
     return [(str(each.get("by") or "agent"), cut(each["text"], 600)) for each in messages[-2:]]
 
 
-def _looked_up(pack: Pack, told: Told) -> list[tuple[str, str]]:
+def _looked_up(pack: Pack, told: ShownConversation) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for event in told.events:
         made: Any = event.get("call") if event["type"] == "result" else None

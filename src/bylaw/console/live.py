@@ -30,7 +30,7 @@ ANSWERS: tuple[str, ...] = get_args(Answer)
 POSTURES: tuple[str, ...] = get_args(Posture)
 
 
-class Wish(Struct, frozen=True):
+class DecisionFilter(Struct, frozen=True):
     """A filter of decisions, as in the page's address."""
 
     answer: str = ""
@@ -39,16 +39,16 @@ class Wish(Struct, frozen=True):
     q: str = ""
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> "Wish":
+    def of(cls, query: Mapping[str, str]) -> "DecisionFilter":
         return cls(**{name: query.get(name, "").replace("\0", "")[:200] for name in cls.__struct_fields__})
 
-    def takes(self, conversation: str, made: Decision) -> bool:
+    def matches(self, conversation: str, made: Decision) -> bool:
         text = " ".join((conversation, made.tool, *made.policies)).lower()
         exact = ((self.answer, made.answer), (self.posture, made.enforced), (self.tool, made.tool))
         return all(not wanted or wanted == found for wanted, found in exact) and self.q.lower() in text
 
 
-class Happened(Struct, frozen=True):
+class TimelineItem(Struct, frozen=True):
     """One entry of a conversation: a message, call, result, decision or attestation."""
 
     kind: str
@@ -63,10 +63,10 @@ class LivePages(ServicePages):
 
     @shown("/live")
     def listed(self, asked: Asked) -> Response:
-        wish = Wish.of(asked.query)
+        wish = DecisionFilter.of(asked.query)
         entries = self._service.log.latest(asked.visitor.tenant, "decision", limit=LOOKED_AT)
         every = [(entry, read_decision(entry.body)) for entry in entries if entry.body is not None]
-        rows = [(entry, made) for entry, made in every if wish.takes(entry.conversation or "", made)]
+        rows = [(entry, made) for entry, made in every if wish.matches(entry.conversation or "", made)]
         return self._page(
             "live.html",
             asked,
@@ -104,33 +104,33 @@ class LivePages(ServicePages):
         before = max(0, len(happened) - SHOWN)
         return self._page("live_conversation.html", asked, name=name, happened=happened[-SHOWN:], before=before)
 
-    def _happened(self, entries: list[Entry]) -> Iterator[Happened]:
+    def _happened(self, entries: list[Entry]) -> Iterator[TimelineItem]:
         history = read_history(entries)
         if history is None:
             return
-        told = self._service.told(history)
+        told = self._service.shown(history)
         events = iter(told.events)
         for entry in entries:
             if entry.kind == "event":
                 event = next(events, None)
                 if event is not None:
-                    yield _told(event)
+                    yield _item(event)
             elif entry.kind == "attestation" and entry.body is not None:
                 word = read_attestation(entry.body)
-                yield Happened("attestation", word.by, told.scrubbed(word.reason))
+                yield TimelineItem("attestation", word.by, told.scrubbed(word.reason))
             elif entry.kind == "decision" and entry.body is not None:
                 made = read_decision(entry.body)
                 against = [each for each in made.grounds if each.answer != "allow"]
                 because = tuple((each.policy, told.scrubbed(each.because or _unseen(each))) for each in against)
-                yield Happened("decision", "", made.tool, made, because)
+                yield TimelineItem("decision", "", made.tool, made, because)
 
 
 def _unseen(ground: Ground) -> str:
     return f"{', '.join(map(in_words, ground.missing))} was never looked up" if ground.missing else ""
 
 
-def _told(event: dict[str, Any]) -> Happened:
+def _item(event: dict[str, Any]) -> TimelineItem:
     if event["type"] == "call":
-        return Happened("call", "agent", f"{event['tool']}({spelled(event['arguments'], 600)})")
+        return TimelineItem("call", "agent", f"{event['tool']}({spelled(event['arguments'], 600)})")
     who = str(event.get("by") or ("tool" if event["type"] == "result" else "agent"))
-    return Happened(str(event["type"]), who, cut(str(event.get("text") or ""), 2000))
+    return TimelineItem(str(event["type"]), who, cut(str(event.get("text") or ""), 2000))

@@ -40,8 +40,6 @@ STATES = {
 }
 SETTLED = {"waived": "waived", "false-alarm": "false alarm", "attested": "attested"}
 """The label of a finding that a person has settled."""
-STANDINGS = {"open": "unsigned"}
-"""Labels of review states that differ from the names in the code."""
 STATIC = {
     "console.css": "text/css",
     "console.js": "text/javascript",
@@ -69,7 +67,6 @@ def environment() -> Environment:
         "PLURALS": PLURALS,
         "STATES": STATES,
         "SETTLED": SETTLED,
-        "STANDINGS": STANDINGS,
     }
     words["static"] = static_address
     made.globals.update(words)

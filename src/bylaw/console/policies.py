@@ -35,7 +35,7 @@ from bylaw.rule.structure import circuits
 
 EXCERPT = 5
 """Flagged calls that a policy's page shows."""
-NEEDS = ("open", "lapsed", "rejected")
+NEEDS = ("unsigned", "lapsed", "rejected")
 """Review states that need a signature."""
 
 

@@ -19,7 +19,7 @@ from bylaw.text.visible import visible
 
 _STYLE = Path(__file__).with_suffix(".css")
 _NOTHING = Noted()
-_ASKING = ("open", "lapsed", "rejected")
+_ASKING = ("unsigned", "lapsed", "rejected")
 """Review states that need a signature; other policies are folded."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 

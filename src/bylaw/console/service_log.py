@@ -26,7 +26,7 @@ STREAM = 8.0
 """Seconds that one stream lasts; the browser then reconnects."""
 
 
-class Told(Struct, frozen=True):
+class ShownConversation(Struct, frozen=True):
     """A conversation without private values."""
 
     events: list[dict[str, Any]]
@@ -50,14 +50,14 @@ class ServiceLog:
         """A conversation; None if it does not exist."""
         return read_history(self.entries(tenant, conversation))
 
-    def told(self, history: History) -> Told:
+    def shown(self, history: History) -> ShownConversation:
         """The events of a conversation without private values."""
         trajectory = history.trajectory("")
         row = conversation_row(trajectory, trajectory.agent, None)
         if not self._redaction:
-            return Told(row.events, str)
+            return ShownConversation(row.events, str)
         cover = self._redaction.cover(trajectory.events, None, ())
-        return Told(cover.conversation(row).events, cover.scrubbed)
+        return ShownConversation(cover.conversation(row).events, cover.scrubbed)
 
 
 class ServicePages(Pages):

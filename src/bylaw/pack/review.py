@@ -28,7 +28,7 @@ _NAMED = 6
 """Policies that are not enforced, of each standing, that a line names."""
 
 Word = Literal["accepted", "rejected"]
-Standing = Literal["accepted", "rejected", "lapsed", "open", "unreviewed", "unenforced"]
+Standing = Literal["accepted", "rejected", "lapsed", "unsigned", "unreviewed", "unenforced"]
 """`unreviewed`: its author's word is all there is, and all that is needed. `unenforced`: marked so in policies.yaml,
 though a check of it is written."""
 
@@ -70,7 +70,7 @@ def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str,
     `sides` where they have been read already.
     """
     signed = read_signatures(root)
-    unsigned: Standing = "open" if is_compiled(root) else "unreviewed"
+    unsigned: Standing = "unsigned" if is_compiled(root) else "unreviewed"
     now = sides if sides is not None else sides_of(read_folder(root))
     return {name: _standing(signed.get(name), each, unsigned) for name, each in now.items()}
 
@@ -93,7 +93,7 @@ def unaccepted(root: Path) -> dict[str, Standing]:
 
 
 def told_unaccepted(found: Mapping[str, Standing]) -> str:
-    """Which policies are not enforced and why, such as `3 not enforced: a, b (open), c (rejected)`; empty for none.
+    """Which policies are not enforced and why, such as `3 not enforced: a, b (unsigned), c (rejected)`; empty for none.
 
     Of each standing the first few are named: `bylaw review` shows them all.
     """
