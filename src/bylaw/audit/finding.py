@@ -11,11 +11,18 @@ FLAGGED = frozenset({"violation", "near_miss", "uninformed"})
 """The verdicts that make a call a finding."""
 SEVERITIES = ("high", "medium", "low")
 """The gravest first."""
+_GRAVEST_FIRST = ("violation", "near_miss", "broken", "uninformed", "inconclusive")
 
 
 def rank(word: str, order: Sequence[str] = SEVERITIES) -> int:
     """The position of a severity, or of another word in its order; unknown words come last."""
     return order.index(word) if word in order else len(order)
+
+
+def gravity(verdict: str, severity: str, *, executed: bool | None) -> int:
+    """The sort key of findings, in every output: executed before refused, wrong before undecided, severity, verdict."""
+    is_wrong = verdict in ("violation", "near_miss", "broken")
+    return 500 * (executed is False) + 100 * (not is_wrong) + 10 * rank(severity) + rank(verdict, _GRAVEST_FIRST)
 
 
 class Charge(Struct, frozen=True):

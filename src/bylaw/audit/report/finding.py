@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.finding import SEVERITIES, lacked, rank
+from bylaw.audit.finding import SEVERITIES, gravity, lacked, rank
 from bylaw.audit.report.text import cut, spelled
 from bylaw.audit.store import CALLS, RULES, JsonRecord, Store
 from bylaw.engine.verdict import WORST_FIRST
@@ -16,7 +16,6 @@ from bylaw.pack import Criterion
 SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
 RULE_BROKEN = "broken"
 """Used in place of a verdict for a broken rule, which cannot be a near-miss."""
-WRONG = ("violation", "near_miss")
 LACKING = ("near_miss", "uninformed")
 """Verdicts on calls that lacked a look-up."""
 
@@ -45,7 +44,7 @@ class Index(Struct):
 
 def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
     """Find the flagged calls and the broken rules; only their places are kept in memory."""
-    shelves: dict[tuple[int, ...], list[LinePlace]] = {}
+    shelves: dict[tuple[int, bool], list[LinePlace]] = {}
     total = calls = 0
     for place, call in folder.places(CALLS):
         calls += 1
@@ -58,8 +57,8 @@ def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *,
             shelf.append((CALLS, place))
     for place, broken in folder.places(RULES):
         total += 1
-        severity = rank(severities.get(broken["policy"], ""))
-        shelf = shelves.setdefault((0, 0, severity, len(WRONG), 0), [])
+        severity = severities.get(broken["policy"], "")
+        shelf = shelves.setdefault((gravity(RULE_BROKEN, severity, executed=None), False), [])
         if len(shelf) < listed:
             shelf.append((RULES, place))
     ordered = [place for rank in sorted(shelves) for place in shelves[rank]]
@@ -90,15 +89,15 @@ def flagged(verdict: str) -> bool:
     return verdict not in ("", "compliant")
 
 
-def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, ...]:
-    """The sort key: executed before refused, wrong before undecided, then by severity and verdict."""
+def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, bool]:
+    """By gravity; then calls on a user's claim first."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     claimed = any(
         fact["reason"] == "claimed" and fact["decisive"] is not False for policy in guilty for fact in policy["missing"]
     )
-    severity = min((rank(policy["severity"]) for policy in guilty), default=len(SEVERITIES))
-    return (call["executed"] is False, verdict not in WRONG, severity, rank(verdict, WORST_FIRST), not claimed)
+    severity = min((policy["severity"] for policy in guilty), key=rank, default="")
+    return gravity(verdict, severity, executed=call["executed"]), not claimed
 
 
 def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:

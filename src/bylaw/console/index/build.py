@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bylaw.audit.audited import conversations_in_logs
+from bylaw.audit.finding import gravity
 from bylaw.audit.report.finding import flagged
 from bylaw.audit.report.text import cut, spelled, whole_text
 from bylaw.audit.row import encode
@@ -21,7 +22,7 @@ from bylaw.console.index.reason import Reason, reason_of_call, reason_of_open, r
 from bylaw.engine.wording import rule_words_in_a_row
 from bylaw.errors import UsageError
 
-VERSION = "8"
+VERSION = "9"
 """An index of another version is built again."""
 NAME = "console.db"
 TABLES = """
@@ -197,12 +198,11 @@ class _Builder:
         self._count += 1
         charges = [(policy["id"], policy[self._store.criterion]) for policy in judged]
         charges += [(rule["policy"], reason.verdict) for rule in rules]
-        # A call that the tool refused did no harm: it is listed after those that were executed.
-        gravity = reason.gravity + (500 if line["executed"] is False else 0)
+        order = gravity(reason.verdict, reason.severity, executed=line["executed"])
         conversation = self._conversation(line["trajectory"], line["agent"])
-        cell = self._cell(reason, line, gravity, list(dict.fromkeys(charges)))
+        cell = self._cell(reason, line, order, list(dict.fromkeys(charges)))
         because = cut(self._because(line, reason, judged, rules), 300)
-        row = (self._count, name, cell, gravity, conversation, file, place, line["step"] or 0, because)
+        row = (self._count, name, cell, order, conversation, file, place, line["step"] or 0, because)
         try:
             self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?)", row)
         except sqlite3.IntegrityError:
@@ -222,10 +222,10 @@ class _Builder:
         own = (policy["because"] for policy in judged if policy["id"] == reason.policy)
         return next(own, "") or line.get("because") or reason.words
 
-    def _cell(self, reason: Reason, line: JsonRecord, gravity: int, charges: list[tuple[str, str]]) -> int:
+    def _cell(self, reason: Reason, line: JsonRecord, order: int, charges: list[tuple[str, str]]) -> int:
         executed, verdict = line["executed"], reason.verdict
         state = "refused" if executed is False else "open" if verdict == "inconclusive" else "new"
-        row = (self._reason(reason), line["agent"], cut(line["tool"], 200), verdict, executed, gravity, state)
+        row = (self._reason(reason), line["agent"], cut(line["tool"], 200), verdict, executed, order, state)
         key = (*row, *sorted(charges))
         if key not in self._cells:
             number = self._cells[key] = len(self._cells) + 1

@@ -10,7 +10,6 @@ from bylaw.audit.finding import lacked, rank
 from bylaw.audit.report.finding import name as fact_name
 from bylaw.audit.report.text import cut
 from bylaw.audit.store import JsonRecord
-from bylaw.engine.verdict import WORST_FIRST
 from bylaw.engine.wording import is_hosts, policy_words_for_reader
 from bylaw.pack import Criterion
 
@@ -21,7 +20,6 @@ LACKING = {
     "never_seen": "never looked up",
 }
 _VALUES = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|[$€£]?\d(?:[\d.,:/T-]*\d)?")
-_WRONG = ("violation", "near_miss", "broken")
 
 
 class Reason(Struct, frozen=True):
@@ -37,13 +35,6 @@ class Reason(Struct, frozen=True):
         """Its id in addresses, the same in every audit."""
         text = "\0".join((self.policy, self.verdict, self.words))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
-
-    @property
-    def gravity(self) -> int:
-        """The sort key: wrong before undecided, then by severity and verdict."""
-        settled = 0 if self.verdict in _WRONG else 1
-        verdict = 1 if self.verdict == "broken" else rank(self.verdict, WORST_FIRST)
-        return settled * 100 + rank(self.severity) * 10 + verdict
 
 
 def reason_of_call(call: JsonRecord, criterion: Criterion) -> Reason:
