@@ -153,7 +153,8 @@ def test_a_review_without_a_name_is_refused(pack: Path) -> None:
 
 def test_review_shows_sentence_check_cases_and_questions(pack: Path) -> None:
     shown = bylaw(pack.parent, "review", pack, "refund-limit").stdout
-    for part in ("Gold customers are refunded up to $500.00", "def refund_limit", "permit: up to the limit", "unsigned"):
+    sentence = "Gold customers are refunded up to $500.00"
+    for part in (sentence, "def refund_limit", "permit: up to the limit", "unsigned"):
         assert part in shown
 
 
