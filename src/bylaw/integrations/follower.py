@@ -486,6 +486,8 @@ class Follower:
         """Tell the session of a message; the names of the calls in it."""
         match part:
             case Heard(text, whole=whole):
+                # Calls that another run of the conversation was about to make are decided on anew.
+                self._planned = {id: decision for id, decision in self._planned.items() if INNER in id}
                 for name in {*self.session.running, *self._past} if self._makes_calls else ():
                     if INNER not in name and name.partition("#")[0] not in self._running:
                         self._lose(name)
@@ -497,7 +499,6 @@ class Follower:
                 if text:
                     self.session.agent(text)
             case Turn(text, calls) if is_open:
-                self._set_aside()
                 with self.session.turn(text):
                     self._planned |= {call.id: self._decide(call) for call in calls}
             case Turn(text, calls):
@@ -506,14 +507,6 @@ class Follower:
                 self._past.update(self._given[call.id] for call in calls)
         self._unannounced.difference_update(call.id for call in part.calls)
         return {call.id: self._given[call.id] for call in part.calls}
-
-    def _set_aside(self) -> None:
-        """Calls that were decided on and not made yet: made after all, as by another run of the same conversation, they
-        go on where nothing speaks against it by then."""
-        for id in [id for id in self._planned if INNER not in id]:
-            decision = self._planned.pop(id)
-            if decision.allowed:
-                self.session.interrupt(self._given[id], decision)
 
     def _answer(self, part: Answered, name: str | None) -> None:
         """Tell the session what a tool answered, once."""

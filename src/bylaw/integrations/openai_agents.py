@@ -18,7 +18,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import CellType, FunctionType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 from agents import Agent, FunctionTool, RunHooks, ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolOutputGuardrail
@@ -154,8 +154,6 @@ class ShieldHooks(RunHooks):
             what = f"tool `{getattr(tool, 'name', type(tool).__name__)}` of agent `{agent.name}`"
             hint = "make it a function tool"
             raise UsageError(f"{what} is a `{type(tool).__name__}`, which the shield cannot stand before", hint=hint)
-        if getattr(tool, "_is_agent_tool", False):
-            tool = _with_agent(tool, self.protect(tool._agent_instance), lambda hooks: _both(self, hooks))
         before = ToolInputGuardrail(guardrail_function=self._before, name="bylaw")
         after = ToolOutputGuardrail(guardrail_function=self._after, name="bylaw")
         return dataclasses.replace(
@@ -343,32 +341,6 @@ def _parts(items: Any) -> list[Part]:
 def _key(item: dict[str, Any]) -> str:
     id = str(item.get("id") or "")
     return "" if id == FAKE_RESPONSES_ID else id
-
-
-def _with_agent(tool: FunctionTool, agent: Any, hooks: Callable[[Any], Any]) -> FunctionTool:
-    """The tool, running this agent in place of its own, under hooks made from its own.
-
-    `agent.as_tool(...)` keeps both inside a function, which is rebuilt around them. If the SDK keeps them elsewhere one
-    day, protecting the outer agent fails and says so.
-    """
-    invoke = getattr(tool.on_invoke_tool, "_invoke_tool_impl", None)
-    names = getattr(getattr(invoke, "__code__", None), "co_freevars", ())
-    if not isinstance(invoke, FunctionType) or not {"self", "hooks"} <= set(names):
-        raise UsageError(
-            f"tool `{tool.name}` runs agent `{agent.name}`, and this version of the SDK does not show how",
-            hint=f"make a function tool of it that awaits `Runner.run(guard.protect({agent.name}), ..., hooks=guard)`",
-        )
-    cells: dict[str, Any] = dict(zip(names, invoke.__closure__ or (), strict=True))
-    cells |= {"self": CellType(agent), "hooks": CellType(hooks(cells["hooks"].cell_contents))}
-    code = invoke.__code__
-    closure = tuple(cells[name] for name in names)
-    run = FunctionType(code, invoke.__globals__, invoke.__name__, invoke.__defaults__, closure)
-    run.__kwdefaults__ = invoke.__kwdefaults__
-
-    invoker: Any = tool.on_invoke_tool
-    return dataclasses.replace(
-        tool, on_invoke_tool=type(invoker)(run, invoker._on_handled_error), _agent_instance=agent
-    )
 
 
 def _both(ours: RunHooks, theirs: RunHooks | None) -> RunHooks:

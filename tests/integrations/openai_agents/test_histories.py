@@ -231,18 +231,6 @@ def test_a_local_tool_that_is_no_function_is_refused_when_the_agent_is_protected
         talk.guard.protect(talk.agent(greedy, tools=[tool]))
 
 
-def test_an_agent_tool_of_a_shape_nobody_knows_is_refused_when_the_agent_is_protected(tmp_path: Path) -> None:
-    talk = Talk(tmp_path)
-    tool = talk.agent(greedy, name="specialist").as_tool("call_specialist", "Call the specialist")
-
-    async def invoke(context: Any, arguments: str) -> str:
-        return ""
-
-    tool.on_invoke_tool = invoke
-    with pytest.raises(UsageError, match="runs agent `specialist`"):
-        talk.guard.protect(talk.agent(asks, tools=[tool]))
-
-
 class RentalServer(MCPServer):
     """An MCP server of the desk, in this process."""
 
