@@ -14,14 +14,14 @@ import asyncio
 import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from msgspec import to_builtins
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.guard import Context, Execution, Guard, carried, watch
+from bylaw.integrations.guard import Adapter, Context, Execution, carried, watch
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
 from bylaw.integrations.pausing import Paused, Prompt, once
 from bylaw.pack import Pack
@@ -46,7 +46,7 @@ class _Allowed(NamedTuple):
     """The arguments that were decided on."""
 
 
-class ShieldPlugin(BasePlugin):
+class ShieldPlugin(Adapter, BasePlugin):
     """The shield before the tools of an app's agents; conversations are its sessions.
 
     With `pauses`, a call that waits for the user's yes or a person's asks for a confirmation of ADK's, with a `Prompt`
@@ -55,10 +55,7 @@ class ShieldPlugin(BasePlugin):
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
-        super().__init__(name="bylaw")
-        self._pauses = pauses
-        self._guard = Guard(shield, context)
-        self.shield = self._guard.shield
+        super().__init__(shield, context=context, pauses=pauses, name="bylaw")
         self._failed: set[tuple[str, str]] = set()
         """Calls, by conversation and id, whose tools raised; what the model is told of it, if anything, is in the next
         events."""
@@ -66,15 +63,6 @@ class ShieldPlugin(BasePlugin):
         """Calls that are being made, by conversation and id."""
         self._rewound: dict[str, set[str]] = {}
         """By conversation, the rewinds that are known."""
-
-    def inner(self, agent: str) -> Self:
-        """The plugin of an agent whose messages your code or another agent writes, in the same conversations.
-
-        Not needed for an agent that a tool runs in its own task: that is seen. Name each such agent.
-        """
-        other = copy.copy(self)
-        other._guard = self._guard.inner(agent)
-        return other
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
         """None lets the call through; else this is the tool's answer."""
@@ -152,9 +140,9 @@ class ShieldPlugin(BasePlugin):
         if not self._guard.agent:
             self._guard.end(_key(session), session, self._heard(session))
 
-    def follower(self, session: Any) -> Follower | None:
+    def follower(self, conversation: Any) -> Follower | None:
         """What the shield knows of a session."""
-        return self._guard.followers.known(_key(session))
+        return super().follower(_key(conversation))
 
     def _decide(self, tool: str, arguments: dict[str, Any], tool_context: Any) -> tuple[Follower, str, Decision]:
         call, session = Asked(tool_context.function_call_id or "", tool, arguments), tool_context.session

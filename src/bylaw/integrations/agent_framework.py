@@ -10,13 +10,11 @@ conversation.
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-import copy
 from collections.abc import Mapping, Sequence, Set
 from contextlib import nullcontext
 from contextvars import ContextVar
 from functools import partial
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from agent_framework import (
     AgentMiddleware,
@@ -31,11 +29,10 @@ from agent_framework import (
 from msgspec import Struct, to_builtins
 
 from bylaw.integrations.follower import Follower, undecided
-from bylaw.integrations.guard import Context, Execution, Guard, carried, watch
+from bylaw.integrations.guard import Adapter, Execution, Guard, carried, watch
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
 from bylaw.integrations.pausing import Paused, Prompt, decide, once
-from bylaw.pack import Pack
-from bylaw.shield import Decision, Shield
+from bylaw.shield import Decision
 from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 
@@ -54,7 +51,7 @@ PROMPT = "bylaw"
 UNHEARD = "the shield does not know the conversation: install all of its middleware"
 
 
-class ShieldMiddleware:
+class ShieldMiddleware(Adapter):
     """The shield for an agent; `all` is its middleware, to be put last in the agent's list.
 
     With `pauses`, a call that waits for the user's yes or a person's is a request for approval, with a `Prompt` under
@@ -62,26 +59,10 @@ class ShieldMiddleware:
     for the user's, `"approve": True, "by": "ann"` for a person's.
     """
 
-    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
-        self._pauses = pauses
-        self._install(Guard(shield, context))
-
-    def _install(self, guard: Guard) -> None:
-        self._guard, self.shield = guard, guard.shield
-        self.all: list[Any] = [_Run(guard), _Model(guard), _Tool(guard, pauses=self._pauses)]
-
-    def inner(self, agent: str) -> Self:
-        """The middleware of an agent whose messages your code or another agent writes, in the same conversations.
-
-        Not needed for an agent that a function runs in its own task: that is seen. Name each such agent.
-        """
-        other = copy.copy(self)
-        other._install(self._guard.inner(agent))
-        return other
-
-    def follower(self, session: str) -> Follower | None:
-        """What the shield knows of a session, by its id."""
-        return self._guard.followers.known(session)
+    @property
+    def all(self) -> list[Any]:
+        """The middleware for an agent's list."""
+        return [_Run(self._guard), _Model(self._guard), _Tool(self._guard, pauses=self._pauses)]
 
 
 class _Run(AgentMiddleware):

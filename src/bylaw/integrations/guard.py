@@ -290,6 +290,31 @@ class Guard:
             follower.end()
 
 
+class Adapter:
+    """The shield in a framework that hands over the history. Each adapter maps the framework's hooks to it."""
+
+    def __init__(
+        self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False, **more: Any
+    ) -> None:
+        super().__init__(**more)
+        self._pauses = pauses
+        self._guard = Guard(shield, context)
+        self.shield = self._guard.shield
+
+    def inner(self, agent: str) -> Self:
+        """The shield for an agent whose messages your code or another agent writes, in the same conversations.
+
+        Not needed for an agent that a tool runs in its own task or thread: that is seen. Name each such agent.
+        """
+        other = copy.copy(self)
+        other._guard = self._guard.inner(agent)
+        return other
+
+    def follower(self, conversation: str) -> Follower | None:
+        """What the shield knows of a conversation, by the name that the framework gives it."""
+        return self._guard.followers.known(conversation)
+
+
 def disowned(parts: Sequence[Part]) -> list[Part]:
     """A history in which the messages in the user's name are not theirs."""
     return [replace(part, text="", whole=False) if isinstance(part, Heard) else part for part in parts]

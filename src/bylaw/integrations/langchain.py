@@ -6,12 +6,11 @@ An agent that a tool of another runs is an inner one: its calls are decided on i
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-import copy
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
@@ -23,7 +22,7 @@ from msgspec import to_builtins
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.guard import MOST, Context, Execution, Guard, carried
+from bylaw.integrations.guard import MOST, Adapter, Context, Execution, carried
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
 from bylaw.integrations.pausing import Prompt
 from bylaw.pack import Pack
@@ -40,7 +39,7 @@ TOOL = "bylaw: a tool"
 """So does one that a tool put into the history: it may tell on what the user said meanwhile, or a mail that it read."""
 
 
-class ShieldMiddleware(AgentMiddleware):
+class ShieldMiddleware(Adapter, AgentMiddleware):
     """`create_agent(model, tools, middleware=[ShieldMiddleware("pack")])`.
 
     Put it last in the list, next to the tools: what stands after it may still change a call that it has allowed.
@@ -51,24 +50,12 @@ class ShieldMiddleware(AgentMiddleware):
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
-        super().__init__()
-        self._pauses = pauses
-        self._guard = Guard(shield, context)
-        self.shield = self._guard.shield
+        super().__init__(shield, context=context, pauses=pauses)
         self._begun: dict[str, None] = {}
         """Without a log: the threads whose model was asked here."""
         self._answers: dict[str, dict[str, Any]] = {}
         """By thread, answers that came for another prompt than the one that was put."""
         self._asking = threading.Lock()
-
-    def inner(self, agent: str) -> Self:
-        """The middleware of an agent whose messages your code or another agent writes, in the same conversations.
-
-        Not needed for an agent that a tool runs in its own task or thread: that is seen. Name each such agent.
-        """
-        other = copy.copy(self)
-        other._guard = self._guard.inner(agent)
-        return other
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
         """Nothing is changed, but noted: the calls of a thread whose model was asked here were not begun elsewhere."""
@@ -118,10 +105,6 @@ class ShieldMiddleware(AgentMiddleware):
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
         await asyncio.to_thread(self.after_agent, state, runtime)
-
-    def follower(self, thread: str) -> Follower | None:
-        """What the shield knows of a thread."""
-        return self._guard.followers.known(thread)
 
     def _decide(self, request: Any) -> tuple[Follower, str, Decision | Result]:
         """The conversation that a call belongs to, the inner agent that makes it, and the decision; the result, if the

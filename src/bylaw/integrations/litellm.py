@@ -21,8 +21,7 @@ from litellm.types.guardrails import GuardrailEventHooks
 from litellm.types.utils import CallTypes
 
 from bylaw.errors import UsageError
-from bylaw.integrations.follower import Follower
-from bylaw.integrations.guard import Context, Guard
+from bylaw.integrations.guard import Adapter, Context
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Turn
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
@@ -40,7 +39,7 @@ _OURS = ("litellm_logging_obj", "litellm_call_id", "litellm_trace_id")
 _round: ContextVar[int] = ContextVar("bylaw_litellm_round", default=0)
 
 
-class ShieldGuardrail(CustomGuardrail):
+class ShieldGuardrail(Adapter, CustomGuardrail):
     """`litellm.callbacks = [ShieldGuardrail("pack")]`, or a guardrail of the gateway's configuration.
 
     A conversation is known by `metadata={"session_id": ...}` of its requests; without one the user's answers in a
@@ -50,17 +49,11 @@ class ShieldGuardrail(CustomGuardrail):
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, **more: Any) -> None:
         more.setdefault("guardrail_name", "bylaw")
         hooks = [GuardrailEventHooks.pre_call, GuardrailEventHooks.post_call]
-        super().__init__(**{**more, "event_hook": hooks, "default_on": True})
-        self._guard = Guard(shield, context)
-        self.shield = self._guard.shield
+        super().__init__(shield, context=context, **{**more, "event_hook": hooks, "default_on": True})
         self._unseen: OrderedDict[str, list[dict[str, Any]]] = OrderedDict()
         """What the model was told behind the caller's back: by what came before it, or by the call it came beside."""
         self._notes: OrderedDict[str, str] = OrderedDict()
         """Advice on calls that run, by their ids: it stands below their results."""
-
-    def follower(self, session: str) -> Follower | None:
-        """What the shield knows of a conversation."""
-        return self._guard.followers.known(session)
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """Put back what the model was told before; refuse what cannot be held."""
@@ -125,7 +118,8 @@ class ShieldGuardrail(CustomGuardrail):
             _round.reset(token)
 
     def _decided(self, request: dict[str, Any], before: list[Any], message: Any, asked: list[Any]) -> list[Decision]:
-        key, guard = _told(request, "session_id"), self._guard.inner(_told(request, "bylaw_agent"))
+        key, agent = _told(request, "session_id"), _told(request, "bylaw_agent")
+        guard = self._guard.inner(agent) if agent else self._guard
         calls = tuple(Asked(call.id, call.function.name, call.function.arguments or "{}") for call in asked)
         parts = [*_parts(before), Turn(message.content or "", calls)]
         if not calls:

@@ -10,11 +10,10 @@ with the capability or without: its calls are decided on in the outer conversati
 # pyright: basic, reportMissingImports=false
 
 import asyncio
-import copy
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from msgspec import to_builtins
 from pydantic_ai import ApprovalRequired, CallDeferred, ModelRetry, ToolReturn
@@ -27,7 +26,7 @@ from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_jsonable_python
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.guard import Context, Execution, Guard, begin, carried, end, watch
+from bylaw.integrations.guard import Adapter, Context, Execution, begin, carried, end, watch
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Turn, as_text
 from bylaw.integrations.pausing import Paused, once
 from bylaw.pack import Pack
@@ -39,7 +38,7 @@ DEFERS = "bylaw defers"
 """In the metadata of a tool: how it is deferred once a call may run, `unapproved` or `external`."""
 
 
-class ShieldCapability(AbstractCapability):
+class ShieldCapability(Adapter, AbstractCapability):
     """The shield before an agent's tools; conversations are told apart by their `conversation_id`.
 
     With `pauses`, a call that waits for the user's yes or a person's is a deferred one, with a `Prompt` as its metadata
@@ -48,20 +47,9 @@ class ShieldCapability(AbstractCapability):
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
-        self._pauses = pauses
-        self._guard = Guard(shield, context)
-        self.shield = self._guard.shield
+        super().__init__(shield, context=context, pauses=pauses)
         self.tools: set[str] = set()
         """Names of the tools that it stands before; how the agent gives its output is not among them."""
-
-    def inner(self, agent: str) -> Self:
-        """The capability of an agent whose messages your code or another agent writes, in the same conversations.
-
-        Not needed for an agent that a tool runs in its own task: that is seen. Name each such agent.
-        """
-        other = copy.copy(self)
-        other._guard = self._guard.inner(agent)
-        return other
 
     def get_ordering(self) -> CapabilityOrdering:
         """Next to the tools."""
@@ -89,10 +77,6 @@ class ShieldCapability(AbstractCapability):
             return await handler(output)
         finally:
             end(token)
-
-    def follower(self, conversation: str) -> Follower | None:
-        """What the shield knows of a conversation."""
-        return self._guard.followers.known(conversation)
 
     def decide(self, ctx: Any, tool: str, arguments: dict[str, Any]) -> tuple[Follower, str, Decision]:
         """The decision on a call that is about to be made, its conversation, and the inner agent that makes it."""
