@@ -41,6 +41,13 @@ class UsageError(BylawError):
     code = "BY001"
 
 
+class MissingExtra(UsageError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(what, hint=f"in your clone of Bylaw: pip install '.[{extra}]'")
+
+
 class FormatError(BylawError):
     """A file is not in a trace format that Bylaw reads."""
 

@@ -311,7 +311,7 @@ def test_outcomes_of_more_than_one_source_are_noted(tmp_path: Path) -> None:
     report = audit(Request(files, "tau-airline", world=world, tasks=tasks), tmp_path / "out")
     console = Console(file=StringIO(), width=80)
     print_summary(report.summary, console, report.out)
-    assert "went well is from: gold actions (1), reward (1)." in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "Outcomes come from: gold actions (1), reward (1)." in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_runs_of_another_domain_are_left_out_and_named(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_an_audit_that_cannot_speak_for_the_logs_is_refused(demo: Path, tmp_path
     with pytest.raises(UsageError, match=r"no summary\.json here"):
         run("align", "data", "--audit", demo, *out)
     for name, change, why in (
-        ("redacted", lambda folder: (folder / "audited.json").unlink(), "does not lead to its logs"),
+        ("redacted", lambda folder: (folder / "audited.json").unlink(), "does not name its logs"),
         ("older", lambda folder: _edit(folder, "digest", "0" * 64), "another version of pack `clinic`"),
     ):
         shutil.copytree(demo / "audit", tmp_path / name)
@@ -149,7 +149,7 @@ def test_an_audit_that_cannot_speak_for_the_logs_is_refused(demo: Path, tmp_path
             run("align", "data", "--audit", tmp_path / name, *out)
     few = tmp_path / "few.jsonl"
     few.write_bytes(b"".join((demo / "logs.jsonl").read_bytes().splitlines(keepends=True)[:5]))
-    with pytest.raises(UsageError, match="the audit judged 38 conversations, and the logs hold 5"):
+    with pytest.raises(UsageError, match="the audit judged 38 conversations, but the logs have 5"):
         run("align", "data", few, "--audit", demo / "audit", *out)
     assert not (tmp_path / "data").exists()
 

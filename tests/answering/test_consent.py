@@ -74,7 +74,7 @@ def test_what_is_open_is_counted_by_rule_and_reason(folder: Path) -> None:
         "rules": {"confirm": {"calls": 2, "trajectories": 2, "reasons": {"unread": 2}}},
     }
     assert "Undecided: 2 calls to review" in done.stdout
-    assert "--llm MODEL asks a model" in done.stdout
+    assert "use --llm MODEL or `bylaw view`" in done.stdout
     report = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert '"open":{"calls":2' in report.replace(" ", "")
 

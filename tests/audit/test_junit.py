@@ -93,7 +93,7 @@ def test_a_call_that_no_guard_binds_is_skipped_and_not_passed(tmp_path: Path) ->
     (case,) = (case for case in suites(tmp_path)["desk-bot"] if case.get("classname") == "note_account")
     assert (case[0].tag, case[0].get("message")) == ("skipped", "not judged: no guard binds this tool")
     assert "no guard" in done
-    assert "so their calls were not judged: note_account" in " ".join(done.split())
+    assert "so that their calls were not judged: note_account" in " ".join(done.split())
 
 
 def test_only_what_the_run_fails_on_fails_in_junit_too(tmp_path: Path) -> None:

@@ -140,10 +140,10 @@ def test_the_command_prints_tables_csv_and_lines(out: Path) -> None:
     ("arguments", "said"),
     [
         ((".", "SELECT nothing FROM calls"), "the query fails: Binder Error"),
-        ((".", "no-such"), "no ready query `no-such`; there are"),
-        ((".", "new-findings"), "give the earlier one's folder with --base"),
+        ((".", "no-such"), "no built-in query `no-such`; known:"),
+        ((".", "new-findings"), "give the folder of the earlier one with --base"),
         (("nowhere", "rates-by-tool"), "no tables here"),
-        ((), "say which folder and which query"),
+        ((), "give the folder of an audit and a query"),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_a_line(out: Path, arguments: tuple[str, ...], said: str) -> None:

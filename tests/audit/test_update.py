@@ -357,7 +357,7 @@ def test_the_console_shows_all_nights(shop: Shop) -> None:
     ("options", "said"),
     [
         (["--format", "both"], "`--update` adds to tables"),
-        (["--redact"], "pseudonyms of one night"),
+        (["--redact"], "needs stable pseudonyms"),
         (["--sarif", "x.sarif"], "`--sarif` does not work with --update"),
     ],
 )

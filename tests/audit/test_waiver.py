@@ -99,7 +99,7 @@ def test_a_waiver_holds_on_the_day_it_expires(desk: Path) -> None:
 
 def test_a_waiver_for_a_finding_that_is_not_there_is_said(desk: Path) -> None:
     said, found = audited(desk, f"finding: 0123456789ab, {SIGNED}")
-    assert "waivers.yaml:2: waives nothing: finding `0123456789ab` was not found" in " ".join(said.split())
+    assert "waivers.yaml:2: no effect: finding `0123456789ab` was not found" in " ".join(said.split())
     assert found["unused_waivers"][0]["finding"] == "0123456789ab"
 
 

@@ -51,7 +51,7 @@ def test_every_change_is_listed_by_policy_with_its_conversation(tmp_path: Path) 
     assert ran.stdout == (
         "shop 0 -> shop 2\n"
         "2 conversations, 2 calls\n"
-        "2 decided differently, 1 now stopped, 0 now let through\n"
+        "2 decided differently, 1 now stopped, 0 now allowed\n"
         "\n"
         "returned-first\n"
         "  2 calls in 2 conversations\n"
@@ -64,7 +64,7 @@ def test_every_change_is_listed_by_policy_with_its_conversation(tmp_path: Path) 
     said = {"decision": "deny", "verdict": "violation", "because": "no refunds any more", "stops": True}
     assert found["changed"][0]["new"] == said
     same = bylaw(tmp_path, "backtest", "--old", "old", "--new", "old", "logs").stdout
-    assert "No policy says anything different of any call." in same
+    assert "No policy judges any call differently." in same
 
 
 def test_a_call_that_a_person_approved_ran_and_is_stopped_where_the_new_version_denies_it() -> None:
@@ -90,7 +90,7 @@ def test_what_one_policy_says_beside_another_that_decides_is_told_apart(tmp_path
     (tmp_path / "chats.jsonl").write_text(json.dumps(chat("careful", looks=True)) + "\n")
     said = bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "chats.jsonl").stdout
     assert "0 decided differently" in said
-    assert "on 1 more a policy says something else, and the call is decided as before\n" in said
+    assert "1 more are judged differently by a policy, with the same decision\n" in said
 
 
 def test_a_call_that_another_policy_stops_is_told_as_such(tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_a_call_that_another_policy_stops_is_told_as_such(tmp_path: Path) -> Non
     assert bylaw(tmp_path, *command).stdout == (
         "shop 0 -> shop 2\n"
         "2 conversations, 2 calls\n"
-        "0 decided differently, 0 now stopped, 0 now let through\n"
-        "on 2 more a policy says something else, and the call is decided as before\n"
+        "0 decided differently, 0 now stopped, 0 now allowed\n"
+        "2 more are judged differently by a policy, with the same decision\n"
         "\n"
         "returned-first\n"
         "  2 calls in 2 conversations\n"
@@ -140,7 +140,7 @@ def test_what_a_firmer_posture_would_stop_is_listed_though_no_decision_changes(t
     assert ran.stdout == (
         "shop 0 -> shop 0\n"
         "2 conversations, 2 calls\n"
-        "0 decided differently, 1 now stopped, 0 now let through\n"
+        "0 decided differently, 1 now stopped, 0 now allowed\n"
         "\n"
         "returned-first\n"
         "  1 call in 1 conversation\n"
@@ -223,7 +223,7 @@ def test_a_limit_says_what_it_would_stop(tmp_path: Path) -> None:
     assert found("shadow", "new")["now_stopped"] == 1
     assert found("new", "new")["changed"] == []
     assert (
-        "1 call under a limit without a time"
+        "no time, so 1 call could not be checked against a limit"
         in bylaw(tmp_path, "backtest", "--old", "old", "--new", "new", "logs.jsonl").stdout
     )
     # What a shield refused takes no place, and would run without the limit.

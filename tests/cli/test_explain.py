@@ -62,7 +62,7 @@ def test_a_look_up_of_another_thing_is_none() -> None:
 def test_the_write_that_made_a_fact_stale_is_named() -> None:
     events = [call("get_usage", account_id=7), result(0), call("add_user", id=1), result(2), call("set_seats")]
     text = told(events, step=4, reason="stale", stale_by=2)
-    assert "what was seen is out of date since step 2: add_user" in text
+    assert "out of date since step 2: add_user" in text
     assert "was called" not in text
 
 
@@ -94,7 +94,7 @@ def test_a_call_that_broke_a_rule_is_not_called_compliant() -> None:
     line = {"trajectory": "t", "tool": "set_seats", "step": 0, "executed": True, "policies": [kept], "rules": [broken]}
     out = StringIO()
     explain(line | {"determined": "compliant"}, {}, [call("set_seats")], Console(file=out, width=200))
-    assert out.getvalue().splitlines()[2] == "broke confirm (by its guards alone: compliant)"
+    assert out.getvalue().splitlines()[2] == "broke confirm (guards alone: compliant)"
 
 
 def test_a_rule_that_is_open_is_told() -> None:
@@ -103,8 +103,8 @@ def test_a_rule_that_is_open_is_told() -> None:
     line = {"trajectory": "t", "tool": "set_seats", "step": 0, "executed": True, "policies": [kept], "rules": []}
     out = StringIO()
     explain(line | {"determined": "compliant", "open_rules": [unsure]}, {}, [call("set_seats")], Console(file=out))
-    assert out.getvalue().splitlines()[2] == "compliant; open: confirm"
-    assert "confirm  rule open" in out.getvalue()
+    assert out.getvalue().splitlines()[2] == "compliant; undecided: confirm"
+    assert "confirm  rule undecided" in out.getvalue()
     assert "at this step: not known: agreed" in out.getvalue()
 
 
@@ -124,7 +124,7 @@ def test_a_compliant_call_shows_its_arguments_and_what_was_checked(tmp_path: Pat
     assert '{"order_id": "PAID"}' in shown
     assert "\ncompliant\n" in shown
     assert "determined" not in shown
-    assert "checked, and it permits it:" in shown
+    assert "checked, compliant:" in shown
     assert "only-paid: " in shown
     (tmp_path / "logs.jsonl").unlink()
     assert "its arguments are in the log" in run("bylaw explain out t1 3", tmp_path).stdout
@@ -138,7 +138,7 @@ def test_a_step_that_only_broke_a_rule_can_be_explained(tmp_path: Path) -> None:
     (tmp_path / "out" / "summary.json").write_text("{}")
     (tmp_path / "out" / "findings.jsonl").write_text(json.dumps(rule) + "\n")
     assert "say-transfer  rule broken" in run("bylaw explain out t1 4", tmp_path).stdout
-    assert "what can be explained is at 4" in run("bylaw explain out t1 1", tmp_path).stdout
+    assert "known steps: 4" in run("bylaw explain out t1 1", tmp_path).stdout
 
 
 def test_a_private_argument_stays_private_where_it_is_read_from_the_log_again(demo: Demo) -> None:
@@ -196,7 +196,7 @@ def test_a_missing_clock_is_not_blamed_on_the_user() -> None:
 def test_what_the_host_supplies_is_told_apart_from_what_the_user_can_say() -> None:
     text = told_asks("context.principal", "Request.reason", because="depends on what only the user can say")
     assert "context.principal is the host's to supply" in text
-    assert "only the user can say: Request.reason - what is Request.reason?" in text
+    assert "only the user knows: Request.reason - what is Request.reason?" in text
     assert "only the user can say: context" not in text
     assert "because: depends on what only the user can say" in text
 
@@ -210,7 +210,7 @@ def test_without_a_step_what_can_be_explained_is_listed_or_explained_where_it_is
     rule = {"trajectory": "t 2", "step": 1, "rule": "say-hello", "policy": "say-hello", "because": "no greeting"}
     (tmp_path / "out" / "findings.jsonl").write_text(json.dumps(rule) + "\n")
     shown = run("bylaw explain out 't 2'", tmp_path).stdout.splitlines()
-    assert shown[0] == "what can be explained of t 2:"
+    assert shown[0] == "judged steps of t 2:"
     assert [line.split()[0] for line in shown[1:4]] == ["1", "3", "8"]
     assert shown[1].split(maxsplit=1)[1].split("  ") == ["say-hello", "rule broken"]
     assert "compliant" in shown[2]

@@ -51,7 +51,7 @@ def test_findings_are_chosen_by_what_one_looks_for(options: tuple[str, ...], wan
 
 
 def test_where_no_finding_is_of_that_kind_it_says_how_many_there_are(audited: Path) -> None:
-    assert "None of 3 findings is of that kind." in bylaw(audited, "explain", "out", "--policy", "no-gifts").stdout
+    assert "None of 3 findings matches." in bylaw(audited, "explain", "out", "--policy", "no-gifts").stdout
 
 
 def test_calls_without_a_verdict_are_told_and_listed_with_what_failed(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_calls_without_a_verdict_are_told_and_listed_with_what_failed(tmp_path: 
     guard.write_text(said)
     logs = shop.logs(record(*WRONG, id="wrong"), record(*HASTY, id="near"))
     shown = bylaw(tmp_path, "audit", logs, "--pack", shop.pack, "--world", shop.world).stdout
-    assert "these calls were right: only-paid at guards/shop.py:" in " ".join(shown.split())
+    assert "Failed guards, so that calls have no verdict: only-paid at guards/shop.py:" in " ".join(shown.split())
     assert "(2 calls)" in " ".join(shown.split())
     assert "2 calls have no verdict" in bylaw(tmp_path, "explain", "out").stdout
     assert listed(tmp_path, "--verdict", "inconclusive") == ["wrong", "near"]
@@ -73,12 +73,12 @@ def test_calls_without_a_verdict_are_told_and_listed_with_what_failed(tmp_path: 
 
 def test_a_filter_beside_an_id_is_an_error(audited: Path) -> None:
     ran = bylaw(audited, "explain", "out", "near", "--agent", "hasty")
-    assert (ran.returncode, "leave out the id, or the filters" in ran.stderr) == (2, True)
+    assert (ran.returncode, "an id cannot be combined with filters" in ran.stderr) == (2, True)
 
 
 def test_the_policies_that_were_broken_most_are_in_a_table(audited: Path) -> None:
     shown = (audited / "shown").read_text()
-    table = shown.partition("Policies that calls broke")[2]
+    table = shown.partition("Policies broken")[2]
     (row,) = [line.split() for line in table.splitlines() if line.startswith(" only-paid")]
     assert row == ["only-paid", "high", "2", "1", "3"]
 
@@ -95,7 +95,7 @@ CALL = {"type": "call", "tool": "ship", "arguments": {}}
 
 def test_a_result_that_does_not_say_is_not_called_a_result_that_was_not_captured() -> None:
     unclear = {"type": "result", "call": 0, "text": "Error corrected in your file: shipped."}
-    assert "(its result does not say whether it was done)" in told(None, [CALL, unclear])
+    assert "(its result does not say whether it was executed)" in told(None, [CALL, unclear])
     assert "(result not captured)" in told(None, [CALL])
     assert "(result not captured)" in told(None, [CALL, unclear | {"text": ""}])
 
@@ -123,7 +123,7 @@ def test_a_finding_about_consent_shows_what_was_put_and_what_was_answered() -> N
         CALL,
     ]
     text = told(True, said, step=2, rules=[broken])
-    assert "the agent put at step 0: Shall I ship A1?" in text
+    assert "the agent asked at step 0: Shall I ship A1?" in text
     assert "the user answered at step 1: Yes, but A2." in text
     del why["told_at"]
     assert "the user said at step 1: Yes, but A2." in told(True, said, step=2, rules=[broken])
@@ -137,9 +137,9 @@ def test_a_document_given_and_found_is_never_called_missing(tmp_path: Path) -> N
     logs.write_text(json.dumps([{"task_id": 0, "reward": 1.0, "info": {}, "traj": messages, "trial": 0}]))
     (tmp_path / "policy.md").write_text("# Another policy\n\nBe kind.\n")
     ran = bylaw(tmp_path, "audit", logs, "--pack", "tau-airline/tau1", "--document", "policy.md")
-    assert "only names its document" not in " ".join(ran.stdout.split())
+    assert "Citations have only" not in " ".join(ran.stdout.split())
     without = bylaw(tmp_path, "audit", logs, "--pack", "tau-airline/tau1")
-    assert "The pack only names its document" in " ".join(without.stdout.split())
+    assert "Citations have only heading and line" in " ".join(without.stdout.split())
 
 
 def test_a_document_given_twice_is_an_error(tmp_path: Path) -> None:

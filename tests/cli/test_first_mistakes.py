@@ -235,11 +235,11 @@ def test_a_mistake_is_one_message_with_its_place_and_the_mend(mistake: Mistake, 
 @pytest.mark.parametrize(
     ("command", "mend"),
     [
-        ("audit logs.jsonl", "pack: a folder of your own (`bylaw init LOGS --document FILE` starts one)"),
+        ("audit logs.jsonl", "pack: your own folder (`bylaw init LOGS --document FILE` starts one)"),
         ("audit --pack clinic", "LOGS: files or folders of recorded conversations"),
-        ("compile policy.md", "the document is given with --document policy.md"),
-        ("shield pack", "`bylaw proxy` stands before an MCP server"),
-        ("cover pack", "`bylaw check PACK` says which sentences are covered"),
+        ("compile policy.md", "give the document with --document policy.md"),
+        ("shield pack", "use `bylaw proxy` for an MCP server"),
+        ("cover pack", "`bylaw check PACK` shows which sentences are covered"),
         ("chek pack", "Did you mean 'check'?"),
     ],
 )
@@ -258,7 +258,7 @@ def test_a_case_of_an_unknown_policy_is_one_entry_and_not_also_a_guard_without_c
     assert ran.stdout.splitlines()[1] == f"next: correct {CASES}:1"
     assert ran.stdout.count("BY407") == 1
     assert "did you mean" in " ".join(ran.stdout.split())
-    assert "without both" not in ran.stdout
+    assert "without a case for permit" not in ran.stdout
 
 
 def test_faults_of_their_own_are_still_told_together(folder: Path) -> None:

@@ -35,7 +35,7 @@ def test_a_log_verifies_until_it_is_altered(tmp_path: Path) -> None:
     assert ran.stdout.startswith("default: 13 entries, intact\n  last hash: ")
     head = ran.stdout.split()[-1]
     mistyped = bylaw(tmp_path, "log", "verify", "--log", "decisions.db", "--tenant", "defualt")
-    assert (mistyped.returncode, "nothing of tenant `defualt`" in mistyped.stderr) == (2, True)
+    assert (mistyped.returncode, "the log has no tenant `defualt`" in mistyped.stderr) == (2, True)
     assert bylaw(tmp_path, "log", "verify", "--log", "decisions.db", "--head", head).returncode == 0
     with sqlite3.connect(tmp_path / "decisions.db") as connection:
         connection.execute("UPDATE entries SET body = CAST('{}' AS BLOB) WHERE number = 3")
@@ -53,7 +53,7 @@ def test_what_waits_is_listed_and_answered(tmp_path: Path) -> None:
     assert lines[-1].endswith('Question for a person: Is this so of order 7: "returned"? (yes or no)')
     ran = bylaw(tmp_path, "log", "approve", "--log", "decisions.db", "--by", "ann", "chat-1/2")
     assert ran.stdout == "chat-1/2: refund approved by ann\n"
-    assert bylaw(tmp_path, "log", "approvals", "--log", "decisions.db").stdout == "Nothing waits for a person.\n"
+    assert bylaw(tmp_path, "log", "approvals", "--log", "decisions.db").stdout == "No call is waiting for approval.\n"
     listed = json.loads(bylaw(tmp_path, "log", "approvals", "--log", "decisions.db", "--all", "--json").stdout)
     assert [(each["id"], each["status"], each["answer"]["by"]) for each in listed] == [("chat-1/2", "approved", "ann")]
     assert "The agent wants to make this call: refund" in listed[0]["request"]["for_person"]
@@ -102,13 +102,13 @@ def test_conversations_are_removed_by_name_or_by_age_and_the_chain_still_holds(t
     signed = ("--log", "decisions.db", "--signing-key", "key")
     remove = ("log", "remove", *signed)
     for wrong, said in (
-        ((), "say which conversations"),
-        (("chat-1", "--before", "2026-01-01"), "say which conversations"),
+        ((), "name the conversations"),
+        (("chat-1", "--before", "2026-01-01"), "name the conversations"),
         (("chat-9",), "no conversation `chat-9`"),
         (("chat-1", "chat-9"), "no conversation `chat-9`"),
         (("--before", "soon"), "`soon` is not a time"),
-        (("chat-1",), "`chat-1` is of the last day, and may still go on; add --even-live"),
-        (("--before", "2101-01-01"), "what ended within the last day may still go on"),
+        (("chat-1",), "`chat-1` had an event in the last day and may still be running; add --even-live"),
+        (("--before", "2101-01-01"), "conversations of the last day may still be running"),
     ):
         ran = bylaw(tmp_path, *remove, *wrong)
         assert (ran.returncode, ran.stdout) == (2, "")
@@ -174,7 +174,7 @@ def test_an_export_as_a_table_is_read_as_the_lines_are(tmp_path: Path) -> None:
     ]
     assert found[1]["agent"] == "shop-bot"
     ran = bylaw(tmp_path, "log", "export", "--log", "decisions.db", "--format", "parquet")
-    assert (ran.returncode, "needs a place to lie" in ran.stderr) == (2, True)
+    assert (ran.returncode, "cannot be written to standard output" in ran.stderr) == (2, True)
 
 
 def test_a_log_that_is_not_there_is_not_made(tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ def test_a_log_of_others_does_not_look_like_an_empty_one(tmp_path: Path) -> None
     for command in ("export", "approvals"):
         ran = bylaw(tmp_path, "log", command, "--log", "decisions.db", "--tenant", "shop")
         assert (ran.returncode, ran.stdout) == (2, "")
-        assert "the log has nothing of tenant `shop`" in ran.stderr
-        assert "give --tenant with one of those it has: `default`" in ran.stderr
+        assert "the log has no tenant `shop`" in ran.stderr
+        assert "give --tenant with a tenant of the log: `default`" in ran.stderr
 
 
 def test_a_log_whose_heads_are_gone_is_not_empty(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_an_export_does_not_go_over_its_log(tmp_path: Path) -> None:
     for out in ("decisions.db", "./link.db", "hard.db", "decisions.db-wal"):
         ran = bylaw(tmp_path, "log", "export", "--log", "decisions.db", "--out", out)
         assert ran.returncode == 2
-        assert "this is the log itself" in ran.stderr
+        assert "would overwrite the log itself" in ran.stderr
     assert (tmp_path / "decisions.db").read_bytes() == before
     assert bylaw(tmp_path, "log", "verify", "--log", "decisions.db").returncode == 0
 
@@ -224,14 +224,14 @@ def test_an_export_names_what_it_cannot_read_and_goes_on(tmp_path: Path) -> None
         connection.execute("UPDATE entries SET body = NULL WHERE conversation = 'chat-1' AND kind = 'event'")
     ran = bylaw(tmp_path, "log", "export", "--log", "decisions.db", "--out", "export.jsonl")
     assert ran.returncode == 1
-    assert ran.stderr.startswith("bylaw: `chat-1` is left out: ")
+    assert ran.stderr.startswith("bylaw: skipped `chat-1`: ")
     assert "Traceback" not in ran.stderr
     (line,) = (tmp_path / "export.jsonl").read_text().splitlines()
     assert json.loads(line)["id"] == "chat-2"
     with sqlite3.connect(tmp_path / "decisions.db") as connection:
         connection.execute("UPDATE entries SET body = CAST('{' AS BLOB) WHERE conversation = 'chat-2' AND position = 1")
     ran = bylaw(tmp_path, "log", "export", "--log", "decisions.db")
-    assert (ran.returncode, ran.stdout, ran.stderr.count("is left out")) == (1, "", 2)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("bylaw: skipped ")) == (1, "", 2)
     assert sorted(path.name for path in tmp_path.iterdir() if "part" in path.name) == []
 
 
@@ -296,6 +296,9 @@ def test_an_answer_needs_the_name_of_a_person(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("getpass.getuser", lambda: "root")
     ran = bylaw(tmp_path, "log", "approve", "--log", "nowhere.db", "x")
     assert ran.returncode == 2
-    assert "`root` is nobody's name, and the record says who did it; give yours: --by NAME" in ran.stderr
+    assert (
+        "the account `root` does not identify a person, and the log records who answered; give your name: --by NAME"
+        in ran.stderr
+    )
     monkeypatch.setattr("getpass.getuser", lambda: "ann")
     assert "no such log" in bylaw(tmp_path, "log", "approve", "--log", "nowhere.db", "x").stderr

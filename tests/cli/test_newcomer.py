@@ -51,7 +51,7 @@ def test_a_folder_without_logs_is_a_fault(hotel: Path) -> None:
     done = run("bylaw audit empty --pack hotel", hotel)
     assert (done.returncode, done.stdout.strip()) == (
         2,
-        "bylaw: BY001 empty: no logs in this folder; name the files themselves",
+        "bylaw: BY001 empty: no logs in this folder; name the files",
     )
 
 
@@ -151,13 +151,13 @@ def test_init_takes_the_document_under_its_one_name_and_its_old_one(hotel: Path)
     for option in ("--document", "--policy"):
         assert run(f"bylaw init logs.jsonl {option} hotel/policy.md --out {option[2:]}", hotel).returncode == 0
     assert "--policy" not in run("bylaw init --help", hotel).stdout
-    assert "no policy document is given; --document FILE" in run("bylaw init logs.jsonl", hotel).stdout
+    assert "no policy document; give --document FILE" in run("bylaw init logs.jsonl", hotel).stdout
 
 
 def test_a_fresh_draft_is_told_from_a_pack_that_somebody_decided_on(hotel: Path) -> None:
     assert run("bylaw init logs.jsonl --document hotel/policy.md --out drafted", hotel).returncode == 0
     shown = " ".join(run("bylaw check drafted", hotel).stdout.split())
-    assert "next: this is a draft of `bylaw init`, and nothing is enforced yet; an audit shows what it finds." in shown
+    assert "next: this is a draft of `bylaw init`, and nothing is enforced yet." in shown
     decided = run("bylaw check hotel", hotel).stdout
     assert "draft" not in decided
 
@@ -168,7 +168,7 @@ def test_an_audit_says_what_it_counts_and_a_shield_does_not_enforce(hotel: Path)
     policies = hotel / "hotel" / "policies.yaml"
     stated = policies.read_text().replace("spans:", "unenforced: {accepted_by: Ann, reason: on trial}\n    spans:", 1)
     policies.write_text(stated)
-    told = "Counted here, but not enforced by a shield: late-checkout-fee is `unenforced` in the pack."
+    told = "Counted here but not enforced by a shield: late-checkout-fee is `unenforced` in the pack."
     assert told in " ".join(run(command, hotel).stdout.split())
     assert json.loads((hotel / "found/summary.json").read_text())["unenforced_policies"] == ["late-checkout-fee"]
 

@@ -84,7 +84,7 @@ def test_the_line_that_settles_a_doubtful_write_is_shown_and_does_so(shop: Path)
     line = "surely_refused: '^ERROR no funds'"
     for step in ("3", "5"):
         told = bylaw(shop, "explain", "out", "a", step).stdout
-        assert "if that means that nothing was done, write under `refund_order` in" in told
+        assert "if that means that the write was not executed, add to `refund_order` in" in told
         assert line in told
     tools = shop / "pack" / "tools.yaml"
     tools.write_text(tools.read_text().replace("    effects:", f"    {line}\n    effects:"))
@@ -96,8 +96,8 @@ def test_an_audit_says_which_tools_answer_so_that_nobody_can_tell(shop: Path) ->
     (shop / "logs.jsonl").write_text(chat("a", ("get_order", PAID), ("refund_order", "HTTP 500")) + "\n")
     ran = bylaw(shop, "audit", "logs.jsonl", "--pack", "pack", "--out", "out")
     said = " ".join(ran.stdout.split())
-    assert "refund_order: 1 of 1 results do not say whether it was done" in said
-    assert "give the tool `surely_refused` in tools.yaml" in said
+    assert "refund_order: 1 of 1 results do not say whether the write was executed" in said
+    assert "Add `surely_refused` to the tool in tools.yaml" in said
     assert json.loads((shop / "out" / "summary.json").read_text())["by_tool"]["refund_order"]["perhaps_done"] == 1
 
 
@@ -179,7 +179,7 @@ def test_the_sentence_that_nobody_has_to_read_is_shown_and_counts(shop: Path) ->
     assert [each["rule"] for each in found["a", 5]["open_rules"]] == ["confirm"]
     told = " ".join(bylaw(shop, "explain", "out", "a", "5").stdout.split())
     assert "a model or a person must read what was said up to step 4" in told
-    assert "a sentence that the tool's `put_as` in tools.yaml defines" in told
+    assert "a sentence from `put_as` in tools.yaml" in told
     tools = shop / "pack" / "tools.yaml"
     line = 'put_as: "refund order with order id {order_id}, amount {amount}"'
     tools.write_text(tools.read_text().replace("    effects:", f"    {line}\n    effects:"))
@@ -206,7 +206,7 @@ def test_a_pack_by_which_no_yes_in_words_counts_is_told_so(
     path = shop / "pack" / file
     path.write_text(path.read_text().replace(before, after, 1))
     told = bylaw(shop, "check", "pack", "--all").stdout
-    assert ("every yes in words is left open: `agreed`\n  write `put_as` under the tools" in told) is is_told
+    assert ("spoken consent stays undecided: `agreed`\n  add `put_as` to the tools" in told) is is_told
     assert json.loads(bylaw(shop, "check", "pack", "--json").stdout)["unread"] == (["agreed"] if is_told else [])
 
 

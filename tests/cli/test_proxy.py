@@ -10,13 +10,13 @@ from tests.command import bylaw
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "say which server to stand before"),
-        (("--url", "http://127.0.0.1:1/mcp", "--", "python", "server.py"), "say which server to stand before"),
-        (("--listen", "0.0.0.0:80", "--", "python", "server.py"), "it does not listen at `0.0.0.0`"),
-        (("--listen", "shop.example:80", "--", "python", "server.py"), "it does not listen at `shop.example`"),
+        ((), "no server, or two"),
+        (("--url", "http://127.0.0.1:1/mcp", "--", "python", "server.py"), "no server, or two"),
+        (("--listen", "0.0.0.0:80", "--", "python", "server.py"), "it cannot listen on `0.0.0.0`"),
+        (("--listen", "shop.example:80", "--", "python", "server.py"), "it cannot listen on `shop.example`"),
         (("--listen", "127.0.0.1", "--", "python", "server.py"), "is not HOST:PORT"),
         (("--context", "caller", "--", "python", "server.py"), "is not NAME=VALUE"),
-        (("--url", "127.0.0.1:8000/mcp"), "`--url 127.0.0.1:8000/mcp` is not the address of a server"),
+        (("--url", "127.0.0.1:8000/mcp"), "`--url 127.0.0.1:8000/mcp` is not an HTTP address"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(options: tuple[str, ...], said: str, tmp_path: Path) -> None:

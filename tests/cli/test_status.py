@@ -129,14 +129,14 @@ def test_check_is_0_for_a_sound_pack_and_1_for_one_whose_cases_fail(shop: Shop) 
     sound = bylaw(shop, "check", shop.pack)
     assert sound.returncode == 0
     assert "cases: all 4 pass" in sound.stdout
-    assert "branches of guards: all 8 taken by a case" in sound.stdout
+    assert "guard branches: all 8 taken by a case" in sound.stdout
     cases = shop.pack / "cases" / "shop.yaml"
     cases.write_text(cases.read_text().replace("want: permit", "want: deny", 1))
     spoiled = bylaw(shop, "check", shop.pack)
     assert spoiled.returncode == 1
     assert "cases/shop.yaml:1: only-paid: a paid order" in spoiled.stdout
     assert "want deny, got permit" in spoiled.stdout
-    assert "1 guard without both a case that it permits and one that it denies\n  only-paid" in spoiled.stdout
+    assert "1 guard without a case for permit and one for deny\n  only-paid" in spoiled.stdout
 
 
 def test_check_is_1_for_a_stale_pack_and_2_for_one_that_does_not_load(shop: Shop) -> None:
@@ -145,7 +145,7 @@ def test_check_is_1_for_a_stale_pack_and_2_for_one_that_does_not_load(shop: Shop
     changed.write_text(document.read_text().replace("Gifts are never", "Gifts are seldom"))
     stale = bylaw(shop, "check", shop.pack, "--document", changed)
     assert stale.returncode == 1
-    assert "1 policy: the sentence is no longer in the document\n" in stale.stdout
+    assert "1 policy cites a sentence that is not in the document\n" in stale.stdout
     assert "policies.yaml:12: `Gifts are never refunded.`" in " ".join(stale.stdout.split())
     changed.replace(document)
     assert bylaw(shop, "check", shop.pack).returncode == 2
@@ -189,7 +189,7 @@ def test_explain_names_sentence_fact_and_look_up(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["out", "t1", "7"], "nothing was judged at step 7 of `t1`; what can be explained is at 1"),
+        (["out", "t1", "7"], "nothing was judged at step 7 of `t1`; known steps: 1"),
         (["out", "t9", "1"], "no judged conversation or finding starts with `t9`"),
         (["elsewhere", "t1", "1"], "give the folder an audit wrote"),
     ],
@@ -241,7 +241,7 @@ def test_a_database_of_other_conversations_is_told(was: str, now: str, shop: Sho
     assert "disagrees" not in audit(shop, logs).stdout
     shop.world.write_text(shop.world.read_text().replace(was, now))
     told = " ".join(audit(shop, logs).stdout.split())
-    assert "At 1 call the database disagrees with what the agent had looked up" in told
+    assert "At 1 call the database contradicts what the agent had looked up" in told
 
 
 @pytest.mark.parametrize("command", [("scan",), ("init", "--document", "policy.md", "--out")])
@@ -316,7 +316,7 @@ def test_an_interrupt_is_one_line_and_130_and_leaves_an_earlier_audit_whole(jobs
     time.sleep(0.2)
     os.killpg(started.pid, signal.SIGINT)
     _, errors = started.communicate()
-    assert (started.returncode, errors.strip()) == (130, "bylaw: stopped before the end")
+    assert (started.returncode, errors.strip()) == (130, "bylaw: interrupted")
     assert {path.name: path.read_bytes() for path in (shop.root / "out").iterdir()} == before
 
 

@@ -26,7 +26,7 @@ def test_an_operator_stops_a_tool_and_lifts_that(tmp_path: Path) -> None:
         assert lifted.returncode == 0, lifted.stderr
         assert "lifted by bo" in lifted.stdout
         assert session.decide("extend_rental", EXTEND).allowed
-        assert "Nothing is stopped." in bylaw(tmp_path, "stop", "list", "--log", log).stdout
+        assert "No stop is active." in bylaw(tmp_path, "stop", "list", "--log", log).stdout
         assert "lifted by bo" in bylaw(tmp_path, "stop", "list", "--log", log, "--all").stdout
     exported = bylaw(tmp_path, "log", "export", "--log", log)
     assert (exported.returncode, exported.stderr, len(exported.stdout.splitlines())) == (0, "", 1)
@@ -41,7 +41,7 @@ def test_what_cannot_be_stopped_is_said_and_nothing_is_written(tmp_path: Path) -
         (("all", *asked, "--for", "soon"), "`--for soon` is not a time"),
         (("all", *asked, "--for", "5"), "`--for 5` is not a time"),
         (("all", *asked, "--for", "900d"), "a year from now at most"),
-        (("all", *asked, "--for", "1h", "--tenant", "x"), "nothing of tenant `x`"),
+        (("all", *asked, "--for", "1h", "--tenant", "x"), "the log has no tenant `x`"),
         (("tool", "refnd", *asked, "--for", "1h", "--pack", tmp_path / "desk"), "knows no tool `refnd`"),
         (("policy", "confrm", *asked, "--for", "1h", "--pack", tmp_path / "desk"), "knows no policy `confrm`"),
         (("all", "--log", tmp_path / "none", "--reason", "why", "--for", "1h"), "no such log"),

@@ -78,7 +78,7 @@ def test_no_output_is_written_over_an_input(option: str, shop: Shop) -> None:
         before = path.read_bytes()
         status, said = audit(shop, logs, option, path)
         assert status == 2
-        assert f"{option} would write over a file that is read here" in said
+        assert f"{option} would overwrite an input file" in said
         assert path.read_bytes() == before
 
 

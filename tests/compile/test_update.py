@@ -243,7 +243,7 @@ def test_without_tools_the_tools_are_asked_for_and_not_a_model(tmp_path: Path) -
 def test_a_review_that_nobody_answers_stops_without_a_traceback(pack: Path) -> None:
     done = bylaw(pack.parent, "review", pack, "--ask", "--by", "Ines")
     assert done.returncode == 130
-    assert done.stderr.endswith("bylaw: stopped before the end\n")
+    assert done.stderr.endswith("bylaw: interrupted\n")
 
 
 def test_an_edited_file_that_would_now_differ_gets_the_new_one_beside_it(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_an_update_that_would_not_load_with_an_edited_file_changes_nothing(tmp_p
     before = {path: path.read_bytes() for path in pack.rglob("*") if path.is_file()}
     done = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
     assert done.returncode == 2
-    assert "with these files the pack would not load, so it stays as it was" in done.stderr
+    assert "the pack would not load with these files, so it was not changed" in done.stderr
     new = pack / "entities.yaml.new"
     assert {path: path.read_bytes() for path in pack.rglob("*") if path.is_file() and path != new} == before
     assert bylaw(tmp_path, "check", pack).returncode == 0

@@ -103,4 +103,4 @@ def test_without_a_model_nothing_can_be_hidden(tmp_path: Path) -> None:
 def test_a_pack_without_requests_cannot_hide(tmp_path: Path) -> None:
     done = bylaw(tmp_path, "proxy", "--pack", "clinic", "--hide", *answering(tmp_path / "model"), "--", "true")
     assert done.returncode == 2
-    assert "holds calls to the user's request" in done.stderr
+    assert "checks calls against the user's request" in done.stderr

@@ -55,8 +55,8 @@ def test_a_pack_may_say_that_a_write_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("name", "more", "told"),
     [
-        ("source", "", "transfer: whatever its arguments name"),
-        ("account_id", "", "transfer: Account, and whatever else its arguments name"),
+        ("source", "", "transfer: every record its arguments name"),
+        ("account_id", "", "transfer: Account, and every other record its arguments name"),
         ("source", ", changes: []", ""),
         ("source", ", changes: [{as: Account, key: $args.source}]", ""),
     ],
@@ -69,7 +69,7 @@ def test_check_tells_what_a_write_is_taken_to_change(
     assert report.record()["unsaid"] == ({"transfer": kinds} if told else {})
     print_checked(report, open_console(), whole=True)
     said = capsys.readouterr().out
-    assert ("1 write without `changes` is taken to change\n" in said) is bool(told)
+    assert ("1 write without `changes`, assumed to change\n" in said) is bool(told)
     assert told in said
 
 

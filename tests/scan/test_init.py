@@ -131,7 +131,7 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
     log = openai(tmp_path / "log.jsonl", visits(5))
     (tmp_path / "desk").mkdir()
     (tmp_path / "desk" / "tools.yaml").write_text("mine")
-    with pytest.raises(UsageError, match=r"`tools.yaml` exists already"):
+    with pytest.raises(UsageError, match=r"`tools.yaml` already exists"):
         init_pack([log], tmp_path / "policy.md", tmp_path / "desk")
     assert [path.name for path in (tmp_path / "desk").iterdir()] == ["tools.yaml"]
     assert (tmp_path / "desk" / "tools.yaml").read_text() == "mine"
@@ -149,7 +149,7 @@ def test_an_error_that_no_log_flags_is_proposed_as_a_declaration() -> None:
 def test_a_pdf_is_refused_with_what_to_do(tmp_path: Path) -> None:
     for name, data in (("policy.pdf", b"%PDF-1.7 ..."), ("policy.md", b"%PDF-1.7"), ("policy.docx", b"PK")):
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(UsageError, match="`bylaw compile` reads PDF, DOCX and HTML"):
+        with pytest.raises(UsageError, match="`bylaw compile`, which reads PDF, DOCX and HTML"):
             read_document(tmp_path / name)
     (tmp_path / "latin.md").write_bytes(b"caf\xe9")
     with pytest.raises(UsageError, match="not UTF-8"):
@@ -324,7 +324,7 @@ def test_a_database_given_at_init_is_found_by_name_or_mapped(body: str, line: st
     (tmp_path / "db.json").write_text(body)
     done = run("bylaw init logs.jsonl --document policy.md --out draft --world db.json", tmp_path)
     assert done.returncode == 0, done.stdout
-    assert "world: db.json holds 1 Order" in done.stdout
+    assert "world: db.json has 1 Order" in done.stdout
     entities = (tmp_path / "draft" / "entities.yaml").read_text()
     assert f"  Order: {line}" in entities if line else "world:" not in entities
     load_pack(tmp_path / "draft")

@@ -1,4 +1,4 @@
-"""`--llm` and what goes with it: who answers for predicates that code cannot settle."""
+"""`--llm` and its options: the model that answers questions code cannot decide."""
 
 import shlex
 from collections.abc import Generator
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from bylaw.cli.command import Folder, Name
 from bylaw.engine.conversation import OpenRequests
-from bylaw.errors import UsageError
+from bylaw.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from bylaw.answering import Answerer
@@ -21,35 +21,34 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
     llm: Annotated[
         str | None,
         "--llm MODEL",
-        "Ask a model where code cannot tell: one at OPENAI_BASE_URL, batch:DIR, or recorded (in --memory).",
+        "Ask a model if code cannot decide: a name at OPENAI_BASE_URL, batch:DIR, or recorded (in --memory).",
     ] = None
-    memory: Annotated[Folder, "For --llm: folder for answers and plans."] = None
+    memory: Annotated[Folder, "For --llm: folder that keeps answers and plans."] = None
     embedder: Annotated[
-        Name, "For --memory: similarity by hashed (spelling), wordllama (extra `embed`), a folder, a URL."
+        Name, "For --memory: how to compare plans: hashed, wordllama (extra `embed`), a folder or a URL."
     ] = ""
     operations: Annotated[
         tuple[str, ...],
         "--operations SERVER",
-        "For --llm: an MCP server whose tools plans may use, a command in quotes or a URL.",
+        "For --llm: an MCP server with tools for plans: a quoted command or a URL.",
     ] = ()
 
 
 class Models(Struct, frozen=True):
-    """Who is asked where code cannot tell."""
+    """The models to ask."""
 
     answers: "Answerer | None" = None
     """For predicates."""
     requests: OpenRequests | None = None
-    """For what a user's request allows."""
+    """For users' requests."""
 
 
 @contextmanager
 def open_answers(given: ModelOptions, *, budget: int | None = None) -> Generator[Models]:
-    """Who answers, while the command runs; nobody without `--llm`."""
+    """The models that the options name, open until the command ends; none without `--llm`."""
     if given.llm is None:
         if given.memory is not None or given.operations or given.embedder:
-            hint = "say which model to ask"
-            raise UsageError("`--memory`, `--embedder` and `--operations` go with `--llm`", hint=hint)
+            raise UsageError("`--memory`, `--embedder` and `--operations` need `--llm`", hint="name a model with --llm")
         yield Models()
         return
     from bylaw.answering import Answerer, Plans
@@ -64,8 +63,7 @@ def open_answers(given: ModelOptions, *, budget: int | None = None) -> Generator
             try:
                 from bylaw.answering.mcp import McpServer
             except ImportError as error:
-                hint = "in your clone of Bylaw: pip install '.[mcp]'"
-                raise UsageError("`--operations` needs fastmcp", hint=hint) from error
+                raise MissingExtra("`--operations` needs fastmcp", "mcp") from error
             where = each if each.startswith(("http://", "https://")) else shlex.split(each)
             added += stack.enter_context(McpServer(where)).operations
         plans = Plans(given.memory, embed=open_embedder(given.embedder))

@@ -1,4 +1,4 @@
-"""The commands of `bylaw`, and how their errors reach the user."""
+"""The commands of `bylaw`, and how errors are printed."""
 
 import os
 import sys
@@ -13,30 +13,28 @@ from bylaw.errors import BylawError, PackError, UsageError
 from bylaw.text.visible import visible
 
 _ELSEWHERE = {
-    "shield": "`bylaw proxy` stands before an MCP server, `bylaw serve` answers over HTTP; Python has `bylaw.Shield`",
-    "cover": "`bylaw check PACK` says which sentences are covered",
+    "shield": "use `bylaw proxy` for an MCP server, `bylaw serve` for HTTP, or `bylaw.Shield` in Python",
+    "cover": "`bylaw check PACK` shows which sentences are covered",
     "test": "`bylaw check PACK` runs the cases of a pack",
     "validate": "`bylaw check PACK` checks a pack",
     "lint": "`bylaw check PACK` checks a pack",
-    "run": "`bylaw audit LOGS --pack PACK` judges recorded conversations",
+    "run": "`bylaw audit LOGS --pack PACK` audits recorded conversations",
     "new": "`bylaw init LOGS --document FILE` starts a pack",
     "console": "`bylaw view OUT` opens an audit in the browser",
-    "train": "`bylaw align --help` lists what teaches a model",
+    "train": "`bylaw align --help` lists the training commands",
 }
-"""Commands that people try, and where that stands."""
+"""Commands that people try, with the command that does the work."""
 _MISSING = {
-    "--pack": "a folder of your own (`bylaw init LOGS --document FILE` starts one), or a ready one by name: clinic",
-    "logs": "files or folders of recorded conversations; which formats: docs/formats.md",
-    "pack": "a folder with a pack.yaml, or the name of a ready one: clinic",
+    "--pack": "your own folder (`bylaw init LOGS --document FILE` starts one), or the name of a built-in pack: clinic",
+    "logs": "files or folders of recorded conversations; for the formats, see docs/formats.md",
+    "pack": "a folder with a pack.yaml, or the name of a built-in pack: clinic",
 }
-"""What is missing, and what may stand there."""
-_BY_OPTION = {"compile": "--document", "init": "--document"}
-"""What a file without an option was probably meant as."""
+"""By missing argument, what to give."""
 _DOCUMENTS = (".md", ".txt", ".html", ".pdf", ".docx")
 
 
 def advice(error: click.ClickException) -> str:
-    """A line that says how to go on; empty where the error says it itself."""
+    """The next step after a usage error; empty if its message gives one."""
     match error:
         case click.NoSuchCommand() if error.command_name in _ELSEWHERE:
             return _ELSEWHERE[error.command_name]
@@ -51,51 +49,49 @@ def advice(error: click.ClickException) -> str:
                 "",
             )
         case click.UsageError() if error.ctx is not None and error.message.startswith("Got unexpected extra argument"):
-            option = _BY_OPTION.get(error.ctx.info_name or "")
             file = error.message.partition("(")[2].rstrip(").")
-            return f"the document is given with {option} {file}" if option and file.endswith(_DOCUMENTS) else ""
+            is_document = error.ctx.info_name in ("compile", "init") and file.endswith(_DOCUMENTS)
+            return f"give the document with --document {file}" if is_document else ""
         case _:
             return ""
 
 
 GROUPS = {
     "Start": {
-        "demo": "Show what a near-miss is, on the shipped example.",
-        "scan": "Show what logs tell without a pack, a model or a database.",
-        "init": "Start a pack from logs and a policy document.",
-        "check": "Check a pack: what to do next, whether its cases pass, what covers each sentence.",
+        "demo": "Show a near-miss and a violation in a built-in example.",
+        "scan": "Find patterns in logs, without a pack, a model or a database.",
+        "init": "Draft a pack from logs and a policy document.",
+        "check": "Check a pack: the next step, its cases, its coverage.",
     },
     "Audit recorded conversations": {
-        "audit": "Audit recorded conversations under a policy pack.",
-        "explain": "Explain the verdict on one call, or a broken rule; without an id, list the findings.",
-        "view": "Look through an audit in the browser, and decide on what it found.",
-        "report": "Write report.html from an audit's folder.",
-        "sql": "Ask an audit's tables: conversations, calls, findings, open_questions, missing_facts.",
+        "audit": "Audit recorded conversations against a policy pack.",
+        "explain": "Explain one finding of an audit, or list them all.",
+        "view": "Browse an audit and triage its findings in the browser.",
+        "report": "Write the HTML report of an audit.",
+        "sql": "Query the tables of an audit.",
     },
     "Shield a live agent": {
-        "proxy": "Stand between an MCP client and an MCP server, and decide on every tool call.",
-        "tools": "Show how an MCP server's tools were described when accepted, and what changed; accept that.",
-        "serve": "Answer over HTTP whether an agent may make a call.",
-        "backtest": "Show what a change to a policy would have done to recorded calls.",
-        "stop": "Block an agent, a tool, a policy or all writes of a tenant, immediately, for a set time.",
-        "log": "The decision log: verify it, export it, answer approvals, remove conversations.",
+        "proxy": "Decide on every tool call between an MCP client and server.",
+        "tools": "Review and accept changed tool descriptions of an MCP server.",
+        "serve": "Serve decisions over HTTP.",
+        "backtest": "Show how a pack change would affect recorded calls.",
+        "stop": "Block an agent, a tool, a policy or all writes for a set time.",
+        "log": "Verify, export or prune the decision log; answer approvals.",
     },
     "Compile a policy document": {
-        "compile": "Compile a policy document and a catalogue of tools into a pack.",
-        "review": "Review a pack: sentence beside check, cases, open questions; accept or reject.",
+        "compile": "Compile a policy document and a tool catalogue into a pack.",
+        "review": "Review the checks of a pack, and accept or reject them.",
     },
-    "Align the next model": {"align": "Teach a model to recall the right policy, and measure it."},
-    "Look closer": {
-        "rules": "Rules that bind whole conversations.",
-    },
+    "Align the next model": {"align": "Train a model to recall the right policy, and evaluate it."},
+    "Rules": {"rules": "List, draw, simulate and learn the rules of a pack."},
 }
-"""By what one wants, first steps first; each command has a module of its name."""
+"""Summaries of the commands, by purpose. Each command has a module of its name."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 _COMPLETE = "_BYLAW_COMPLETE"
 
 
 def _completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
-    """Print what a shell has to run to complete commands and options."""
+    """Print the completion script of a shell."""
     if shell is not None:
         from click.shell_completion import shell_complete
 
@@ -116,28 +112,31 @@ def _completion(ctx: click.Context, param: click.Parameter, shell: str | None) -
     is_eager=True,
     expose_value=False,
     callback=_completion,
-    help='Print completion for bash, zsh or fish, as in: eval "$(bylaw --completion bash)".',
+    help='Print shell completion, as in: eval "$(bylaw --completion bash)".',
 )
-@click.version_option(__version__, message="%(version)s", help="Print the version and stop.")
+@click.version_option(__version__, message="%(version)s", help="Print the version and exit.")
 def app() -> None:
-    """Hold an LLM agent's tool calls to a written policy. First steps: demo, scan, init, check."""
+    """Check an LLM agent's tool calls against a written policy.
+
+    To begin, run `bylaw demo`.
+    """
 
 
 @app.result_callback()
 def _end(status: int | None) -> None:  # pyright: ignore[reportUnusedFunction]
-    """What a command returns is its exit status; nothing means 0."""
+    """Exit with the status that a command returned."""
     raise click.exceptions.Exit(status or 0)
 
 
 def run() -> None:
-    """Run the command line; an error the user can fix is one line and status 2."""
+    """Run the command line. An error that the user can fix prints one line and exits with status 2."""
     try:
         if instruction := os.environ.get(_COMPLETE):
             from click.shell_completion import shell_complete
 
             sys.exit(shell_complete(app, {}, "bylaw", _COMPLETE, instruction))
         try:
-            # Not `app()`: it makes 1, the status of a finding, of Ctrl-C and of a closed pipe.
+            # `app()` would exit with 1, the status of a finding, on Ctrl-C and on a closed pipe.
             with app.make_context("bylaw", sys.argv[1:]) as context:
                 app.invoke(context)
         finally:
@@ -145,14 +144,12 @@ def run() -> None:
     except click.exceptions.Exit as end:
         sys.exit(end.exit_code)
     except click.ClickException as error:
-        from bylaw.cli.app import advice
-
         error.show()
-        if told := advice(error):
-            print(visible(told), file=sys.stderr)
+        if hint := advice(error):
+            print(visible(hint), file=sys.stderr)
         sys.exit(error.exit_code)
     except SystemExit as end:
-        # So does rich.
+        # rich turns a closed pipe into SystemExit.
         if isinstance(end.__context__, BrokenPipeError):
             _leave()
         raise
@@ -168,10 +165,10 @@ def run() -> None:
         print(visible(f"bylaw: {error.code} {error}"), file=sys.stderr)
         sys.exit(2)
     except (KeyboardInterrupt, click.Abort):
-        print("\nbylaw: stopped before the end", file=sys.stderr)
+        print("\nbylaw: interrupted", file=sys.stderr)
         sys.exit(130)
     except OSError as error:
-        # Not 1: a full disk must not pass for a finding.
+        # Status 2, since 1 means a finding.
         why = (error.strerror or str(error)).lower()
         is_full = error.errno in (ENOSPC, EDQUOT) or "no space left" in why
         hint = "free some space and run the same command again; a run in shards resumes" if is_full else ""
@@ -180,7 +177,7 @@ def run() -> None:
 
 
 def _leave() -> NoReturn:
-    """End as other tools do when nobody reads on, as in `bylaw scan LOGS | head`."""
-    # What is still to be written would fail once more, with a traceback, when Python ends.
+    """Exit as other tools do after a closed pipe, as in `bylaw scan LOGS | head`."""
+    # Otherwise Python flushes stdout at exit, fails again and prints a traceback.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
     sys.exit(141)

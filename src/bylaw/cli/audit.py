@@ -1,4 +1,4 @@
-"""`bylaw audit`: recorded conversations in, violations and near-misses out."""
+"""`bylaw audit`: find violations and near-misses in recorded conversations."""
 
 import re
 import sys
@@ -34,15 +34,24 @@ from bylaw.text.visible import clean, visible
 from bylaw.trace.log_file import LogFile
 from bylaw.trace.source import Columns
 
+if TYPE_CHECKING:
+    from bylaw.answering import Answerer
+
 _SHOWN = 10
+_FAULTS = 20
+"""The most log faults that are printed; summary.json has all."""
 _STYLES = {"new": "red", "fixed": "green"}
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SMALLEST = 1 << 10
+_INTERVAL = 60.0
+"""Seconds between progress lines if stderr is not a terminal."""
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Counts, the findings that changed, and what is to be said of waivers."""
+    """Print counts, changed findings, and waivers that have no effect."""
     counts = [f"{len(comparison.new):,} new", f"{len(comparison.waived):,} waived"]
     if comparison.baseline is not None:
-        counts[1:1] = [f"{len(comparison.still):,} still there", f"{len(comparison.fixed):,} fixed"]
+        counts[1:1] = [f"{len(comparison.still):,} unchanged", f"{len(comparison.fixed):,} fixed"]
         counts.append(f"{len(comparison.gone):,} gone")
     if comparison.refused:
         counts.append(f"{len(comparison.refused):,} of refused calls")
@@ -54,13 +63,13 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     if comparison.is_former:
         console.print(
             Text(
-                "The baseline was written by an earlier version, whose ids say nothing of a call's arguments: "
-                "one of its findings may stand for another call. Audit it again.",
+                "The baseline was written by an earlier version, whose finding ids ignore a call's arguments, so that "
+                "findings may be matched to the wrong call. Audit it again.",
                 style="yellow",
             )
         )
     _waived(comparison, console)
-    for line in _of_waivers(comparison):
+    for line in _idle_waivers(comparison):
         console.print(Text(line, style="yellow"))
 
 
@@ -81,28 +90,19 @@ def _waived(comparison: Comparison, console: Console) -> None:
         console.print(Text(f"{'':9}{why}", style="dim"))
 
 
-def _of_waivers(comparison: Comparison) -> Iterator[str]:
+def _idle_waivers(comparison: Comparison) -> Iterator[str]:
     for waiver in comparison.expired:
         when = waiver.expires.isoformat()
-        yield f"{waiver.place}: expired on {when} and waives nothing: {_what(waiver)} ({clean(waiver.owner, 60)})"
+        yield f"{waiver.place}: expired on {when} and has no effect: {_what(waiver)} ({clean(waiver.owner, 60)})"
     for waiver in comparison.unused:
         if now := comparison.renamed.get(waiver.finding):
-            now_named = (
-                f"a finding's id now says what was called with what. If you mean the call of today, write `{now}`"
-            )
-            yield f"{waiver.place}: waives nothing: {_what(waiver)} is an id of an earlier version; {now_named}"
-            continue
-        yield f"{waiver.place}: waives nothing: {_what(waiver)} was not found"
+            yield f"{waiver.place}: no effect: {_what(waiver)} is an id of an earlier version; write `{now}`"
+        else:
+            yield f"{waiver.place}: no effect: {_what(waiver)} was not found"
 
 
 def _what(waiver: Waiver) -> str:
     return f"finding `{clean(waiver.finding, 60)}`" if waiver.finding else f"policy `{clean(waiver.policy, 60)}`"
-
-
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_SMALLEST = 1 << 10
-_SAID_EVERY = 60.0
-"""Seconds between lines where nobody watches."""
 
 
 class ByteSize(click.ParamType[int]):
@@ -120,11 +120,12 @@ class ByteSize(click.ParamType[int]):
 
 class Batch(Struct, frozen=True, kw_only=True):
     format: Annotated[
-        Literal["jsonl", "parquet", "both"], "Lines, or typed tables in OUT/tables for `bylaw sql`, pandas, Spark."
+        Literal["jsonl", "parquet", "both"],
+        "JSON lines, or typed tables in OUT/tables for `bylaw sql` and pandas.",
     ] = "jsonl"
     engine: Annotated[
         Literal["local", "ray"] | None,
-        "Judge in shards that a killed run is taken up from: --jobs processes here, or of a Ray cluster.",
+        "Audit in shards, so that a killed run can resume, with --jobs processes here or on a Ray cluster.",
         {"show_default": "local for parquet, else none"},
     ] = None
     address: Annotated[str | None, "--address HOST:PORT", "For --engine ray: the cluster; by default this machine."] = (
@@ -132,35 +133,32 @@ class Batch(Struct, frozen=True, kw_only=True):
     )
     update: Annotated[
         bool,
-        "Add to the tables in OUT: read only logs that are new or changed; a conversation that comes again takes the"
-        " place of the earlier one.",
+        "Update the tables in OUT from new and changed logs; a repeated conversation replaces the earlier one.",
     ] = False
     shard_size: Annotated[
         int,
         "--shard-size SIZE",
         ByteSize(),
-        "For --engine: bytes of a log that are judged at a time; the results do not depend on it.",
+        "For --engine: bytes of log per shard. Does not affect the results.",
         {"default": "16M"},
     ]
-    messages_column: Annotated[
-        Name, "For Parquet logs: the messages, a list or JSON text; by default `messages` or the like."
-    ] = ""
-    id_column: Annotated[Name, "For Parquet logs: the id."] = ""
-    agent_column: Annotated[Name, "For Parquet logs: the agent."] = ""
+    messages_column: Annotated[Name, "For Parquet logs: the column with the messages, a list or JSON text."] = ""
+    id_column: Annotated[Name, "For Parquet logs: the column with the id."] = ""
+    agent_column: Annotated[Name, "For Parquet logs: the column with the agent."] = ""
 
     @property
     def columns(self) -> Columns:
-        """What Parquet logs call what they hold."""
+        """The columns of Parquet logs."""
         return Columns(self.messages_column, self.id_column, self.agent_column)
 
     @property
     def written(self) -> Literal["jsonl", "parquet", "both"]:
-        """What is written. What is added to is tables: nobody said lines, which are the default."""
+        """The output format; `--update` implies Parquet."""
         return "parquet" if self.update and self.format == "jsonl" else self.format
 
     @property
     def in_shards(self) -> bool:
-        """Whether the small audit will not do."""
+        """Whether to audit in shards."""
         return self.written != "jsonl" or self.engine is not None
 
     @property
@@ -168,23 +166,23 @@ class Batch(Struct, frozen=True, kw_only=True):
         return self.written != "parquet"
 
     def check(self, wanted: dict[str, Any]) -> None:
-        """Refuse what cannot be had together; `wanted` are other options, by name."""
+        """Refuses options that exclude each other. `wanted` has the values of other options, by name."""
         given = [name for name, value in wanted.items() if value]
         if self.in_shards and "--search" in given:
-            raise UsageError("`--search` works in one process only", hint="leave out --format and --engine")
+            raise UsageError("`--search` works only in one process", hint="leave out --format and --engine")
         if self.update and self.has_lines:
             raise UsageError("`--update` adds to tables", hint="give --format parquet; `bylaw report OUT` reads them")
         if self.update and given:
             raise UsageError(f"`{given[0]}` does not work with --update", hint="`bylaw report OUT` reads its tables")
         if self.address is not None and self.engine != "ray":
-            raise UsageError("`--address` is that of a Ray cluster", hint="give --engine ray")
+            raise UsageError("`--address` needs a Ray cluster", hint="give --engine ray")
 
     def check_logs(self, *, has_pipe: bool, is_keyless: bool) -> None:
-        """Refuse what the next night could not know again."""
+        """Refuses logs and pseudonyms that a later `--update` could not recognise."""
         if self.update and has_pipe:
-            raise UsageError("`--update` needs logs that lie somewhere", hint="write the pipe to a file first")
+            raise UsageError("`--update` cannot read a pipe", hint="write it to a file first")
         if self.update and is_keyless:
-            raise UsageError("pseudonyms of one night would not be those of the next", hint="give --redact-key")
+            raise UsageError("`--update` with `--redact` needs stable pseudonyms", hint="give --redact-key")
 
     def run(self, request: Request, out: Path) -> Report:
         from bylaw.audit.batch.engine import LocalEngine, RayEngine
@@ -194,45 +192,45 @@ class Batch(Struct, frozen=True, kw_only=True):
         if self.update:
             return self._add(request, out, engine)
         formats: Any = ("jsonl", "parquet") if self.written == "both" else (self.written,)
-        return audit_in_shards(request, out, engine, formats=formats, size=self.shard_size, progress=_Speedometer())
+        return audit_in_shards(request, out, engine, formats=formats, size=self.shard_size, progress=_Progress())
 
     def _add(self, request: Request, out: Path, engine: Any) -> Report:
         from bylaw.audit.batch.update import update
 
-        added = update(request, out, engine, size=self.shard_size, progress=_Speedometer())
+        added = update(request, out, engine, size=self.shard_size, progress=_Progress())
         logs = f"Read {added.read:,} new or changed logs ({added.known:,} were known)"
-        removed = f", {added.removed:,} in no log any more" if added.removed else ""
-        told = f"{added.conversations:,} conversations, {added.replaced:,} replaced{removed}; {added.held:,} in all"
-        print(f"{logs}: {told}")
+        removed = f", {added.removed:,} no longer in any log" if added.removed else ""
+        counts = f"{added.conversations:,} conversations, {added.replaced:,} replaced{removed}; {added.held:,} in total"
+        print(f"{logs}: {counts}")
         return added.report
 
 
-class _Speedometer:
-    """Says how far a run is: over itself on a screen, else a line a minute."""
+class _Progress:
+    """Prints progress to stderr: in place on a terminal, else once a minute."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
-        self._said = self._start
-        self._is_watched = sys.stderr.isatty()
+        self._printed = self._start
+        self._is_terminal = sys.stderr.isatty()
 
     def __call__(self, advance: Any) -> None:
         now = time.monotonic()
-        if not self._is_watched and now - self._said < _SAID_EVERY:
+        if not self._is_terminal and now - self._printed < _INTERVAL:
             return
-        self._said = now
-        text = told_advance(advance, now - self._start)
-        sys.stderr.write(f"\r{text:78}" if self._is_watched else f"bylaw: {text}\n")
+        self._printed = now
+        text = describe_advance(advance, now - self._start)
+        sys.stderr.write(f"\r{text:78}" if self._is_terminal else f"bylaw: {text}\n")
         sys.stderr.flush()
 
 
-def told_advance(advance: Any, seconds: float) -> str:
-    """How far, how fast, how long still; the rate is that of this run, not of what an earlier one had done."""
+def describe_advance(advance: Any, seconds: float) -> str:
+    """Share done, rate and time left. Work of an earlier run does not count towards the rate."""
     share = advance.done / advance.total if advance.total else 1.0
-    told = f"{advance.conversations:,} conversations, {share:.0%}"
+    text = f"{advance.conversations:,} conversations, {share:.0%}"
     if advance.own and seconds > 0:
         left = (advance.total - advance.done) * seconds / advance.own
-        told += f", {advance.conversations / seconds:,.0f} a second, {_duration(left)} left"
-    return told
+        text += f", {advance.conversations / seconds:,.0f} a second, {_duration(left)} left"
+    return text
 
 
 def _duration(seconds: float) -> str:
@@ -241,69 +239,63 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-if TYPE_CHECKING:
-    from bylaw.answering import Answerer
-
-_TOLD = 20
-"""So many faults of the logs are told; summary.json has all."""
-
-
 @command("audit")
 def audit_command(
     logs: GivenLogs,
     *,
     pack: PackOption,
     world: Annotated[
-        File, "The database the conversations started from: SQLite or JSON, or what the pack reads."
+        File, "The database at the start of the conversations: SQLite, JSON, or what the pack reads."
     ] = None,
     without_world: Annotated[
-        Literal["hindsight", "none"], "Without a database: judge by what the whole conversation shows, or by nothing."
+        Literal["hindsight", "none"],
+        "Without a database: judge by what the whole conversation shows, or not at all.",
     ] = "hindsight",
-    out: Annotated[Path, "--out DIR", "Folder for summary.json, calls.jsonl and the rest."] = Path("out"),
+    out: Annotated[Path, "--out DIR", "Output folder."] = Path("out"),
     document: DocumentOption = None,
-    tasks: Annotated[File, "Tasks of tau2-bench: their gold actions, replayed on --world, give outcomes."] = None,
-    agent: Annotated[Name | None, "Count every conversation under this name."] = None,
-    jobs: Annotated[Count, "Worker processes; the results do not depend on N."] = 1,
+    tasks: Annotated[File, "tau2-bench tasks: outcomes come from their gold actions, replayed on --world."] = None,
+    agent: Annotated[Name | None, "Use this agent name for every conversation."] = None,
+    jobs: Annotated[Count, "Worker processes. Does not affect the results."] = 1,
     report: Annotated[bool, "Also write report.html."] = False,
     criterion: Annotated[
         Criterion | None,
-        "Whether what was seen must decide the policy, or (strict) every fact it looks at must have been seen.",
-        {"show_default": "what the pack names, else determined"},
+        "determined: the facts seen must decide the policy. strict: every fact it reads must have been seen.",
+        {"show_default": "that of the pack"},
     ] = None,
     fail_on: Annotated[
         tuple[str, ...],
         Word(("violation", "near_miss", "rule")),
-        "Exit with 1 if there is such a finding (near_miss: or a violation); may be repeated.",
+        "Exit with 1 on such a finding; near_miss includes violations. May be repeated.",
     ] = (),
     min_severity: Annotated[
-        str, click.Choice(("high", "medium", "low")), "For --fail-on: count only policies at least this severe."
+        str, click.Choice(("high", "medium", "low")), "For --fail-on: ignore less severe policies."
     ] = "low",
-    baseline: Annotated[Folder, "Folder of an earlier audit: only what is new counts for --fail-on."] = None,
-    waivers: Annotated[File, "Findings that somebody answers for, each with a reason and an expiry date."] = None,
+    baseline: Annotated[Folder, "An earlier audit. Only new findings count for --fail-on."] = None,
+    waivers: Annotated[File, "Accepted findings, each with an owner, a reason and an expiry date."] = None,
     sarif: Annotated[File, "Also write the findings as SARIF 2.1.0."] = None,
     junit: Annotated[File, "Also write the calls as JUnit XML."] = None,
     search: Annotated[
         str,
         "--search llm[:MODEL]",
-        "Where no observation shows a fact, ask a model whether a result does; what it quotes must stand "
-        "there. llm:batch:DIR writes the questions down.",
+        "Let a model search results for facts that no observation shows; it must quote the result. llm:batch:DIR"
+        " writes the questions to files.",
     ] = "",
-    searched: Annotated[Folder, "Where answers to --search are kept; by default OUT-search."] = None,
-    redact: Annotated[bool, "Leave out the text of the logs, and write pseudonyms for ids."] = False,
+    searched: Annotated[Folder, "For --search: folder for answers; by default OUT-search."] = None,
+    redact: Annotated[bool, "Leave out log text, and replace ids with pseudonyms."] = False,
     redact_key: Annotated[
         str | None,
         "--redact-key TEXT",
-        "Keeps pseudonyms the same from run to run; without it they are random.",
+        "Makes pseudonyms the same in every run.",
         {"envvar": "BYLAW_REDACT_KEY", "show_envvar": True},
     ] = None,
     asking: ModelOptions,
-    budget: Annotated[Count, "For --llm: the most requests that are sent; what they cost is told before."] = 1000,
+    budget: Annotated[Count, "For --llm: the most requests to send. Their size is printed first."] = 1000,
     batch: Batch,
 ) -> int:
-    """Audit recorded conversations under a policy pack."""
+    """Audit recorded conversations against a policy pack."""
     if re.match(r"[A-Za-z][\w+.-]*:/", str(out)):
-        hint = "give a local folder, and copy it there"
-        raise UsageError("an audit is written to a local folder, not to a URL", place=str(out), hint=hint)
+        hint = "give a local folder, and upload it afterwards"
+        raise UsageError("the output of an audit must be a local folder", place=str(out), hint=hint)
     needing = {"--report": report, "--sarif": sarif, "--junit": junit, "--baseline": baseline, "--waivers": waivers}
     batch.check(needing | {"--search": search})
     key = mark = None
@@ -317,33 +309,31 @@ def audit_command(
     with open_logs(logs, without=out) as opened, open_answers(asking, budget=budget) as models:
         answers = models.answers
         if answers is not None and jobs > 1:
-            raise UsageError("`--llm` works in one process only", hint="leave --jobs out")
-        _spare((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
-        # What a model found is known here, and in no other process.
+            raise UsageError("`--llm` works only in one process", hint="leave out --jobs")
+        _refuse_overwriting((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
+        # Search results of a model are known only in this process.
         jobs = 1 if search else jobs
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
         request = replace(request, answers=answers, columns=batch.columns)
         if answers is not None and asking.llm is not None:
-            _ask_ahead(request, answers, asking.llm, budget, only_tells=batch.update)
+            _ask_ahead(request, answers, asking.llm, budget, only_print=batch.update)
         batch.check_logs(has_pipe=bool(opened.kept), is_keyless=redact and redact_key is None)
         examiner = searching(request, search, searched or out.with_name(f"{out.name}-search")) if search else None
         if batch.in_shards:
             found = batch.run(request, out)
         else:
-            found = audit(request, out, progress=_progress(opened.files), examiner=examiner)
-        _say(found, opened)
+            found = audit(request, out, progress=_count(opened.files), examiner=examiner)
+        _print_result(found, opened)
         if key is not None:
-            kept = (
-                "of the given key" if redact_key is not None else "made for this run only; give --redact-key to compare"
+            scope = (
+                "from the given key" if redact_key is not None else "for this run only; give --redact-key to compare"
             )
-            print(f"Redacted: pseudonyms {kept}")
+            print(f"Redacted: pseudonyms {scope}")
         elif not opened.kept and not batch.update:
             write_audited(request, out)
         comparison = None
         if before is not None or waived is not None:
             comparison = compare_audits(out, found.names, baseline=before, waivers=waived)
-            from bylaw.cli.audit import print_comparison
-
             print_comparison(comparison, open_console())
             print(f"Wrote {write_comparison(comparison, out)}")
         standings = comparison.standings() if comparison is not None else None
@@ -362,22 +352,22 @@ def audit_command(
         print(f"Wrote {write_report(out)}")
     counted = comparison.new if comparison is not None else Store(out).findings()
     gate = Gate.named(fail_on, min_severity)
-    # Tables have no row for a call beyond a limit, which is known only once all of them are written.
+    # Tables have no row for a call over a limit, since limits are counted over all shards.
     is_over = batch.in_shards and any(map(gate.stops_limit, found.summary["limits"]))
     return 1 if is_over else _status(found, counted, gate)
 
 
-def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, only_tells: bool) -> None:
-    """Ask what an audit that only counts requests would ask, all at once; what it costs is told before.
+def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, only_print: bool) -> None:
+    """Asks all requests of the audit at once, after printing their size.
 
-    Batches and recordings cost nothing here. Of logs that were audited before, nothing is asked ahead.
+    A dry run of the audit finds the requests. An update only prints their size.
     """
     from bylaw.answering import Answerer
     from bylaw.answering.answerer import Estimate
     from bylaw.llm.source import at_hand
 
     is_batch = llm.startswith("batch:")
-    if llm == "recorded" or (is_batch and only_tells):
+    if llm == "recorded" or (is_batch and only_print):
         return
     estimate = Estimate(at_hand(answers.chat), budget)
     counting = Answerer(estimate, plans=answers.plans, operations=answers.operations.values())
@@ -385,30 +375,30 @@ def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, 
         pass
     if estimate.requests and not is_batch:
         print(estimate.words(llm))
-    if not only_tells:
+    if not only_print:
         answers.ask_ahead(estimate.asked)
 
 
 def searching(request: Request, search: str, kept: Path) -> Examiner:
-    """An examiner whose facts a model has looked for, too."""
+    """An examiner that also has the facts a model found."""
     from bylaw.compile.search import searching_examiner
     from bylaw.llm.source import open_chat
 
     method, _, model = search.partition(":")
     if method != "llm":
-        raise UsageError(f"`{search}` is not a way to search", hint="llm, llm:MODEL or llm:batch:DIR")
+        raise UsageError(f"`{search}` is not a search method", hint="give llm, llm:MODEL or llm:batch:DIR")
     return searching_examiner(request, open_chat(model, kept=kept), tell=print)
 
 
-def _spare(inputs: Iterable[LogFile | None], outputs: dict[str, Path | None]) -> None:
-    """Refuses to write over what is read here."""
+def _refuse_overwriting(inputs: Iterable[LogFile | None], outputs: dict[str, Path | None]) -> None:
+    """Raises UsageError if an output would overwrite an input."""
     read = {path.resolve() for path in inputs if isinstance(path, Path)}
     for option, path in outputs.items():
         if path is not None and path.resolve() in read:
-            raise UsageError(f"{option} would write over a file that is read here", place=str(path))
+            raise UsageError(f"{option} would overwrite an input file", place=str(path))
 
 
-def _progress(files: Sequence[LogFile]) -> Any:
+def _count(files: Sequence[LogFile]) -> Any:
     if not sys.stderr.isatty():
         return None
     total = count_lines(files)
@@ -422,22 +412,22 @@ def _progress(files: Sequence[LogFile]) -> Any:
     return show
 
 
-def _say(report: Report, logs: Logs) -> None:
+def _print_result(report: Report, logs: Logs) -> None:
     if sys.stderr.isatty():
         sys.stderr.write("\r" + " " * 50 + "\r")
-    told = list(_by_file(report.skipped))
-    for fault, others in told[:_TOLD]:
+    faults = list(_by_file(report.skipped))
+    for fault, others in faults[:_FAULTS]:
         more = f" (and {others:,} more like it in this file)" if others else ""
         print(visible(f"bylaw: {fault.code} {logs.named(str(fault))}{more}"), file=sys.stderr)
-    if len(told) > _TOLD:
-        left = sum(others + 1 for _, others in told[_TOLD:])
+    if len(faults) > _FAULTS:
+        left = sum(others + 1 for _, others in faults[_FAULTS:])
         print(f"bylaw: and {left:,} more, see summary.json", file=sys.stderr)
     if report.summary["agents"]:
         print_summary(report.summary, open_console(), report.out)
 
 
 def _by_file(faults: Sequence[RecordError]) -> Iterator[tuple[RecordError, int]]:
-    """The first fault of each kind in each file, with how many are like it."""
+    """The first fault of each kind in each file, with the number of similar ones."""
     alike: dict[tuple[str, str], list[RecordError]] = {}
     for fault in faults:
         file, _, line = fault.place.rpartition(":")

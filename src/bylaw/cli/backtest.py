@@ -1,4 +1,4 @@
-"""`bylaw backtest`: what a change of a policy would have done, before anyone switches it on."""
+"""`bylaw backtest`: the effect of a pack change on recorded calls."""
 
 import sys
 from collections import Counter
@@ -14,7 +14,6 @@ from rich.text import Text
 from bylaw.cli.command import command
 from bylaw.cli.console import counted, open_console
 from bylaw.cli.logs import GivenLogs, open_logs
-from bylaw.errors import BylawError
 from bylaw.pack import load_pack
 from bylaw.shield.backtest import Backtest, Changed, Whole, backtest
 from bylaw.text.visible import clean
@@ -24,26 +23,25 @@ from bylaw.text.visible import clean
 def backtest_command(
     logs: GivenLogs,
     *,
-    old: Annotated[str, "--old PACK", "The pack as it is."],
-    new: Annotated[str, "--new PACK", "The pack as it would be."],
-    show: Annotated[int, "--show N", click.IntRange(min=0), "Calls to list of each kind of change."] = 5,
+    old: Annotated[str, "--old PACK", "The current pack."],
+    new: Annotated[str, "--new PACK", "The changed pack."],
+    show: Annotated[int, "--show N", click.IntRange(min=0), "Calls to list for each kind of change."] = 5,
     as_json: Annotated[bool, "--json", "Print every change as JSON."] = False,
 ) -> int:
-    """Show what a change to a policy would have done to recorded calls.
+    """Show how a pack change would affect recorded calls.
 
-    Lists every decision and verdict that would change, by policy, with the conversations. The recorded calls
-    are taken as they are: nobody knows what an agent would have done after a different answer.
+    Lists every decision and verdict that would change, by policy. Calls are replayed as recorded: how an agent would
+    have reacted to a different decision is not simulated.
     """
-    unread: list[BylawError] = []
     with open_logs(logs) as opened:
-        found = backtest(load_pack(old), load_pack(new), opened.readable(unread))
+        found = backtest(load_pack(old), load_pack(new), opened.readable())
         named = tuple(replace(each, file=opened.named(each.file)) for each in found.changed)
         found, is_one = replace(found, changed=named), len(opened.files) == 1
     if as_json:
         sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found, enc_hook=str), indent=2) + b"\n")
     else:
         _print(found, open_console(), show, is_one=is_one)
-    return opened.tell(unread)
+    return opened.report_faults()
 
 
 def _print(found: Backtest, console: Console, show: int, *, is_one: bool) -> None:
@@ -51,17 +49,17 @@ def _print(found: Backtest, console: Console, show: int, *, is_one: bool) -> Non
     console.print(
         f"{counted(found.conversations, 'conversation')}, {counted(found.calls, 'call')}\n"
         f"{found.changed_calls:,} decided differently, {found.now_stopped:,} now stopped,"
-        f" {found.now_allowed:,} now let through",
+        f" {found.now_allowed:,} now allowed",
         markup=False,
     )
     if found.uncounted:
         calls = counted(found.uncounted, "call")
-        console.print(f"{calls} under a limit without a time: whether one was too many, nobody can tell", markup=False)
+        console.print(f"no time, so {calls} could not be checked against a limit", markup=False)
     if not found.changed:
-        console.print("No policy says anything different of any call.")
+        console.print("No policy judges any call differently.")
         return
     if rest := len({(each.conversation, each.step) for each in found.changed if not each.is_flip}):
-        console.print(f"on {rest:,} more a policy says something else, and the call is decided as before", markup=False)
+        console.print(f"{rest:,} more are judged differently by a policy, with the same decision", markup=False)
     ordered = sorted(found.changed, key=lambda each: (each.policy, _kind(each)))
     for policy, changes in groupby(ordered, key=lambda each: each.policy):
         console.print()
@@ -95,7 +93,7 @@ def _kind(changed: Changed) -> str:
 
 
 def _whole(changed: Changed) -> list[str]:
-    """What comes of the call over all policies, where this one's word alone does not say it."""
+    """The change to the call over all policies, if it differs from the change of this policy."""
     said = [Whole(each.decision or "allow", not each.stops) for each in (changed.old, changed.new)]
     was, is_now = changed.old_call, changed.new_call
     if [was, is_now] == said or said[0] == said[1]:

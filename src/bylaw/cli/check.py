@@ -1,4 +1,4 @@
-"""`bylaw check`: is this pack sound? Loads it, runs its cases, shows what to do next."""
+"""`bylaw check`: load a pack, run its cases, and show what to do next."""
 
 import json
 import textwrap
@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from bylaw.cli.command import DocumentOption, command
+from bylaw.cli.command import DocumentOption, PackArgument, command
 from bylaw.cli.console import counted, open_console, say, wrapped
 from bylaw.errors import BylawError, PackError
 from bylaw.pack import load_pack
@@ -22,25 +22,25 @@ from bylaw.review.coverage import Covered
 from bylaw.review.noted import left_out_of
 
 SCREEN = 24
-"""Lines of a terminal that nobody has made larger."""
+"""Lines of a default terminal."""
 _DOCUMENTS = 5
-"""Of so many documents each has a line of its own."""
+"""The most documents with a line of their own."""
 _FEWEST = 2
-"""So many lines every section gets, however many sections there are."""
+"""The fewest lines for a section."""
 
 
 class Section(NamedTuple):
-    """Things that are alike, under one heading."""
+    """Results of one kind, under one heading."""
 
     title: str
     entries: Sequence[str]
     style: str
     next: str
-    """What to do about the first of them."""
+    """The next step for the first entry."""
 
 
 def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None:
-    """What to do next, then everything it rests on; without `whole`, the first few of each kind."""
+    """Print the next step, then all results; without `whole`, the first few of each kind."""
     sections = [*_to_mend(report), *_to_look_at(report)]
     state = "sound" if report.is_sound else "not sound"
     style = "green" if report.is_sound else "red"
@@ -71,7 +71,7 @@ def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None
     for line in figures:
         say(console, line, hang=2)
     if hidden:
-        console.print("`--all` shows everything that was found.", style="dim", markup=False)
+        console.print("--all shows everything.", style="dim", markup=False)
 
 
 def _next(report: CheckReport, sections: Sequence[Section]) -> str:
@@ -81,18 +81,18 @@ def _next(report: CheckReport, sections: Sequence[Section]) -> str:
         start = f"start with line {undecided[0].sentence.line} of the document"
         if len(undecided) == len(report.sentences):
             return (
-                "this is a draft of `bylaw init`, and nothing is enforced yet; an audit shows what it finds. Write a"
-                f" guard for each sentence that a call can break, and sign for the others with your name; {start}"
+                "this is a draft of `bylaw init`, and nothing is enforced yet. Write a guard for each sentence that a"
+                f" call can break, and accept the others by name; {start}"
             )
         return (
-            f"{len(undecided)} of {len(report.sentences)} sentences are still as `bylaw init` drafted them: write a"
-            f" guard for each that a call can break, and sign for the others with your name; {start}"
+            f"{len(undecided)} of {len(report.sentences)} sentences are still drafts of `bylaw init`: write a guard for"
+            f" each that a call can break, and accept the others by name; {start}"
         )
     if first is not None:
         return first.next
     if drafted:
-        return f"nothing is enforced yet: `bylaw init` has drafted {', '.join(drafted)}; give each a guard or your name"
-    return "nothing is left to do here" if report.sentences else "nothing; `--document` adds coverage by sentence"
+        return f"nothing is enforced yet: write a guard for {', '.join(drafted)}, or accept each by name"
+    return "no action needed" if report.sentences else "no action needed; --document adds coverage by sentence"
 
 
 def _drafted(report: CheckReport) -> list[str]:
@@ -100,7 +100,7 @@ def _drafted(report: CheckReport) -> list[str]:
 
 
 def _undecided(report: CheckReport) -> list[Covered]:
-    """The sentences of which only `bylaw init` has said anything."""
+    """The sentences that only a draft policy of `bylaw init` covers."""
     drafted = set(_drafted(report))
     return [
         each for each in report.sentences if each.policies and all(policy.id in drafted for policy in each.policies)
@@ -108,39 +108,41 @@ def _undecided(report: CheckReport) -> list[Covered]:
 
 
 def _to_mend(report: CheckReport) -> Iterator[Section]:
-    """What keeps a pack from being sound, the most pressing first."""
+    """What makes a pack unsound, the most urgent first."""
     if faults := report.faults:
         title = _counted(len(faults), "case", "cannot be run")
         yield Section(title, _alike(faults), "red", f"correct {faults[0].place}")
     if stale := report.stale:
-        what = "sentence is no longer in the document" if len(stale) == 1 else "sentences are no longer there"
-        title = f"{_counted(len(stale), 'policy', '')}: the {what}"
-        then = f"read what the document says now, and change `{stale[0]}` or its quote"
+        what = "cites a sentence that is not", "cite sentences that are not"
+        title = f"{_counted(len(stale), 'policy', *what)} in the document"
+        then = f"read the document, and correct `{stale[0]}` or its quote"
         yield Section(title, [str(each) for each in report.lost] or [", ".join(stale)], "red", then)
     if failed := report.failed:
         entries = [
             f"{': '.join(filter(None, (case.place, case.policy, case.note)))}\nwant {case.want}, got {case.got}"
             for case in failed
         ]
-        then = f"look at {failed[0].place}, and correct the case or its guard"
+        then = f"correct {failed[0].place}, or its guard"
         yield Section(_counted(len(entries), "case", "fails", "fail"), entries, "red", then)
-    # What cases that cannot be run leave out is told once they can.
+    # Cases that cannot run may test the missing guards.
     if report.untested and not report.faults:
         guards = _counted(len(report.untested), "guard", "")
-        title = f"{guards} without both a case that it permits and one that it denies"
-        then = f"write a case that `{report.untested[0]}` permits and one that it denies, in cases/"
+        title = f"{guards} without a case for permit and one for deny"
+        then = f"in cases/, write a case that `{report.untested[0]}` permits and one that it denies"
         yield Section(title, [", ".join(report.untested)], "red", then)
     if report.conflicts:
         entries = [f"{found.kind}: {found.message}" for found in report.conflicts]
-        yield Section(_counted(len(entries), "problem", "between rules"), entries, "red", "settle which rule is meant")
+        yield Section(
+            _counted(len(entries), "problem", "between rules"), entries, "red", "change one of the conflicting rules"
+        )
 
 
 def _to_look_at(report: CheckReport) -> Iterator[Section]:
-    """What a sound pack may have too."""
+    """Warnings, which a sound pack may have."""
     if count := len(report.unaccepted):
         are = "is" if count == 1 else "are"
-        title = f"{_counted(count, 'policy', 'waits', 'wait')} for review, and {are} not enforced"
-        then = "`bylaw review` shows each check beside its sentence, to accept or reject"
+        title = f"{_counted(count, 'policy', 'waits', 'wait')} for review and {are} not enforced"
+        then = "run `bylaw review` to accept or reject each check"
         yield Section(title, [told_unaccepted(dict(report.unaccepted))], "yellow", then)
     if disarmed := report.disarmed:
         title = _counted(
@@ -150,49 +152,46 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         yield Section(title, [f"{name}: weight {weight:g}" for name, weight in disarmed], "yellow", then)
     missed: dict[str, list[str]] = {}
     for branch in report.untaken if not report.faults else ():
-        # A guard without cases is told of already.
+        # Guards without cases are reported above.
         if branch.policy not in report.untested:
             missed.setdefault(branch.policy, []).append(f"line {branch.line} {branch.kind}")
     if missed:
         entries = [f"{name}: {', '.join(places)}" for name, places in missed.items()]
-        title = _counted(sum(map(len, missed.values())), "branch", "that no case takes")
+        title = _counted(sum(map(len, missed.values())), "branch", "without a case")
         then = f"add a case to `{next(iter(missed))}` that takes {next(iter(missed.values()))[0]}"
         yield Section(title, entries, "yellow", then)
     if uncovered := [each for each in report.sentences if each.state == "uncovered"]:
         first, several = uncovered[0], len({each.document for each in report.sentences}) > 1
         document = first.document if several else "the document"
-        then = (
-            f"say what line {first.sentence.line} of {document} means: a guard, a rule, or a policy that only lists it"
-        )
+        then = f"write a guard, a rule or a `knowledge` policy for line {first.sentence.line} of {document}"
         entries = [
             f"{each.document}:{each.sentence.line}  {_cut(each, 60)}"
             if several
             else f"{each.sentence.line:>4}  {_cut(each, 68)}"
             for each in uncovered
         ]
-        yield Section(_counted(len(uncovered), "sentence", "that no policy cites"), entries, "yellow", then)
+        yield Section(_counted(len(uncovered), "sentence", "without a policy"), entries, "yellow", then)
     if report.ambiguous:
         entries = [
-            f"{each.policy}: `{each.quote}` is in {len(each.lines)} sentences that differ ({each.places}), and covers"
-            f" them all; quote more, or say which: `{each.example}`"
+            f"{each.policy}: `{each.quote}` covers {len(each.lines)} different sentences ({each.places}); quote more,"
+            f" or name one: `{each.example}`"
             for each in report.ambiguous
         ]
         yield Section(_counted(len(entries), "quote", "in several sentences"), entries, "yellow", "")
     if report.unsaid:
         entries = [
-            f"{tool}: {', '.join((*kinds, 'and whatever else')) if kinds else 'whatever'} its arguments name"
+            f"{tool}: {', '.join((*kinds, 'and every other record')) if kinds else 'every record'} its arguments name"
             for tool, kinds in report.unsaid
         ]
-        what = "without `changes` {} taken to change"
-        title = _counted(len(entries), "write", what.format("is"), what.format("are"))
+        title = f"{_counted(len(entries), 'write', '')} without `changes`, assumed to change"
         yield Section(title, entries, "dim", "")
     if report.unread:
-        title = f"every yes in words is left open: {', '.join(f'`{name}`' for name in report.unread)}"
-        then = "write `put_as` under the tools in tools.yaml, let a model read (`model: may settle`), or show cards"
+        title = f"spoken consent stays undecided: {', '.join(f'`{name}`' for name in report.unread)}"
+        then = "add `put_as` to the tools in tools.yaml, let a model decide (`model: may settle`), or use cards"
         yield Section(title, [then], "dim", "")
     if chosen := [each for each in report.unenforced if each[2] != DRAFTED_BY]:
         entries = [f"{name}: {reason} (accepted by {who})" for name, reason, who in chosen]
-        title = _counted(len(chosen), "policy", "is unenforced by choice", "are unenforced by choice")
+        title = _counted(len(chosen), "policy", "accepted as unenforced")
         yield Section(title, entries, "dim", "")
 
 
@@ -201,7 +200,7 @@ def _cut(covered: Covered, room: int) -> str:
 
 
 def _alike(faults: Sequence[BylawError]) -> list[str]:
-    """Faults that say the same, once, with all their places."""
+    """Each distinct fault once, with all its places."""
     alike: dict[tuple[str, str, str], list[BylawError]] = {}
     for fault in faults:
         alike.setdefault((fault.code, fault.message, fault.hint), []).append(fault)
@@ -213,16 +212,16 @@ def _figures(report: CheckReport) -> Iterable[str]:
     yield f"cases: {_share(cases - failed, cases)} pass{'es' if cases == 1 else ''}" if cases else "cases: none"
     if report.branches:
         taken = report.branches - len(report.untaken)
-        yield f"branches of guards: {_share(taken, report.branches)} taken by a case"
+        yield f"guard branches: {_share(taken, report.branches)} taken by a case"
     if report.rules:
         found = counted(len(report.conflicts), "problem") if report.conflicts else "no problems"
-        yield f"rules: {report.rules}, {found} between them"
+        yield f"rules: {report.rules}, {found}"
     yield told_sentences(report)
     yield from _by_document(report.sentences)
 
 
 def _by_document(covered: Sequence[Covered]) -> list[str]:
-    """Of several documents what is covered in each, those with most left first; nothing where there is one."""
+    """Coverage per document, the least covered first; empty for a single document."""
     states: dict[str, Counter[str]] = {}
     for entry in covered:
         states.setdefault(entry.document, Counter())[entry.state] += 1
@@ -238,10 +237,10 @@ def _by_document(covered: Sequence[Covered]) -> list[str]:
 
 
 def told_sentences(report: CheckReport) -> str:
-    """How many sentences are enforced, and how the others stand."""
+    """The number of sentences, by coverage."""
     covered = report.sentences
     if not covered:
-        return "sentences: not known, as the pack only names its document; `--document FILE` gives it"
+        return "sentences: unknown, since the pack does not contain its document; give --document FILE"
     held_back = {name for name, _ in report.unaccepted}
     waiting = sum(waits(entry, held_back) for entry in covered)
     undecided = len(_undecided(report))
@@ -258,12 +257,12 @@ def told_sentences(report: CheckReport) -> str:
 
 
 def waits(entry: Covered, held_back: set[str]) -> bool:
-    """Whether calls would be held to a sentence, had anybody accepted one of its checks."""
+    """Whether a sentence has checks, none of which is accepted."""
     return entry.enforced and held_back.issuperset(entry.checked)
 
 
 def print_sentences(report: CheckReport, console: Console, said: Mapping[str, str]) -> None:
-    """Every sentence in full beside its line, and under it what covers it, or why a compile made nothing of it."""
+    """Print every sentence with its policies, or with the reason why `bylaw compile` made none."""
     held_back = {name for name, _ in report.unaccepted}
     heading = None
     several = len({entry.document for entry in report.sentences}) > 1
@@ -278,7 +277,7 @@ def print_sentences(report: CheckReport, console: Console, said: Mapping[str, st
         say(console, entry.sentence.text, number)
         kinds = [f"{policy.id} ({policy.kind})" for policy in entry.policies]
         why = said.get(entry.sentence.text, "")
-        uncovered = f"uncovered; as compiled, no policy: {why}" if why else "uncovered"
+        uncovered = f"uncovered; `bylaw compile` made no policy: {why}" if why else "uncovered"
         style = {"enforced": "green", "uncovered": "red"}.get(state, "yellow")
         say(console, f"{state}: {', '.join(kinds)}" if kinds else uncovered, " " * len(number), style, len(number) + 2)
 
@@ -296,14 +295,14 @@ def _counted(count: int, noun: str, what: str, plural: str | None = None) -> str
 
 @command("check")
 def check_command(
-    pack: Annotated[str, "PACK", "A pack's folder, or the name of one that comes with Bylaw."],
+    pack: PackArgument,
     *,
     document: DocumentOption = None,
-    whole: Annotated[bool, "--all", "Show everything that was found, however long it is."] = False,
-    sentences: Annotated[bool, "List every sentence with what covers it."] = False,
-    as_json: Annotated[bool, "--json", "Print what was found as JSON, one report per line."] = False,
+    whole: Annotated[bool, "--all", "Show every result."] = False,
+    sentences: Annotated[bool, "List every sentence with its policies."] = False,
+    as_json: Annotated[bool, "--json", "Print JSON, one report per line."] = False,
 ) -> int:
-    """Check a pack: what to do next, whether its cases pass, what covers each sentence."""
+    """Check a pack: the next step, its cases, its coverage."""
     root = find_folder(pack)
     folder = read_folder(root)
     variants = folder.manifest.variants

@@ -1,15 +1,15 @@
-"""A command from a function's signature: whatever may be given stands there once, with its type and its help.
+"""Builds a click command from a function's signature, so that each option is declared once.
 
     @command("report")
     def report_command(
-        out: Annotated[Path, "The folder an audit wrote."],
+        out: Annotated[Path, "Output folder of an audit."],
         *,
         target: Annotated[Path | None, "--to FILE", "Where to write it; by default OUT/report.html."] = None,
     ) -> None:
 
-What may be given by name follows the `*`, under its flags and what stands for its value. Of an argument a text in
-capitals is its name in the help, any other text the help. A type of click's, or a mapping of what else to tell click,
-may stand beside them. A record (`Struct`) of such fields is one parameter for all of them.
+Parameters after the `*` are options. In an annotation, a string that starts with `--` gives the flags and the metavar,
+a string in capitals the metavar, and any other string the help text. A click type, or a mapping of keyword arguments
+for click, may be added. A parameter that is a record (`Struct`) stands for one option per field.
 """
 
 import builtins
@@ -31,7 +31,7 @@ Work = Callable[..., int | None]
 
 
 def command(name: str, group: click.Group | None = None) -> Callable[[Work], click.Command]:
-    """Make a function a command, of a group where one is named; what it returns is the exit status."""
+    """Turns a function into a command, and adds it to `group` if given. The function returns the exit status."""
 
     def make(work: Work) -> click.Command:
         hints = get_type_hints(work, include_extras=True)
@@ -65,29 +65,29 @@ def _fields(record: type[msgspec.Struct]) -> Iterator[click.Parameter]:
 
 
 def _parameter(name: str, hint: Any, default: Any, *, is_option: bool) -> click.Parameter:
-    told = _told(hint)
-    flags, many = told.pop("flags", [f"--{name.replace('_', '-')}"]), told.pop("many", False)
-    told["required"] = default is inspect.Parameter.empty and "default" not in told
+    settings = _settings(hint)
+    flags, many = settings.pop("flags", [f"--{name.replace('_', '-')}"]), settings.pop("many", False)
+    settings["required"] = default is inspect.Parameter.empty and "default" not in settings
     if default not in (inspect.Parameter.empty, None, ()):
-        told["default"] = default
+        settings["default"] = default
     if many:
-        told |= {"multiple": True} if is_option else {"nargs": -1}
-    return click.Option([name, *flags], **told) if is_option else click.Argument([name], **told)
+        settings |= {"multiple": True} if is_option else {"nargs": -1}
+    return click.Option([name, *flags], **settings) if is_option else click.Argument([name], **settings)
 
 
-def _told(hint: Any) -> dict[str, Any]:
-    """What a type and the words beside it tell click: of files, of a few words, of yes or no, of several of these."""
+def _settings(hint: Any) -> dict[str, Any]:
+    """The keyword arguments for click that a type annotation implies."""
     parts = [part for part in get_args(hint) if part is not NoneType]
     match get_origin(hint):
         case typing.Annotated:
-            told = _told(parts[0])
+            settings = _settings(parts[0])
             for each in parts[1:]:
-                told |= _beside(each)
-            return told
+                settings |= _annotated(each)
+            return settings
         case types.UnionType | typing.Union if len(parts) == 1:
-            return _told(parts[0])
+            return _settings(parts[0])
         case builtins.tuple:
-            return {**_told(parts[0]), "many": True}
+            return {**_settings(parts[0]), "many": True}
         case typing.Literal:
             return {"type": click.Choice(parts)}
         case _ if hint is bool:
@@ -96,36 +96,36 @@ def _told(hint: Any) -> dict[str, Any]:
             return {"type": click.Path(path_type=Path) if hint is Path else hint} if hint in (Path, int, float) else {}
 
 
-def _beside(told: Any) -> dict[str, Any]:
-    match told:
-        case str() if told.startswith("--"):
-            flags = [word for word in told.split() if word.startswith("--")]
-            stands_for = told.split()[len(flags) :]
-            return {"flags": flags, "metavar": stands_for[0]} if stands_for else {"flags": flags}
+def _annotated(note: Any) -> dict[str, Any]:
+    match note:
+        case str() if note.startswith("--"):
+            flags = [word for word in note.split() if word.startswith("--")]
+            metavar = note.split()[len(flags) :]
+            return {"flags": flags, "metavar": metavar[0]} if metavar else {"flags": flags}
         case str():
-            return {"metavar": told} if told == told.upper() else {"help": told}
+            return {"metavar": note} if note == note.upper() else {"help": note}
         case dict():
-            return cast(dict[str, Any], told)
+            return cast(dict[str, Any], note)
         case _:
-            return {"type": told}
+            return {"type": note}
 
 
 class Word(click.Choice[str]):
-    """A choice among words of ours, however they are joined: `near-miss` is `near_miss`."""
+    """A choice that accepts `near-miss` for `near_miss`."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return super().convert(value.replace("-", "_"), param, ctx)
 
 
 def _once(ctx: click.Context, param: click.Parameter, value: tuple[Any, ...]) -> Any:
-    """An option that may be given once: of two, one would be taken without a word."""
+    """Refuses an option that is given twice; click would silently take the last."""
     if len(value) > 1:
         raise UsageError(f"{param.opts[0]} was given {len(value)} times", hint="give it once")
     return value[0] if value else None
 
 
 def pack_name(out: Path) -> str:
-    """What a pack is called after its folder."""
+    """The name of a pack, from its folder."""
     return re.sub(r"[^a-z0-9]+", "-", out.resolve().name.lower()).strip("-") or "pack"
 
 
@@ -134,12 +134,12 @@ GivenFile = Annotated[File, click.Path(path_type=Path, exists=True, dir_okay=Fal
 Folder = Annotated[Path | None, "DIR"]
 Name = Annotated[str, "NAME"]
 Count = Annotated[int, "N", click.IntRange(min=1)]
-Port = Annotated[int, click.IntRange(0, 65535), "Port to listen on; 0 takes a free one."]
+Port = Annotated[int, click.IntRange(0, 65535), "Port to listen on; 0 picks a free one."]
 Json = Annotated[bool, "--json", "Print JSON."]
-Audited = Annotated[Path, "The folder an audit wrote."]
-PackOption = Annotated[str, "--pack PACK", "A pack's folder, or the name of one that comes with Bylaw."]
-PackArgument = Annotated[str, "A pack's folder, or the name of one that comes with Bylaw."]
+Audited = Annotated[Path, "Output folder of an audit."]
+PackOption = Annotated[str, "--pack PACK", "The folder of a pack, or the name of a built-in one."]
+PackArgument = Annotated[str, "The folder of a pack, or the name of a built-in one."]
 DocumentOption = Annotated[
-    File, "The policy document, where the pack only names it.", {"callback": _once, "multiple": True}
+    File, "The policy document, if the pack does not contain it.", {"callback": _once, "multiple": True}
 ]
-EarlierPacks = Annotated[tuple[str, ...], "--earlier PACK", "An older version that open conversations may still use."]
+EarlierPacks = Annotated[tuple[str, ...], "--earlier PACK", "An older version, for conversations that began under it."]

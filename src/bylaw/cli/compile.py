@@ -1,4 +1,4 @@
-"""`bylaw compile`: from a policy document and a catalogue of tools to a pack that a person can sign."""
+"""`bylaw compile`: compile a policy document and a tool catalogue into a pack."""
 
 import os
 import sys
@@ -26,36 +26,36 @@ def compile_command(
     documents: Annotated[
         tuple[Path, ...],
         "--document FILE",
-        "The policy document: Markdown, text, HTML, PDF or DOCX, or a folder of such. May be given several times.",
+        "The policy document: Markdown, text, HTML, PDF, DOCX or a folder. May be repeated.",
     ] = (),
     tools: Annotated[
         tuple[str, ...],
         "--tools FILE",
-        "A catalogue: OpenAPI, MCP tools/list, function definitions; or Python: `tools.py`, `module:function`.",
+        "The tools: OpenAPI, MCP tools/list or function definitions; or Python: `tools.py`, `module:function`.",
     ] = (),
-    logs: Annotated[tuple[Path, ...], "--logs LOGS", "Conversations that show what tools return."] = (),
-    labels: Annotated[File, "Which calls in the logs were safe, as JSON lines: rules get weights."] = None,
+    logs: Annotated[tuple[Path, ...], "--logs LOGS", "Recorded conversations, to learn what tools return."] = (),
+    labels: Annotated[File, "JSON lines that say which calls were safe, to learn weights of rules."] = None,
     out: Annotated[Path, "--out DIR", "Folder for the pack."] = Path("pack"),
     update: Annotated[
-        Path | None, "--update PACK", "Update this pack, whose document changed: redo only what the change touches."
+        Path | None, "--update PACK", "Update this pack after its document changed, redoing only what is affected."
     ] = None,
-    name: Annotated[Name, "The pack's name; by default that of the folder."] = "",
-    now: Annotated[str, "--now TIME", "A fixed clock, where logs do not say when they happened."] = "",
-    llm: Annotated[str, "--llm MODEL", "A model at OPENAI_BASE_URL, batch:DIR, or recorded."] = "",
-    kept: Annotated[Folder, "Folder that keeps each answer with its question."] = None,
-    stream: Annotated[bool, "Stream answers, for an endpoint that requires it."] = False,
-    max_tokens: Annotated[Count | None, "The most tokens an answer may have."] = None,
-    concurrency: Annotated[Count, "The most questions asked at once."] = 4,
-    price: Annotated[str, "--price IN,OUT", "Dollars for a million tokens in and out, such as 2.5,10."] = "",
-    refine: Annotated[int, "--refine N", "Refine up to N rules: make them verifiable, merge duplicates."] = 0,
+    name: Annotated[Name, "Name of the pack; by default that of the folder."] = "",
+    now: Annotated[str, "--now TIME", "A fixed time for calls, if the logs have no times."] = "",
+    llm: Annotated[str, "--llm MODEL", "The model: a name at OPENAI_BASE_URL, batch:DIR, or recorded."] = "",
+    kept: Annotated[Folder, "Folder that keeps questions and answers."] = None,
+    stream: Annotated[bool, "Stream answers, for endpoints that require it."] = False,
+    max_tokens: Annotated[Count | None, "The most tokens per answer."] = None,
+    concurrency: Annotated[Count, "The most requests at a time."] = 4,
+    price: Annotated[str, "--price IN,OUT", "Dollars per million tokens, such as 2.5,10."] = "",
+    refine: Annotated[int, "--refine N", "Refine up to N rules: make them verifiable and merge duplicates."] = 0,
     embedder: Annotated[
-        Name, "For --refine: similarity by hashed (spelling), wordllama (extra `embed`), a folder, a URL."
+        Name, "For --refine: how to compare rules: hashed, wordllama (extra `embed`), a folder or a URL."
     ] = "",
-    dry_run: Annotated[bool, "Say what asking would take, and stop."] = False,
-    as_is: Annotated[bool, "Do not wait for answers: a policy whose questions have none gets no check."] = False,
-    overwrite: Annotated[bool, "Write over a pack that was compiled before."] = False,
+    dry_run: Annotated[bool, "Print the number and cost of requests, and exit."] = False,
+    as_is: Annotated[bool, "Do not wait for missing answers: policies that need them get no check."] = False,
+    overwrite: Annotated[bool, "Overwrite a compiled pack."] = False,
 ) -> int:
-    """Compile a policy document and a catalogue of tools into a pack."""
+    """Compile a policy document and a tool catalogue into a pack."""
     from bylaw.answering.embedder import open_embedder
     from bylaw.cli.logs import open_logs
     from bylaw.compile.assemble import assemble
@@ -78,30 +78,30 @@ def compile_command(
     )
     earlier = before = None
     if out.is_file():
-        raise UsageError("a file, where the pack's folder would be", place=str(out), hint="give another --out")
+        raise UsageError("not a folder", place=str(out), hint="give another --out")
     recover(out)
     if update is not None:
         made_of = _given_again(made_of, read_made_of(update))
         earlier, before = read_work(update), read_folder(update)
     elif not documents:
-        raise UsageError("no document is given", hint="--document FILE, or --update PACK for one compiled before")
+        raise UsageError("no policy document", hint="give --document FILE, or --update PACK")
     elif (out / "pack.yaml").exists() and not dry_run and not (overwrite and (out / "compiled.yaml").exists()):
-        hint = "give another folder with --out, --overwrite for one that was compiled before, or --update"
-        raise UsageError("a pack exists here already", place=str(out), hint=hint)
+        hint = "give another folder with --out, or --update, or --overwrite if it was compiled"
+        raise UsageError("the folder already has a pack", place=str(out), hint=hint)
     reading = read_documents([Path(each) for each in _seen(made_of.documents, out)])
     with open_logs([Path(each) for each in _seen(made_of.logs, out)]) as opened:
         cards, trajectories = with_logs(read_tools(_seen(made_of.tools, out)), opened.trajectories())
     require_tools(cards)
     clock = None if made_of.now or any(each.bears_times for each in trajectories) else stated_clock(reading.document)
     if clock is not None:
-        print(f'the time of every call is {clock.now}, by "{clock.sentence}"; --now TIME sets another')
+        print(f'time of every call: {clock.now}, from "{clock.sentence}"; to change it, give --now TIME')
     elif not made_of.now and (stated := stated_clock(reading.document)) is not None:
-        print(f'calls in the logs have their own times; checks are tried on {stated.by_day}, by "{stated.sentence}"')
+        print(f'calls in the logs have times; time for trying checks: {stated.by_day}, from "{stated.sentence}"')
     now = made_of.now or (clock.now if clock is not None else "")
     known = read_labels(Path(_seen((made_of.labels,), out)[0])) if made_of.labels else None
     rejected = rejections(out, earlier, reading.document, trajectories) if earlier is not None else {}
     for each in rejected:
-        print(f"{each} was rejected, and is asked for again")
+        print(f"{each} was rejected; asking for it again")
     source = Source(reading.document, reading.title, cards, trajectories, now, earlier, made_of.refine, known, rejected)
     if made_of.embedder:
         source = replace(source, embed=open_embedder(made_of.embedder))
@@ -126,7 +126,7 @@ def compile_command(
         print("\n".join(f"  {fault.code} {fault}" for fault in faults))
         place(out, plan.beside)
         hint = f"merge {', '.join(plan.beside) or ', '.join(plan.kept)}, then run the same command again"
-        raise UsageError("with these files the pack would not load, so it stays as it was", place=str(out), hint=hint)
+        raise UsageError("the pack would not load with these files, so it was not changed", place=str(out), hint=hint)
     place(out, {**plan.files, **plan.beside, **records(replace(made_of, written=digests(made)), work)}, plan.removed)
     if before is not None:
         _show_differences(out, before)
@@ -145,7 +145,7 @@ def _price(text: str) -> "Price":
     try:
         return Price(*map(float, text.split(",", 1))) if text else Price()
     except ValueError:
-        raise UsageError(f"`{text}` is not a price", hint="--price IN,OUT, such as 2.5,10") from None
+        raise UsageError(f"`{text}` is not a price", hint="give --price IN,OUT, such as 2.5,10") from None
 
 
 def _show_progress(done: int, total: int) -> None:
@@ -155,7 +155,7 @@ def _show_progress(done: int, total: int) -> None:
 def _planned(
     out: Path, made: Mapping[str, str], written: Mapping[str, str], before: "PackFolder | None", earlier: "Work | None"
 ) -> "Plan":
-    """What to write; words that nothing enforces a policy stay where they still fit."""
+    """What to write. Signatures on unenforced policies are kept if they still apply."""
     from bylaw.compile.things import entities_file
     from bylaw.compile.update import accepted_unenforced, with_words
     from bylaw.compile.writing import planned, stage
@@ -179,26 +179,26 @@ def _show_differences(root: Path, before: "PackFolder") -> None:
     from bylaw.policy.folder import read_folder
 
     found = differences(root, before, read_folder(root))
-    told = {"new": "is new", "gone": "is gone", "sentences": "reads differently", "check": "has another check"}
+    words = {"new": "is new", "gone": "is gone", "sentences": "has a new text", "check": "has a new check"}
     for each in found:
-        what = told.get(each.change, "reads differently and has another check")
-        print(f"{each.policy} {what}" + ("; its signature lapses" if each.was_signed else ""))
+        what = words.get(each.change, "has a new text and a new check")
+        print(f"{each.policy} {what}" + ("; it needs a new signature" if each.was_signed else ""))
         print("\n".join(f"    {line}" for line in each.lines))
     print(f"policies that differ: {len(found)}")
 
 
 def _given_again(given: "MadeOf", before: "MadeOf") -> "MadeOf":
-    """What the last compile was made of, with what is given anew."""
+    """The inputs of the last compile, replaced by those given now."""
     parts = {part: value for part in given.__struct_fields__ if (value := getattr(given, part))}
     return replace(before, **parts)
 
 
 def _relative(paths: tuple[Path | str, ...], out: Path) -> tuple[str, ...]:
-    """Paths as seen from the pack; what is no path, such as a Python module, as it is."""
+    """Paths relative to the pack. Anything else, such as a Python module, is unchanged."""
     return tuple(os.path.relpath(each, out) if each and Path(each).exists() else str(each) for each in paths)
 
 
 def _seen(paths: tuple[str, ...], out: Path) -> list[str]:
-    """The same as seen from here; a path that was relative to the pack stays one where its file is gone."""
+    """The reverse of `_relative`, also for files that are gone."""
     found = [os.path.normpath(out / each) for each in paths]
     return [path if Path(path).exists() or os.sep in each else each for path, each in zip(found, paths, strict=True)]

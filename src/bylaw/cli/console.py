@@ -1,12 +1,15 @@
-"""The console of every command: as wide as the terminal, 80 columns in a pipe, and there no blanks at line ends."""
+"""The console of every command: as wide as the terminal, or 80 columns in a pipe, without trailing blanks."""
 
+import json
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TextIO, cast
+from typing import Any, TextIO, cast
 
-from rich.console import Console, ConsoleOptions, RenderableType
+import msgspec
+from rich import box
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -16,28 +19,30 @@ from bylaw.text.visible import visible
 
 
 def open_console() -> Console:
-    """A console on what stdout is now."""
+    """A console on the current stdout."""
     if sys.stdout.isatty():
         return _Visible(highlight=False, emoji=False, file=bare(sys.stdout))
     return Console(highlight=False, emoji=False, width=80, file=cast(TextIO, _Trimmed(sys.stdout)))
 
 
-def wide_console() -> Console:
-    """One for wide tables, also where no terminal shows them."""
-    return Console(width=None if Console().is_terminal else 140)
+def titled_table(title: str, texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> Group:
+    """A table with text columns, then right-aligned number columns."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in texts:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
+    for cells in rows:
+        table.add_row(*map(Text, cells))
+    # rich would wrap a table's own title to the width of its columns.
+    return Group(Text(title, style="bold"), table)
 
 
-def print_figures(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
-    """A wide table: names on the left, figures under their columns."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    table.add_column("")
-    for column in columns:
-        table.add_column(column, justify="right")
-    for row in rows:
-        table.add_row(*row)
-    console = wide_console()
-    console.print(table)
-    console.print()
+def print_json(value: Any) -> None:
+    """Print a value as indented JSON; text that cannot be shown as it is becomes `\\u` escapes."""
+    data = msgspec.to_builtins(value, enc_hook=str)
+    text = json.dumps(data, indent=2, ensure_ascii=False)
+    print(text if text.replace("\n", "").isprintable() else json.dumps(data, indent=2))
 
 
 def local_time(moment: float) -> str:
@@ -45,13 +50,13 @@ def local_time(moment: float) -> str:
     return datetime.fromtimestamp(moment).isoformat(" ", "minutes")
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
     """`1 call`, `3 calls`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def wrapped(console: Console, text: str, head: str = "", hang: int | None = None) -> list[str]:
-    """Lines of a text that fit the console, after `head`; later lines are indented by `hang`, or as far as the head."""
+    """The text after `head`, as lines that fit the console. Later lines are indented by `hang`, or by the head."""
     rest = " " * (len(head) if hang is None else hang)
     room, lines = max(console.width - 1, len(rest) + 20), list[str]()
     for part in text.split("\n"):
@@ -61,13 +66,13 @@ def wrapped(console: Console, text: str, head: str = "", hang: int | None = None
 
 
 def say(console: Console, text: str, head: str = "", style: str = "", hang: int | None = None) -> None:
-    """Print a text wrapped to the console; what a log or a pack wrote is never read as markup."""
+    """Print a text, wrapped to the console and never read as markup."""
     for line in wrapped(console, text, head, hang):
         console.print(Text(line, style=style), soft_wrap=True)
 
 
 class _Visible(Console):
-    """Makes visible what it is given to print, before it adds colours of its own."""
+    """Escapes control characters before it adds its own colours."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for each in super().render(renderable, options):
@@ -76,7 +81,7 @@ class _Visible(Console):
 
 
 class _Trimmed(Screen):
-    """Writes on without the blanks that rich fills lines up with; a print comes in whole lines."""
+    """Removes the blanks that rich pads lines with. rich writes whole lines."""
 
     def write(self, text: str, /) -> int:
         self.bare.write("\n".join(line.rstrip(" ") for line in visible(text).split("\n")))

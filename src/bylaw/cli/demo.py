@@ -1,4 +1,4 @@
-"""`bylaw demo`: shows a near-miss, a violation, and the shield that prevents both."""
+"""`bylaw demo`: a near-miss, a violation, and the shield that prevents both."""
 
 import json
 import shutil
@@ -25,13 +25,12 @@ from bylaw.shield import Shield
 @command("demo")
 def demo_command(
     *,
-    out: Annotated[Path, "--out DIR", "Folder for the demo's audit and report."] = Path("bylaw-demo"),
+    out: Annotated[Path, "--out DIR", "Output folder."] = Path("bylaw-demo"),
 ) -> None:
-    """Show what a near-miss is, on the shipped example."""
+    """Show a near-miss and a violation in a built-in example."""
     console = open_console()
     story = demo.read_story()
     _conversation(story.honest, console)
-    # The sentence that is cited must be there to be read.
     out.mkdir(parents=True, exist_ok=True)
     document = out / "policy.md"
     shutil.copyfile(demo.POLICY, document)
@@ -76,7 +75,7 @@ def _heading(console: Console, title: str, style: str = "bold") -> None:
 
 
 def _labelled(label: str, text: Text) -> Table:
-    """A text that wraps beside its label."""
+    """A wrapped text next to its label."""
     grid = Table.grid()
     grid.add_column(width=8)
     grid.add_column()
@@ -118,7 +117,7 @@ def _violation(line: dict[str, Any], record: dict[str, Any], console: Console) -
 
 
 def _shielded(record: dict[str, Any], results: dict[str, Any], shield: Shield, console: Console) -> None:
-    """Decide the call of the story before it runs; the agent makes the look-ups that the shield asks for."""
+    """Decide on the recorded call before it runs, and make the look-ups that the shield asks for."""
     messages, tool, arguments = demo.before_the_change(record)
     asked = f"{tool}(patient_id={arguments['patient_id']}, ...)"
     first = shield.decide(messages, tool, arguments)

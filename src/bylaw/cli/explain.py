@@ -1,4 +1,4 @@
-"""`bylaw explain`: one call, its policies' sentences, the facts it had, what was missing, what to do."""
+"""`bylaw explain`: one call with its policies, the facts seen and missing, and what to do."""
 
 import json
 import shlex
@@ -38,7 +38,7 @@ _SEVERITY_STYLES = {"high": "bold red", "medium": "yellow"}
 
 
 class Wanted(NamedTuple):
-    """Which findings are listed; where nothing is said, all of them."""
+    """Filters for findings; an empty one matches all."""
 
     policies: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Wanted(NamedTuple):
     severities: tuple[str, ...] = ()
 
     def holds(self, finding: Finding) -> bool:
-        """Whether a finding is one of these: one of its policies must meet all that is asked of a policy."""
+        """Whether a finding matches. One of its policies must match all filters on policies."""
         verdict = "rule" if finding.kind == "rule" else finding.verdict
         charged = not (self.policies or self.severities) or any(
             (not self.policies or charge.policy in self.policies)
@@ -64,13 +64,13 @@ class Wanted(NamedTuple):
 
 
 def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(), whole: bool = False) -> None:  # noqa: B008
-    """List the wanted findings of an audit, each with the id that explains it."""
+    """List the matching findings, each with its id for `bylaw explain`."""
     every = list(store.findings())
     unsettled = list(store.inconclusive())
     found = sorted(filter(wanted.holds, (*every, *unsettled) if wanted.verdicts else every), key=gravity)
     print_about(store, console)
     if not found:
-        said = f"None of {len(every):,} findings is of that kind." if every else "Nothing was flagged."
+        said = f"None of {len(every):,} findings matches." if every else "No findings."
         console.print(said, markup=False)
         _tell_unsettled(unsettled, wanted, console)
         return
@@ -83,7 +83,7 @@ def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(),
             console.print(Text(f"{'':7}{other.id} also {_kind(other)} {_policies(other)}"))
     if len(acts) > len(shown):
         left = sum(map(len, acts)) - sum(map(len, shown))
-        rest = f"and {left:,} more: --all lists them; --policy, --tool, --agent, --verdict choose"
+        rest = f"and {left:,} more; --all lists them; --policy, --tool, --agent and --verdict filter"
         console.print(rest, markup=False)
     named = "ID" if any(finding.id for finding in found) else "CONVERSATION STEP"
     console.print(f"to explain one: bylaw explain {store.path} {named}", markup=False, soft_wrap=True)
@@ -91,7 +91,7 @@ def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(),
 
 
 def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> None:
-    """Calls without a verdict are no findings; a list of findings says that there are some."""
+    """Mention calls without a verdict, which are not findings."""
     if calls and not wanted.verdicts:
         one = len(calls) == 1
         said = f"{len(calls):,} {'call has' if one else 'calls have'} no verdict: --verdict inconclusive lists "
@@ -99,7 +99,7 @@ def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> N
 
 
 def _by_act(findings: list[Finding]) -> list[list[Finding]]:
-    """What is held against the same call or message stands together, where its gravest finding would."""
+    """Findings on the same call or message, grouped; groups are in the order of their first finding."""
     acts: dict[tuple[str, str, int], list[Finding]] = {}
     for finding in findings:
         acts.setdefault((finding.trajectory, finding.agent, finding.step), []).append(finding)
@@ -111,7 +111,7 @@ def _kind(finding: Finding) -> str:
 
 
 def _policies(finding: Finding) -> str:
-    """The policies that a finding rests on, the gravest first."""
+    """The policies of a finding, the most severe first."""
     charges = sorted(finding.charges, key=lambda each: gravity_of(each.severity, each.verdict))
     names = [charge.policy for charge in charges if finding.kind == "rule" or charge.verdict == finding.verdict]
     more = f" and {len(names) - 2} more" if len(names) > 2 else ""
@@ -119,7 +119,7 @@ def _policies(finding: Finding) -> str:
 
 
 def print_about(store: Store, console: Console) -> None:
-    """Say when the audit was made, of which files, and when their conversations took place."""
+    """Print the date of the audit, its files, and the dates of the conversations."""
     summary = store.summary
     if "date" not in summary:
         return
@@ -133,7 +133,7 @@ def print_about(store: Store, console: Console) -> None:
 
 
 def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
-    """A finding in two lines: how severe and what it is, then which call of which conversation."""
+    """A finding in two lines: severity and policies, then the call and the conversation."""
     charge = min(finding.charges, key=lambda each: gravity_of(each.severity, each.verdict), default=None)
     severity = charge.severity if charge is not None else ""
     start = (head or Text()) + Text(f"{severity:<7}", style=_SEVERITY_STYLES.get(severity, ""))
@@ -147,7 +147,7 @@ def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
 
 
 def gravity(finding: Finding) -> tuple[bool, int, int]:
-    """Small comes first: what was done before what was refused, then severity, then verdict."""
+    """A sort key: executed calls first, then by severity and verdict."""
     severity, verdict = min((gravity_of(each.severity, each.verdict) for each in finding.charges), default=(9, 9))
     return finding.executed is False, severity, verdict
 
@@ -172,24 +172,22 @@ def explain_command(
     name: Annotated[
         str | None,
         "[ID]",
-        "The id of a conversation or of a finding, or its first characters; without it, findings are listed.",
+        "Id of a finding or a conversation, or its first characters. Without it, findings are listed.",
     ] = None,
-    step: Annotated[
-        int | None, "The step of a write call or of a broken rule; without it, all of them are listed."
-    ] = None,
+    step: Annotated[int | None, "Step of a write call or a broken rule. Without it, all steps are listed."] = None,
     *,
-    policy: Annotated[tuple[str, ...], "--policy ID", "List only findings of this policy; may be repeated."] = (),
+    policy: Annotated[tuple[str, ...], "--policy ID", "List only findings of this policy. May be repeated."] = (),
     tool: Annotated[tuple[Name, ...], "List only findings on calls of this tool."] = (),
     agent: Annotated[tuple[Name, ...], "List only findings of this agent."] = (),
     verdict: Annotated[
         tuple[str, ...],
         Word(("violation", "near_miss", "rule", "uninformed", "inconclusive")),
-        "List only findings of this kind; may be repeated.",
+        "List only findings of this kind. May be repeated.",
     ] = (),
-    severity: Annotated[tuple[str, ...], click.Choice(SEVERITIES), "List only findings this severe."] = (),
-    whole: Annotated[bool, "--all", "List every finding, not only the first 30."] = False,
+    severity: Annotated[tuple[str, ...], click.Choice(SEVERITIES), "List only findings of this severity."] = (),
+    whole: Annotated[bool, "--all", "List every finding instead of the first 30."] = False,
 ) -> None:
-    """Explain the verdict on one call, or a broken rule; without an id, list the findings."""
+    """Explain one finding of an audit, or list them all."""
     console = open_console()
     wanted = Wanted(policy, tool, agent, verdict, severity)
     store = Store(out)
@@ -197,7 +195,7 @@ def explain_command(
         print_findings(store, console, wanted=wanted, whole=whole)
         return
     if wanted != Wanted() or whole:
-        raise UsageError("filters choose among findings, and one was named", hint="leave out the id, or the filters")
+        raise UsageError("an id cannot be combined with filters", hint="leave out one of them")
     trajectory, at = store.find(name)
     step = at if step is None else step
     lines, criterion = store.explainable(trajectory), store.criterion
@@ -208,28 +206,28 @@ def explain_command(
     if line is None:
         known = ", ".join(map(str, lines))
         what = f"nothing was judged at step {step} of `{trajectory}`"
-        raise UsageError(what, hint=f"what can be explained is at {known}")
+        raise UsageError(what, hint=f"known steps: {known}")
     events = store.events(trajectory) or events_in_logs(out, trajectory)
     doubtful = {at for at, each in lines.items() if each.get("executed", False) is None}
     shown = all_visible(line), all_visible(store.policies), all_visible(events)
     explain(*shown, console, criterion=criterion, doubtful=doubtful)
     console.print()
     if place := store.repeated_at(trajectory):
-        console.print(Text(f"another conversation has this id, too: this one is {clean(place, 200)}"))
+        console.print(Text(f"another conversation has the same id; this one is {clean(place, 200)}"))
     print_about(store, console)
 
 
 def _list(lines: dict[int, dict[str, Any]], out: Path, criterion: Criterion, console: Console) -> None:
-    """Every step that can be explained, a line each."""
+    """List every step that can be explained."""
     trajectory: str = next(iter(lines.values()))["trajectory"]
-    console.print(Text(f"what can be explained of {trajectory}:", style="bold"))
+    console.print(Text(f"judged steps of {trajectory}:", style="bold"))
     names = {
         step: line.get("tool") or ", ".join(rule["rule"] for rule in line["rules"]) for step, line in lines.items()
     }
     room = max(map(len, names.values()))
     for step, line in lines.items():
         said = Text(f"  {step:>{len(str(max(lines)))}}  {names[step]:<{room}}  ")
-        said.append(_standing(line, criterion) if "tool" in line else Text("rule broken", style="red"))
+        said.append(_verdict_line(line, criterion) if "tool" in line else Text("rule broken", style="red"))
         if line.get("executed") is False:
             said.append(", refused")
         console.print(said, soft_wrap=True)
@@ -246,9 +244,9 @@ def explain(
     criterion: Criterion = "determined",
     doubtful: Set[int] = frozenset(),
 ) -> None:
-    """Print one call's verdict, policy by policy, the most severe first, or what broke a rule.
+    """Print the verdict on one call, policy by policy, the most severe first, or the act that broke a rule.
 
-    `doubtful` are the steps of calls of which nobody knows whether they were carried out.
+    `doubtful` are the steps of calls that may or may not have been executed.
     """
     _Explanation(line, line["step"], policies, events, console, criterion, doubtful).tell()
 
@@ -277,7 +275,7 @@ class _Explanation(Struct, frozen=True):
         for broken in line.get("rules", []):
             self._rule(broken, Text("rule broken", style="red"))
         for unsure in line.get("open_rules", []):
-            said = Text("rule open: code cannot tell whether it was kept", style="magenta")
+            said = Text("rule undecided: code cannot tell whether it was kept", style="magenta")
             self._rule(unsure, said)
         self._permitting([entry for entry in line["policies"] if entry not in judged], is_alone=not judged)
 
@@ -295,45 +293,47 @@ class _Explanation(Struct, frozen=True):
             self._say(4, f"{label} at step {step}: {_short(text)}")
         reasons = [why.get("reason") for each in found.get("predicates", ()) if (why := each.get("why"))]
         if "unread" in reasons:
-            self._say(4, "a yes counts after a card, or a sentence that the tool's `put_as` in tools.yaml defines")
+            self._say(4, "spoken consent counts after a card, or after a sentence from `put_as` in tools.yaml")
 
     def _call(self) -> None:
         line, step = self.line, self.step
-        # Nobody knows whether it was carried out: no result was recorded, or the result does not say.
-        unsure = "its result does not say whether it was done" if self._answer(step) else "result not captured"
+        unsure = "its result does not say whether it was executed" if self._answer(step) else "result not captured"
         executed = {True: "accepted", False: "refused", None: unsure}[line["executed"]]
         self.console.print(Text(f"{line['tool']} at step {step} of {line['trajectory']} ({executed})", style="bold"))
         if step < len(self.events):
             self._say(2, _short(json.dumps(self.events[step]["arguments"], ensure_ascii=False), 1000))
         else:
-            self._say(2, "its arguments are in the log, which has been moved", "dim")
+            self._say(2, "its arguments are in the log, which was moved", "dim")
         for origin in line.get("origins", []):
             self._say(2, f"value    {origin_words(origin)}")
         if line["executed"] is None:
             self._show_answer(step, 2, "write")
-        self.console.print(_standing(line, self.criterion))
+        self.console.print(_verdict_line(line, self.criterion))
         if line.get("because"):
             self.console.print(Text(line["because"]))
 
     def _answer(self, step: int) -> str:
-        """What a call was answered, where that was recorded."""
+        """The recorded answer to a call, or empty."""
         for each in self.events:
             if each["type"] == "result" and each.get("call") == step and each["text"]:
                 return str(each["text"])
         return ""
 
     def _show_answer(self, step: int, indent: int, effect: Effect) -> None:
-        """What a call was answered, and what to declare if the answer means that it failed."""
+        """Print the answer to a call, and the declaration to add if it means failure."""
         if answer := self._answer(step):
-            tool, means = self.events[step]["tool"], "nothing was done" if effect == "write" else "it failed"
+            tool, means = (
+                self.events[step]["tool"],
+                "the write was not executed" if effect == "write" else "the look-up failed",
+            )
             said = f"{tool} at step {step} was answered: {_short(answer)}"
             if effect == "write" or answer.lstrip()[:1] not in ("{", "["):
-                said += f"\nif that means that {means}, write under `{tool}` in tools.yaml:"
+                said += f"\nif that means that {means}, add to `{tool}` in tools.yaml:"
                 said += f"\n  {declaration_for(effect, answer)}"
             self._say(indent, said)
 
     def _unread(self, entry: dict[str, Any]) -> list[int]:
-        """The last call that names a thing of which a fact was looked up and could not be read, for each such thing."""
+        """For each unreadable fact, the last call that names its entity."""
         found: list[int] = []
         for fact in entry.get("reason", {}).get("not_readable") or ():
             named = {str(part) for part in fact["key"] or ()}
@@ -344,7 +344,7 @@ class _Explanation(Struct, frozen=True):
         return list(dict.fromkeys(found))
 
     def _permitting(self, entries: list[dict[str, Any]], *, is_alone: bool) -> None:
-        """The policies that were checked and permit the call: beside others only their names."""
+        """The policies that permit the call; next to others, only their names."""
         if not entries:
             return
         self.console.print()
@@ -352,8 +352,7 @@ class _Explanation(Struct, frozen=True):
             names = ", ".join(entry["id"] for entry in entries)
             self.console.print(Text("also checked, compliant: ") + Text(names, style="green"))
             return
-        each_or_it = "each permits it:" if len(entries) > 1 else "it permits it:"
-        self.console.print(f"checked, and {each_or_it}", markup=False)
+        self.console.print("checked, compliant:", markup=False)
         for entry in entries:
             policy = self.policies.get(entry["id"], {})
             cited = " ".join(str(cited["text"] or "") for cited in policy.get("citations", ()))
@@ -386,8 +385,8 @@ class _Explanation(Struct, frozen=True):
             stale_by: int | None = missing.get("stale_by")
             if stale_by is not None:
                 tool = f": {events[stale_by].get('tool', '')}" if stale_by < len(events) else ""
-                perhaps = ", which was perhaps done" if stale_by in self.doubtful else ""
-                self._say(4, f"what was seen is out of date since step {stale_by}{tool}{perhaps}")
+                perhaps = ", which may have been executed" if stale_by in self.doubtful else ""
+                self._say(4, f"out of date since step {stale_by}{tool}{perhaps}")
                 if perhaps:
                     self._show_answer(stale_by, 4, "write")
             elif lookup and (asked := self._asked(lookup)):
@@ -396,11 +395,11 @@ class _Explanation(Struct, frozen=True):
                 self._say(4, f"look up first: {lookup['tool']}({_args(lookup['args'])})")
         for ask in entry["asks"]:
             fact: str = ask["fact"]
-            said = host_words(fact) if is_hosts(fact) else f"only the user can say: {fact} - {ask['question']}"
+            said = host_words(fact) if is_hosts(fact) else f"only the user knows: {fact} - {ask['question']}"
             self._say(2, said, "magenta")
 
     def _asked(self, lookup: dict[str, Any]) -> str:
-        """What became of the look-up where the agent did make it, yet had not seen the fact."""
+        """Why a look-up that the agent made did not show the fact, or empty."""
         wanted = {name: str(value) for name, value in lookup["args"].items()}
         told = ""
         for asked_at, event in enumerate(self.events[: self.step]):
@@ -422,12 +421,11 @@ class _Explanation(Struct, frozen=True):
 
 
 def _exchange(found: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[tuple[str, int, str]]:
-    """What was put to the user and what the user answered, where a rule is about consent."""
+    """The question to the user and the answer, for a rule about consent."""
     for why in filter(None, (predicate.get("why") for predicate in found.get("predicates", ()))):
-        for label, key in (("the agent put", "told_at"), ("the user answered", "answered_at")):
+        for label, key in (("the agent asked", "told_at"), ("the user answered", "answered_at")):
             step: int | None = why.get(key)
             if step is not None and step < len(events) and events[step].get("text"):
-                # Without a proposal it is no answer.
                 said = label if key == "told_at" or why.get("told_at") is not None else "the user said"
                 yield said, step, events[step]["text"]
 
@@ -438,18 +436,18 @@ def _headed(severity: str, name: str, verdict: Text) -> Text:
 
 
 def _alike(judged: list[dict[str, Any]], criterion: Criterion) -> list[list[dict[str, Any]]]:
-    """Policies that say the same of the call for the same reason: one finding on several grounds."""
+    """Policies with the same verdict for the same reason, grouped."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for entry in judged:
         said = [entry[criterion], entry["because"], entry["missing"], entry["asks"]]
-        # What rests on no reason has nothing in common with another.
+        # Without a reason, policies have nothing in common.
         key = json.dumps(said, default=str) if entry["because"] else entry["id"]
         groups.setdefault(key, []).append(entry)
     return list(groups.values())
 
 
 def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each sentence with its place; without the document, the pack's own words once with the places of all."""
+    """Each cited sentence with its place. Without the document, the definition of the policy with all places."""
     places: dict[tuple[str, str], list[int]] = {}
     for citation in policy.get("citations", []):
         if citation["text"]:
@@ -472,15 +470,15 @@ def _seen(seen: dict[str, Any]) -> str:
     return f"seen     {fact_words(seen)}{value}, step {seen['shown_at']}"
 
 
-def _standing(line: dict[str, Any], criterion: Criterion) -> Text:
-    """How a call stands: the rules that it broke first, since the verdict is that of its guards alone."""
+def _verdict_line(line: dict[str, Any], criterion: Criterion) -> Text:
+    """The verdict on a call: first the broken rules, then the verdict of its guards."""
     is_judged = line["policies"] or line.get("because")
     verdict = _verdict(line[criterion]) if is_judged else Text("not judged: no guard binds this tool")
     if not line.get("rules"):
         unsure = ", ".join(rule["rule"] for rule in line.get("open_rules", []))
-        return Text.assemble(verdict, (f"; open: {unsure}", "magenta")) if unsure else verdict
+        return Text.assemble(verdict, (f"; undecided: {unsure}", "magenta")) if unsure else verdict
     names = ", ".join(rule["rule"] for rule in line["rules"])
-    return Text.assemble((f"broke {names}", "red"), " (by its guards alone: ", verdict, ")")
+    return Text.assemble((f"broke {names}", "red"), " (guards alone: ", verdict, ")")
 
 
 def _verdict(verdict: str) -> Text:

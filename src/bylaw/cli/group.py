@@ -1,4 +1,4 @@
-"""Groups of commands, listed in the order in which they are written down. Help imports nothing else."""
+"""Command groups that keep their order. Showing help imports no command."""
 
 import importlib
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ HELP_NAMES = ["-h", "--help"]
 
 
 class InOrder(click.Group):
-    """Commands that stand in one file."""
+    """A group whose commands are defined in one file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -20,13 +20,12 @@ class InOrder(click.Group):
 
 
 class OneFileEach(click.Group):
-    """Commands of which each is `NAME_command` in the module of its name, imported when it is asked for."""
+    """A group that imports each command on use: `NAME_command` in the module of that name."""
 
     def __init__(self, *arguments: Any, package: str, groups: Mapping[str, Mapping[str, str]], **more: Any) -> None:
         super().__init__(*arguments, **more)
         self._package = package
         self._groups = groups
-        """By what one wants, the commands with what each says of itself: the list needs none of them imported."""
         self._summaries = {name: text for group in groups.values() for name, text in group.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -45,7 +44,7 @@ class OneFileEach(click.Group):
 
 
 def _plain(command: click.Command | None) -> click.Command | None:
-    """The command; its help does not tell of defaults that are nothing."""
+    """The command, without `[default: ]` in its help for empty defaults."""
     for option in command.params if command is not None else ():
         if isinstance(option, click.Option) and option.default in ("", 0) and not option.is_flag:
             option.show_default = False

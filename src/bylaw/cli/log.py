@@ -1,4 +1,4 @@
-"""`bylaw log`: look at a decision log, give its conversations to an audit, answer what waits, remove what must go."""
+"""`bylaw log`: verify and export a decision log, answer approvals, remove conversations."""
 
 import getpass
 import json
@@ -8,15 +8,16 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import click
 import msgspec
 from msgspec import Struct
+from rich.console import Console
 from rich.text import Text
 
 from bylaw.cli.command import File, Json, command
-from bylaw.cli.console import local_time, open_console
+from bylaw.cli.console import counted, local_time, open_console, print_json
 from bylaw.cli.group import InOrder
 from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store, open_store
@@ -25,189 +26,80 @@ from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.signing import MAKE_ONE, VARIABLE, read_key
 from bylaw.text.visible import clean, visible
 
+if TYPE_CHECKING:
+    from bylaw.shield.history import History
+
 MOST = 5
-"""Tenants that a message names at most."""
+"""The most tenants that a message names."""
+LEAST = 3
+"""The fewest characters of a text to search conversations for."""
+LIVE = 24 * 3600.0
+"""Seconds after which a conversation counts as ended."""
+_NOBODY = ("root", "nobody", "bylaw")
+"""Accounts that do not identify a person."""
 
 LogPlace = Annotated[str, "--log LOG", "The log: a file, or postgresql://..."]
 Tenant = Annotated[str, "Whose part of the log."]
-Anchors = Annotated[File, "The file that `bylaw serve` writes anchors to; by default LOG.anchors, if it exists."]
-SigningKey = Annotated[File, f"The key that removals are signed with; by default the value of ${VARIABLE}."]
+Anchors = Annotated[File, "The anchors that `bylaw serve` wrote; by default LOG.anchors, if it exists."]
+SigningKey = Annotated[File, f"The key that signs removals; by default the value of ${VARIABLE}."]
 
 
-def required_key(path: Path | None) -> bytes:
-    """The signing key; an error says how to make one."""
-    if (key := read_key(path)) is None:
-        raise UsageError(
-            "removals are signed, and there is no key", hint=f"give --signing-key or ${VARIABLE}; {MAKE_ONE}"
-        )
-    return key
+class TenantLog(Struct, frozen=True, kw_only=True):
+    """Options that name one tenant's part of a log."""
+
+    where: LogPlace
+    tenant: Tenant = DEFAULT_TENANT
+
+    def existing(self) -> Store:
+        """The store of a log that exists and has entries of the tenant, if it has any at all."""
+        store = existing(self.where)
+        if (known := store.tenants()) and self.tenant not in known:
+            others = ", ".join(f"`{name}`" for name in known[:MOST]) + (" and more" if len(known) > MOST else "")
+            hint = f"give --tenant with a tenant of the log: {others}"
+            raise UsageError(f"the log has no tenant `{self.tenant}`", place=self.where, hint=hint)
+        return store
+
+    def conversations(self, store: Store, given: Iterable[str]) -> list[str]:
+        """The given conversations, each once. Raises UsageError if the log lacks one."""
+        wanted = list(dict.fromkeys(given))
+        if unknown := set(wanted) - set(store.conversations(self.tenant)):
+            raise UsageError(f"the log has no conversation `{min(unknown)}`", place=self.where)
+        return wanted
 
 
 def existing(where: str) -> Store:
-    """A log that is there: a wrong name must not make an empty one."""
+    """Opens a log that exists; a misspelt name must not create an empty one."""
     if "://" not in where and not Path(where).expanduser().is_file():
         raise UsageError("no such log", place=where)
     return open_store(where)
 
 
-def refuse_stranger(store: Store, tenant: str, where: str) -> None:
-    """A log of others must not look like an empty one."""
-    if (known := store.tenants()) and tenant not in known:
-        others = ", ".join(f"`{name}`" for name in known[:MOST]) + (" and more" if len(known) > MOST else "")
-        hint = f"give --tenant with one of those it has: {others}"
-        raise UsageError(f"the log has nothing of tenant `{tenant}`", place=where, hint=hint)
-
-
-if TYPE_CHECKING:
-    from bylaw.shield.history import History
-
-
-LEAST = 3
-"""Characters of what conversations are looked through for, at least."""
-LIVE = 24 * 3600.0
-"""Seconds after which a conversation is taken to have ended."""
-
-
-@command("remove")
-def remove_command(
-    conversations: Annotated[tuple[str, ...], "[CONVERSATION]..."] = (),
-    *,
-    where: LogPlace,
-    tenant: Tenant = DEFAULT_TENANT,
-    before: Annotated[
-        str | None, "--before TIME", "All conversations that ended before: 2026-03-31, or with a time of day."
-    ] = None,
-    even_live: Annotated[bool, "Also conversations of the last day, which may still go on."] = False,
-    person: Annotated[
-        str | None,
-        "--person NAME=VALUE",
-        "All conversations of one person: those whose context says so, such as signed_in_as=C7.",
-    ] = None,
-    mentions: Annotated[str | None, "--mentions TEXT", "All conversations that contain this text."] = None,
-    signing_key: SigningKey = None,
-) -> int:
-    """Remove conversations from the log, permanently.
-
-    Their entries are emptied and stay in the chain, which still verifies; a signed entry lists them. No call is allowed
-    any more in a conversation of that name.
-    """
-    key = required_key(signing_key)
-    if [bool(conversations), bool(before), person is not None or mentions is not None].count(True) != 1:
-        raise UsageError("say which conversations to remove, or give --before, or --person and --mentions")
-    end, store = _moment(before) if before else None, existing(where)
-    refuse_stranger(store, tenant, where)
-    if person is not None or mentions is not None:
-        conversations = _concerning(store, tenant, person, mentions)
-    if unknown := set(conversations) - set(store.conversations(tenant)):
-        raise UsageError(f"the log has no conversation `{sorted(unknown)[0]}`", place=where)
-    if not even_live:
-        _refuse_live(store, tenant, conversations, end)
-    known = len(store.conversations(tenant))
-    emptied = sum(store.remove(tenant, key=key, conversation=name) for name in dict.fromkeys(conversations))
-    if end is not None:
-        emptied = store.remove(tenant, key=key, before=end)
-    gone = known - len(store.conversations(tenant))
-    store.close()
-    told = f"{gone:,} conversation{'' if gone == 1 else 's'} removed, {emptied:,} entries emptied"
-    open_console().print(Text(told if gone else "Nothing was removed."))
-    return 0
-
-
-@command("fold")
-def fold_command(
-    *,
-    where: LogPlace,
-    tenant: Tenant = DEFAULT_TENANT,
-    before: Annotated[str, "--before TIME", "Entries before: 2026-03-31, or with a time of day."],
-    anchors: Anchors = None,
-    signing_key: SigningKey = None,
-) -> int:
-    """Delete the emptied beginning of the log, after `log remove`.
-
-    `log remove` keeps one hash per entry. This deletes all entries before a time, up to the last anchored entry before
-    the first one that still has text. The log still verifies, from there on. A log that does not verify is not folded.
-    """
-    from bylaw.record.anchor import beside, read_anchors
-    from bylaw.record.verify import verify
-
-    key, end, store = required_key(signing_key), _moment(before), existing(where)
-    refuse_stranger(store, tenant, where)
-    path = anchors or beside(where)
-    noted = read_anchors(path) if anchors is not None or path.is_file() else []
-    if faults := verify(store, tenant, anchors=noted, key=key).faults:
-        raise UsageError(f"it does not verify: {faults[0]}", place=where, hint="see `bylaw log verify`")
-    folded = store.fold(tenant, key=key, before=end, anchors=noted)
-    store.close()
-    said = f"{folded.entries:,} entries folded" if folded.entries else "Nothing was folded"
-    open_console().print(Text(f"{said}; the chain begins after entry {folded.until:,}."))
-    return 0
-
-
-def _concerning(store: Store, tenant: str, person: str | None, mentions: str | None) -> tuple[str, ...]:
-    """The conversations of one person, by what the host vouched for, and those in which words stand."""
-    from bylaw.shield.history import added_context, read_opening
-
-    if mentions is not None and len(mentions.strip()) < LEAST:
-        raise UsageError(f"`{mentions}` stands nearly everywhere", hint=f"give {LEAST} characters or more")
-    name, equals, value = (person or "").partition("=")
-    if person is not None and not (name and equals):
-        raise UsageError(f"`--person {person}` is not NAME=VALUE", hint="such as signed_in_as=C7")
-    found: dict[str, None] = {}
-    for conversation, body in store.opened(tenant) if person is not None else ():
-        if str(read_opening(body).context.get(name)) == value:
-            found[conversation] = None
-    for entry in store.entries(tenant) if person is not None else ():
-        if entry.conversation and entry.kind == "event" and str(added_context(entry.body or b"").get(name)) == value:
-            found[entry.conversation] = None
-    # As JSON writes it, and as it is.
-    words = {mentions.encode(), json.dumps(mentions).strip('"').encode()} if mentions is not None else set[bytes]()
-    for entry in store.entries(tenant) if words else ():
-        if entry.conversation and entry.body and any(each in entry.body for each in words):
-            found[entry.conversation] = None
-    return tuple(found)
-
-
-def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: float | None) -> None:
-    """What was done in a conversation that still goes on must not be forgotten by mistake."""
-    since, hint = time.time() - LIVE, "add --even-live to remove it anyway"
-    if end is not None and end > since:
-        raise UsageError("what ended within the last day may still go on", hint="give an earlier time, or --even-live")
-    for name in conversations:
-        if store.conversation(tenant, name)[-1].time > since:
-            raise UsageError(f"conversation `{name}` is of the last day, and may still go on", hint=hint)
-
-
-def _moment(said: str) -> float:
-    """A time of the user's clock, as seconds since 1970."""
-    try:
-        return datetime.fromisoformat(said).timestamp()
-    except ValueError:
-        raise UsageError(f"`{said}` is not a time", hint="such as 2026-03-31, or 2026-03-31T18:00") from None
-
-
-_NOBODY = ("root", "nobody", "bylaw")
-"""Accounts that are no person's: what they answer, anybody may have answered."""
+def required_key(path: Path | None) -> bytes:
+    """The signing key. Raises UsageError if there is none."""
+    if (key := read_key(path)) is None:
+        raise UsageError("removals need a signing key", hint=f"give --signing-key or ${VARIABLE}; {MAKE_ONE}")
+    return key
 
 
 @click.group("log", cls=InOrder)
 def log_command() -> None:
-    """The decision log: verify it, export it, answer approvals, remove conversations."""
+    """Verify, export or prune the decision log; answer approvals."""
 
 
 @command("verify", log_command)
 def verify_command(
     *,
     where: LogPlace,
-    tenant: Annotated[str | None, "Only this tenant's chain."] = None,
-    head: Annotated[str, "--head HASH", "A hash noted earlier, which must still stand in the chain."] = "",
+    tenant: Annotated[str | None, "Verify only this tenant's chain."] = None,
+    head: Annotated[str, "--head HASH", "A hash noted earlier, which the chain must still contain."] = "",
     anchors: Anchors = None,
     signing_key: SigningKey = None,
     as_json: Json = False,
 ) -> int:
     """Check whether anything in the log was changed, removed or added.
 
-    Exit status: 0, intact; 1, it was tampered with, or something could not be checked; 4, intact except for signed
-    removals. Only anchors, or the hash that this prints, show whether the end of a log was cut off or a tenant removed.
+    Exit status: 0, intact; 1, tampered with, or something could not be checked; 4, intact except for signed removals.
+    Only anchors, or the hash that this command prints, show whether the end of a log or a whole tenant was removed.
     """
     from bylaw.record.anchor import beside, read_anchors
     from bylaw.record.verify import verify
@@ -215,16 +107,16 @@ def verify_command(
     key, store = read_key(signing_key), existing(where)
     kept = anchors or (path if (path := beside(where)).is_file() else None)
     noted = read_anchors(kept) if kept is not None else []
-    # Of a tenant that was removed whole, only its anchors are left.
+    # A tenant that was removed completely appears only in its anchors.
     anchored = {each.tenant for each in noted}
     tenants = [tenant] if tenant is not None else sorted({*store.tenants(), *anchored})
     if tenant is not None and not head and tenant not in anchored:
-        refuse_stranger(store, tenant, where)
+        TenantLog(where=where, tenant=tenant).existing()
     if head and len(tenants) != 1:
-        raise UsageError("a hash belongs to one tenant's chain", hint="say which with --tenant")
+        raise UsageError("a hash belongs to the chain of one tenant", hint="name the tenant with --tenant")
     found = [verify(store, name, head=head, anchors=noted, key=key) for name in tenants]
     if as_json:
-        _print([msgspec.to_builtins(each) for each in found])
+        print_json(found)
     console = open_console()
     for each in found if not as_json else ():
         removed = f", {each.removed:,} of them removed" if each.removed else ""
@@ -247,46 +139,40 @@ def verify_command(
 def export_command(
     conversations: Annotated[tuple[str, ...], "[CONVERSATION]..."] = (),
     *,
-    where: LogPlace,
-    tenant: Tenant = DEFAULT_TENANT,
+    of: TenantLog,
     out: Annotated[Path | None, "File to write; by default standard output."] = None,
     format: Annotated[
-        Literal["jsonl", "parquet"],
-        "Lines, or a Parquet file with the decisions beside the messages; that needs --out.",
+        Literal["jsonl", "parquet"], "JSON lines, or a Parquet file that also has the decisions (needs --out)."
     ] = "jsonl",
 ) -> int:
     """Write conversations as `bylaw audit` reads them, one per line or row.
 
-    A conversation that cannot be read is named and left out, and the exit status is 1.
+    A conversation that cannot be read is reported and skipped, and the exit status is 1.
     """
-    store = existing(where)
-    refuse_stranger(store, tenant, where)
-    known = store.conversations(tenant)
-    if unknown := set(conversations) - set(known):
-        raise UsageError(f"the log has no conversation `{sorted(unknown)[0]}`", place=where)
-    wanted = conversations or known
+    store = of.existing()
+    wanted = of.conversations(store, conversations or store.conversations(of.tenant))
     if out is None:
         if format == "parquet":
-            raise UsageError("a Parquet file needs a place to lie", hint="give --out FILE.parquet")
-        return _export(store, tenant, wanted, _line_to(sys.stdout.buffer))
-    if _is_of_log(out, where):
-        raise UsageError("this is the log itself, which an export does not overwrite", place=str(out))
+            raise UsageError("a Parquet file cannot be written to standard output", hint="give --out FILE.parquet")
+        return _export(store, of.tenant, wanted, _line_to(sys.stdout.buffer))
+    if _is_of_log(out, of.where):
+        raise UsageError("the export would overwrite the log itself", place=str(out), hint="give another --out")
     if out.exists() and not out.is_file() and format == "jsonl":
         with out.open("wb") as target:
-            return _export(store, tenant, wanted, _line_to(target))
+            return _export(store, of.tenant, wanted, _line_to(target))
     if not out.parent.is_dir():
-        raise UsageError("the folder does not exist", place=str(out.parent), hint="make it first")
+        raise UsageError("the folder does not exist", place=str(out.parent), hint="create it first")
     rough = out.with_name(f"{out.name}.{os.getpid()}.part")
     try:
         if format == "parquet":
             from bylaw.cli.log_table import LogTable
 
             table = LogTable(rough)
-            status = _export(store, tenant, wanted, table.add)
+            status = _export(store, of.tenant, wanted, table.add)
             table.close()
         else:
             with rough.open("xb") as target:
-                status = _export(store, tenant, wanted, _line_to(target))
+                status = _export(store, of.tenant, wanted, _line_to(target))
         os.replace(rough, out)
     finally:
         rough.unlink(missing_ok=True)
@@ -300,7 +186,7 @@ def _line_to(target: BinaryIO) -> "Callable[[str, History], object]":
 
 
 def _export(store: Store, tenant: str, names: Iterable[str], write: "Callable[[str, History], object]") -> int:
-    """Write what the log holds of each conversation; one that cannot be read is told and left out."""
+    """Write each conversation. One that cannot be read is reported and skipped, and the result is 1."""
     from bylaw.shield.history import read_history
 
     status = 0
@@ -309,13 +195,13 @@ def _export(store: Store, tenant: str, names: Iterable[str], write: "Callable[[s
             if (history := read_history(store.conversation(tenant, name))) is not None:
                 write(name, history)
         except BylawError as error:
-            print(visible(f"bylaw: `{name}` is left out: {error}"), file=sys.stderr, flush=True)
+            print(visible(f"bylaw: skipped `{name}`: {error}"), file=sys.stderr, flush=True)
             status = 1
     return status
 
 
 def _is_of_log(out: Path, where: str) -> bool:
-    """Whether a file is the log's own, or one that SQLite keeps beside it."""
+    """Whether a path is a file of the log, including those that SQLite keeps next to it."""
     if "://" in where:
         return False
     log = Path(where).expanduser()
@@ -328,43 +214,42 @@ def _is_of_log(out: Path, where: str) -> bool:
 @command("approvals", log_command)
 def approvals_command(
     *,
-    where: LogPlace,
-    tenant: Tenant = DEFAULT_TENANT,
-    every: Annotated[bool, "--all", "Also list those that are answered or over."] = False,
+    of: TenantLog,
+    every: Annotated[bool, "--all", "Include approvals that were answered or have expired."] = False,
     as_json: Json = False,
 ) -> int:
-    """List the calls that wait for a person.
+    """List the calls that are waiting for approval.
 
-    Each is checked against the entries of its conversation; the exit status is 1 if they do not confirm one.
+    Each is checked against the log. The exit status is 1 if the log does not confirm one.
     """
     from bylaw.record.verify import unsupported
 
-    now, store = time.time(), existing(where)
-    refuse_stranger(store, tenant, where)
-    found = store.approvals(tenant, status=None if every else "waiting")
-    # What nobody answered in time waits for nobody; the log says so when the call is next made.
+    now, store = time.time(), of.existing()
+    found = store.approvals(of.tenant, status=None if every else "waiting")
+    # An expired approval keeps the status `waiting` until the call is made again.
     found = [each for each in found if every or each.expires > now]
-    wrong = unsupported(store, tenant, found)
+    wrong = unsupported(store, of.tenant, found)
     if as_json:
-        _print([msgspec.to_builtins(each) | ({"fault": wrong[each.id]} if each.id in wrong else {}) for each in found])
+        faults = [{"fault": wrong[each.id]} if each.id in wrong else {} for each in found]
+        print_json([msgspec.to_builtins(each) | fault for each, fault in zip(found, faults, strict=True)])
         return 1 if wrong else 0
     console = open_console()
     for each in found:
         _print_approval(each, console, now)
         if each.id in wrong:
-            console.print(Text(f"  not to be trusted: {wrong[each.id]}", style="red"))
+            console.print(Text(f"  do not trust this entry: {wrong[each.id]}", style="red"))
     if not found:
-        console.print("Nothing waits for a person.")
+        console.print("No call is waiting for approval.")
     return 1 if wrong else 0
 
 
-def _print_approval(approval: Approval, console: Any, now: float) -> None:
+def _print_approval(approval: Approval, console: Console, now: float) -> None:
     request = approval.request
     shown = clean(approval.id, 400)
     if shown != approval.id or " " in shown:
-        # A conversation's name may read like another approval.
+        # The name of a conversation could imitate another approval.
         shown = json.dumps(shown)
-    console.print(Text(shown, style="bold") + Text(f"  {_standing(approval, now)}"), soft_wrap=True)
+    console.print(Text(shown, style="bold") + Text(f"  {_status(approval, now)}"), soft_wrap=True)
     if request.for_person:
         for line in request.for_person.splitlines():
             console.print(Text(f"  {visible(line)}"), soft_wrap=True)
@@ -374,70 +259,172 @@ def _print_approval(approval: Approval, console: Any, now: float) -> None:
     console.print(Text(f"  {clean(request.question, 1000)}", style="italic"))
 
 
-def _standing(approval: Approval, now: float) -> str:
-    """How an approval stands: who said what when, and what became of it."""
-    told: list[str] = []
+def _status(approval: Approval, now: float) -> str:
+    """The status of an approval in words: who answered what and when, and how it ended."""
+    parts: list[str] = []
     answer, end = approval.answer, approval.end
     if approval.status == "waiting":
         left = approval.expires - now
-        told.append(f"waiting, {left / 60:.0f} minutes left" if left > 0 else "waiting, too late")
+        parts.append(f"waiting, {left / 60:.0f} minutes left" if left > 0 else "expired without an answer")
     if answer is not None:
         note = f" ({visible(answer.note)})" if answer.note else ""
         at = f" {local_time(approval.answered)}" if approval.answered else ""
-        told.append(f"{answer.status} by {visible(answer.by)}{at}{note}")
+        parts.append(f"{answer.status} by {visible(answer.by)}{at}{note}")
         if approval.status == "approved" and answer.expires:
-            told.append(f"holds until {local_time(answer.expires)}" if answer.expires > now else "lapsed")
+            parts.append(f"valid until {local_time(answer.expires)}" if answer.expires > now else "expired unused")
     if end is not None:
         at = f" {local_time(approval.ended)}" if approval.ended else ""
-        told.append(f"{end.status}{at}{f': {end.note}' if end.note else ''}")
-    return ", ".join(told) or approval.status
+        parts.append(f"{end.status}{at}{f': {end.note}' if end.note else ''}")
+    return ", ".join(parts) or approval.status
 
 
-log_command.add_command(remove_command)
-log_command.add_command(fold_command)
+@command("remove")
+def remove_command(
+    conversations: Annotated[tuple[str, ...], "[CONVERSATION]..."] = (),
+    *,
+    of: TenantLog,
+    before: Annotated[
+        str | None, "--before TIME", "All conversations that ended before: 2026-03-31, or with a time of day."
+    ] = None,
+    even_live: Annotated[bool, "Also remove conversations of the last day, which may still be running."] = False,
+    person: Annotated[
+        str | None, "--person NAME=VALUE", "All conversations with this value in their context: signed_in_as=C7."
+    ] = None,
+    mentions: Annotated[str | None, "--mentions TEXT", "All conversations that contain this text."] = None,
+    signing_key: SigningKey = None,
+) -> int:
+    """Remove conversations from the log, permanently.
+
+    Their entries are emptied but stay in the chain, which still verifies. A signed entry lists them. A removed
+    conversation allows no further call.
+    """
+    key = required_key(signing_key)
+    if [bool(conversations), bool(before), person is not None or mentions is not None].count(True) != 1:
+        raise UsageError("name the conversations to remove, or give --before, or --person and --mentions")
+    end, store = _moment(before) if before else None, of.existing()
+    if person is not None or mentions is not None:
+        conversations = _concerning(store, of.tenant, person, mentions)
+    wanted = of.conversations(store, conversations)
+    if not even_live:
+        _refuse_live(store, of.tenant, wanted, end)
+    known = len(store.conversations(of.tenant))
+    emptied = sum(store.remove(of.tenant, key=key, conversation=name) for name in wanted)
+    if end is not None:
+        emptied = store.remove(of.tenant, key=key, before=end)
+    gone = known - len(store.conversations(of.tenant))
+    store.close()
+    done = f"{counted(gone, 'conversation')} removed, {emptied:,} entries emptied"
+    open_console().print(Text(done if gone else "Nothing was removed."))
+    return 0
+
+
+@command("fold")
+def fold_command(
+    *,
+    of: TenantLog,
+    before: Annotated[str, "--before TIME", "Entries before: 2026-03-31, or with a time of day."],
+    anchors: Anchors = None,
+    signing_key: SigningKey = None,
+) -> int:
+    """Delete the emptied beginning of the log, after `log remove`.
+
+    `log remove` keeps one hash per entry. This command deletes entries before a time, up to the last anchored entry
+    before the first one that still has text. The rest still verifies. A log that does not verify is left as it is.
+    """
+    from bylaw.record.anchor import beside, read_anchors
+    from bylaw.record.verify import verify
+
+    key, end, store = required_key(signing_key), _moment(before), of.existing()
+    path = anchors or beside(of.where)
+    noted = read_anchors(path) if anchors is not None or path.is_file() else []
+    if faults := verify(store, of.tenant, anchors=noted, key=key).faults:
+        raise UsageError(f"the log does not verify: {faults[0]}", place=of.where, hint="run `bylaw log verify`")
+    folded = store.fold(of.tenant, key=key, before=end, anchors=noted)
+    store.close()
+    done = f"{folded.entries:,} entries folded" if folded.entries else "Nothing was folded"
+    open_console().print(Text(f"{done}; the chain begins after entry {folded.until:,}."))
+    return 0
+
+
+def _concerning(store: Store, tenant: str, person: str | None, mentions: str | None) -> tuple[str, ...]:
+    """The conversations with a value in the context that the host gave, and those that contain a text."""
+    from bylaw.shield.history import added_context, read_opening
+
+    if mentions is not None and len(mentions.strip()) < LEAST:
+        raise UsageError(f"`{mentions}` is too short to search for", hint=f"give {LEAST} characters or more")
+    name, equals, value = (person or "").partition("=")
+    if person is not None and not (name and equals):
+        raise UsageError(f"`--person {person}` is not NAME=VALUE", hint="such as signed_in_as=C7")
+    found: dict[str, None] = {}
+    for conversation, body in store.opened(tenant) if person is not None else ():
+        if str(read_opening(body).context.get(name)) == value:
+            found[conversation] = None
+    for entry in store.entries(tenant) if person is not None else ():
+        if entry.conversation and entry.kind == "event" and str(added_context(entry.body or b"").get(name)) == value:
+            found[entry.conversation] = None
+    # Both as plain text and as JSON escapes it.
+    words = {mentions.encode(), json.dumps(mentions).strip('"').encode()} if mentions is not None else set[bytes]()
+    for entry in store.entries(tenant) if words else ():
+        if entry.conversation and entry.body and any(each in entry.body for each in words):
+            found[entry.conversation] = None
+    return tuple(found)
+
+
+def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: float | None) -> None:
+    """Raises UsageError if a conversation may still be running."""
+    since, hint = time.time() - LIVE, "add --even-live to remove it anyway"
+    if end is not None and end > since:
+        hint = "give an earlier time, or --even-live"
+        raise UsageError("conversations of the last day may still be running", hint=hint)
+    for name in conversations:
+        if store.conversation(tenant, name)[-1].time > since:
+            raise UsageError(f"conversation `{name}` had an event in the last day and may still be running", hint=hint)
+
+
+def _moment(text: str) -> float:
+    """A local time, as seconds since 1970."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        raise UsageError(f"`{text}` is not a time", hint="such as 2026-03-31, or 2026-03-31T18:00") from None
 
 
 def person() -> str:
-    """The name of the account, where it is somebody's."""
+    """The name of the account. Raises UsageError if it does not identify a person."""
     try:
         name = getpass.getuser()
     except (OSError, KeyError):
         name = ""
     if not name or name in _NOBODY:
-        told = f"`{name}` is nobody's name" if name else "this account has no name"
-        raise UsageError(f"{told}, and the record says who did it", hint="give yours: --by NAME")
+        what = f"the account `{name}` does not identify a person" if name else "this account has no name"
+        raise UsageError(f"{what}, and the log records who answered", hint="give your name: --by NAME")
     return name
 
 
-class Answered(Struct, frozen=True, kw_only=True):
-    where: LogPlace
-    tenant: Tenant = DEFAULT_TENANT
-    by: Annotated[str, "Who answers.", {"default": person, "show_default": "you"}]
-    note: Annotated[str, "Why; the agent is told this if the answer is no."] = ""
+class AnswerOptions(TenantLog, frozen=True, kw_only=True):
+    by: Annotated[str, "Your name, for the log.", {"default": person, "show_default": "you"}]
+    note: Annotated[str, "Why; shown to the agent if you reject."] = ""
 
 
 @command("approve", log_command)
-def approve_command(approval: Annotated[str, "ID"], *, said: Answered) -> None:
-    """Say yes to one call, once."""
-    _answer("approved", approval, said)
+def approve_command(approval: Annotated[str, "ID"], *, given: AnswerOptions) -> None:
+    """Approve one call, once."""
+    _answer("approved", approval, given)
 
 
 @command("reject", log_command)
-def reject_command(approval: Annotated[str, "ID"], *, said: Answered) -> None:
-    """Say no to one call."""
-    _answer("rejected", approval, said)
+def reject_command(approval: Annotated[str, "ID"], *, given: AnswerOptions) -> None:
+    """Reject one call."""
+    _answer("rejected", approval, given)
 
 
-def _answer(status: Status, approval: str, said: Answered) -> None:
-    existing(said.where)
-    with Log(said.where) as log:
+def _answer(status: Status, approval: str, given: AnswerOptions) -> None:
+    existing(given.where)
+    with Log(given.where) as log:
         answer = log.approve if status == "approved" else log.reject
-        answered = answer(approval, by=said.by, note=said.note, tenant=said.tenant)
-    told = f"{answered.id}: {answered.request.tool} {status} by {said.by}"
-    open_console().print(Text(told), soft_wrap=True)
+        answered = answer(approval, by=given.by, note=given.note, tenant=given.tenant)
+    open_console().print(Text(f"{answered.id}: {answered.request.tool} {status} by {given.by}"), soft_wrap=True)
 
 
-def _print(value: Any) -> None:
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    # JSON has its own way to write what cannot be seen.
-    print(text if text.replace("\n", "").isprintable() else json.dumps(value, indent=2))
+log_command.add_command(remove_command)
+log_command.add_command(fold_command)

@@ -1,4 +1,4 @@
-"""The logs that a command was given: files, folders of them, or what comes through a pipe."""
+"""Log arguments of a command: files, folders, patterns, URLs or a pipe."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ from bylaw.trace.log_file import LogFile, RemoteFile, find_remote, log_file
 
 
 class LogArgument(click.ParamType[LogFile]):
-    """A file, or a URL, whose two slashes a path would not keep."""
+    """A file, or a URL, which must not become a path."""
 
     name = "path"
 
@@ -33,7 +33,7 @@ GivenLogs = Annotated[
     tuple[LogFile, ...],
     "LOGS...",
     LogArgument(),
-    "Files, folders, patterns (`day-*.jsonl`) or URLs (s3://...) of recorded conversations; - is standard input.",
+    "Recorded conversations: files, folders, patterns (`day-*.jsonl`), URLs (s3://...) or - for standard input.",
 ]
 _PLAIN = (".json", ".jsonl", ".ndjson")
 _SUFFIXES = (
@@ -45,46 +45,48 @@ _SUFFIXES = (
 _STDIN = ("-", "/dev/stdin", "/dev/fd/0")
 
 
-class Logs(Struct, frozen=True):
-    """Log files that can be read, and read again."""
+class Logs(Struct):
+    """Log files that can be read repeatedly."""
 
     files: tuple[LogFile, ...]
     found: frozenset[LogFile]
-    """Those that were found in a folder rather than named."""
+    """The files that were found in a folder rather than named."""
     kept: str = ""
-    """Where the content of pipes is kept meanwhile."""
+    """Temporary folder with the content of pipes."""
+    faults: list[BylawError] = []
+    """Why conversations could not be read, as far as `readable` has come."""
 
     def named(self, text: str) -> str:
-        """A message without the place where we keep what came through a pipe."""
+        """A message without the path of the temporary folder."""
         return text.replace(f"{self.kept}/", "") if self.kept else text
 
     def trajectories(self, *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
-        """The conversations, each under an id of its own, and in its place an error for each that cannot be read."""
+        """The conversations, with unique ids, and an error for each that cannot be read."""
         return (each for _, each in self.placed(agent=agent))
 
-    def readable(self, faults: list[BylawError]) -> Iterator[Trajectory]:
-        """The conversations that can be read; why others cannot is added to `faults`, for `tell` at the end."""
+    def readable(self) -> Iterator[Trajectory]:
+        """The conversations that can be read. Call `report_faults` at the end."""
         for each in self.trajectories():
             if isinstance(each, Trajectory):
                 yield each
             else:
-                faults.append(each)
+                self.faults.append(each)
 
-    def tell(self, faults: Sequence[BylawError]) -> int:
-        """Say what could not be read; the exit status."""
-        for fault in faults:
+    def report_faults(self) -> int:
+        """Print the faults that `readable` met, and return the exit status."""
+        for fault in self.faults:
             print(visible(self.named(f"bylaw: {fault.code} {fault}")), file=sys.stderr)
-        return 3 if faults else 0
+        return 3 if self.faults else 0
 
     def placed(self, *, agent: str | None = None) -> Iterator[tuple[LogFile, Trajectory | BylawError]]:
-        """The same, each with its file."""
+        """The conversations and errors, each with its file."""
         identities = Identities()
         for file in self.files:
             try:
                 for each in read(file, agent=agent):
                     yield file, identities.own(each) if isinstance(each, Trajectory) else each
             except FormatError as error:
-                # A folder may hold other things than logs; a file that was named must be one.
+                # A folder may contain other files; a named file must be a log.
                 if file not in self.found:
                     raise
                 yield file, error
@@ -92,7 +94,7 @@ class Logs(Struct, frozen=True):
 
 @contextmanager
 def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Generator[Logs]:
-    """The files that are meant, less those below the folder `without`; pipes are emptied into files first."""
+    """Opens the given logs, except files below `without`. The content of pipes is copied to files first."""
     files: list[LogFile] = []
     found: set[LogFile] = set()
     kept = ""
@@ -101,7 +103,7 @@ def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Gener
             if isinstance(path, RemoteFile):
                 remote = find_remote(path.url, _SUFFIXES)
                 if not remote:
-                    raise UsageError("no logs there", place=path.url)
+                    raise UsageError("no logs found", place=path.url)
                 files += remote
                 found.update(each for each in remote if each != path)
                 continue
@@ -116,25 +118,25 @@ def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Gener
                 if without is not None:
                     inside = [file for file in inside if without.resolve() not in file.resolve().parents]
                 if not inside:
-                    raise UsageError("no logs in this folder", place=str(path), hint="name the files themselves")
+                    raise UsageError("no logs in this folder", place=str(path), hint="name the files")
                 files += inside
                 found.update(inside)
             elif _is_pipe(path):
                 kept = kept or stack.enter_context(tempfile.TemporaryDirectory(prefix="bylaw-"))
-                files.append(_emptied(path, Path(kept), len(files)))
+                files.append(_copied(path, Path(kept), len(files)))
             else:
                 files.append(path)
         yield Logs(tuple(files), frozenset(found), kept)
 
 
 def trajectories(given: Sequence[LogFile], *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
-    """The conversations of files and folders, for who needs nothing else of them."""
+    """The conversations of files and folders."""
     with open_logs(given) as opened:
         yield from opened.trajectories(agent=agent)
 
 
 def _meant(path: Path) -> str:
-    """What to give in place of a file that is not there: one of nearly that name, else what logs are."""
+    """The hint for a missing file: a file with a similar name, or what to give."""
     import difflib
 
     beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
@@ -143,25 +145,27 @@ def _meant(path: Path) -> str:
 
 
 def _matched(pattern: Path) -> list[Path]:
-    """The files that a pattern matches, by name, for those whom no shell spares it."""
+    """The files that a pattern matches, sorted; shells without globbing pass patterns on."""
     if not any(mark in str(pattern) for mark in "*?["):
         return []
     return sorted(path for each in glob(str(pattern), recursive=True) if (path := Path(each)).is_file())
 
 
 def log_files(folder: Path) -> list[Path]:
-    """The files in a folder that may be logs, by name; an error where a folder inside it cannot be looked into."""
+    """The files in a folder that may be logs, sorted. Raises UsageError if a folder below it cannot be read."""
 
     def shut(error: OSError) -> None:
         why = (error.strerror or str(error)).lower()
-        raise UsageError(f"cannot read: {why}", place=str(error.filename), hint="logs inside would be left out")
+        raise UsageError(
+            f"cannot read: {why}", place=str(error.filename), hint="make it readable, so that its logs are not skipped"
+        )
 
     inside = (Path(place, name) for place, _, names in os.walk(folder, onerror=shut) for name in names)
     return sorted(path for path in inside if path.name.lower().endswith(_SUFFIXES) and path.is_file())
 
 
 def count_lines(files: Sequence[LogFile]) -> int | None:
-    """How many conversations there are to read, where every file has one per line; None where only reading tells."""
+    """The number of conversations, if every file has one per line; else None."""
     here = [file for file in files if isinstance(file, Path) and file.name.lower().endswith((".jsonl", ".ndjson"))]
     if len(here) < len(files):
         return None
@@ -173,11 +177,11 @@ def count_lines(files: Sequence[LogFile]) -> int | None:
 
 
 def _is_pipe(path: Path) -> bool:
-    """Whether a path can be read only once, or only by this process: a format is found by looking, then reading."""
+    """Whether a path can be read only once, or only by this process. Detecting the format takes a second read."""
     return str(path) in _STDIN or str(path).startswith(("/dev/", "/proc/")) or not stat.S_ISREG(path.stat().st_mode)
 
 
-def _emptied(path: Path, folder: Path, number: int) -> Path:
+def _copied(path: Path, folder: Path, number: int) -> Path:
     if str(path) in _STDIN:
         if sys.stdin is None or sys.stdin.isatty():
             raise UsageError("nothing is piped into standard input", place=str(path), hint="give a file")

@@ -1,4 +1,4 @@
-"""`bylaw proxy`: stand between any MCP client and any MCP server, and decide on every tool call."""
+"""`bylaw proxy`: decide on every tool call between an MCP client and an MCP server."""
 
 import ipaddress
 import shutil
@@ -15,8 +15,8 @@ import click
 
 from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.command import EarlierPacks, File, GivenFile, Name, PackOption, command
-from bylaw.cli.console import local_time
-from bylaw.errors import UsageError
+from bylaw.cli.console import counted, local_time
+from bylaw.errors import MissingExtra, UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.posture import Posture, Postures
 from bylaw.shield import Shield
@@ -24,10 +24,10 @@ from bylaw.text.visible import visible
 
 SECRET = 32
 AT_ONCE = 3.0
-"""Seconds that a client waits at most for the pack; from then on only what it asks does."""
+"""The longest the client waits for the pack to load, in seconds; after that, only its requests wait."""
 UNNAMED = (
-    "calls that do not name their conversation are refused where a policy binds them: give --conversation NAME where "
-    "this proxy serves one chat"
+    "calls that do not name their conversation are refused if a policy applies to them: if this proxy serves one chat, "
+    "give --conversation NAME"
 )
 
 
@@ -37,48 +37,46 @@ def proxy_command(
     *,
     pack: PackOption,
     earlier: EarlierPacks = (),
-    log: Annotated[str | None, "--log FILE", "Keep every decision there: a file, or `postgresql://...`."] = None,
-    url: Annotated[
-        str | None, "--url URL", "The server to stand before, where it is reached by streamable HTTP."
-    ] = None,
+    log: Annotated[str | None, "--log FILE", "Decision log: a file, or postgresql://..."] = None,
+    url: Annotated[str | None, "--url URL", "The server to guard, if it speaks streamable HTTP."] = None,
     listen: Annotated[
-        str | None, "--listen HOST:PORT", "Serve streamable HTTP there, not standard input and output."
+        str | None, "--listen HOST:PORT", "Serve streamable HTTP instead of standard input and output."
     ] = None,
-    allow_host: Annotated[tuple[Name, ...], "For --listen: another name that requests may be sent to."] = (),
-    key_argument: Annotated[Name | None, "Argument of the tools that names the conversation."] = None,
+    allow_host: Annotated[tuple[Name, ...], "For --listen: another host name to accept. May be repeated."] = (),
+    key_argument: Annotated[Name | None, "The tool argument that names the conversation."] = None,
     conversation: Annotated[Name | None, "The conversation for calls that do not name one."] = None,
-    posture: Annotated[Posture | None, "Use this posture instead of the pack's own."] = None,
+    posture: Annotated[Posture | None, "Use this posture instead of that of the pack."] = None,
     context: Annotated[
-        tuple[str, ...], "--context NAME=VALUE", "A fact that you vouch for, such as `caller=P121`."
+        tuple[str, ...], "--context NAME=VALUE", "A fact that you guarantee, such as caller=P121. May be repeated."
     ] = (),
     state_key: Annotated[
         GivenFile,
-        "A secret of 32 bytes or more that several proxies share: each can go on with a call that waits for the user.",
+        "A secret of 32 bytes or more that several proxies share, so that each can resume a waiting call.",
     ] = None,
     tools: Annotated[
         File,
         click.Path(dir_okay=False, path_type=Path),
-        "Keep the accepted descriptions of the server's tools there; a changed one is asked about (`bylaw tools`).",
+        "File with the accepted tool descriptions; review changes with `bylaw tools`.",
     ] = None,
-    hide: Annotated[bool, "List only tools that the user's request may need, and those that only read."] = False,
+    hide: Annotated[bool, "List only read tools and tools that the user's request may need."] = False,
     asking: ModelOptions,
 ) -> None:
-    """Stand between an MCP client and an MCP server, and decide on every tool call.
+    """Decide on every tool call between an MCP client and server.
 
-    COMMAND starts the server, after `--`; or `--url` names one that runs already.
+    Give the COMMAND that starts the server after `--`, or the address of a running server with `--url`.
     """
     if bool(command) == bool(url):
-        raise UsageError("say which server to stand before", hint="either `--url URL` or `-- COMMAND...`")
+        raise UsageError("no server, or two", hint="give either `--url URL` or `-- COMMAND...`")
     if command and shutil.which(command[0]) is None:
-        raise UsageError(f"there is no program `{command[0]}` to start", hint="after `--`, the command of your server")
+        raise UsageError(f"no program `{command[0]}`", hint="give the command of your server after `--`")
     if url and not (url.startswith(("http://", "https://")) and urlsplit(url).netloc):
-        raise UsageError(f"`--url {url}` is not the address of a server", hint="such as `http://127.0.0.1:8000/mcp`")
+        raise UsageError(f"`--url {url}` is not an HTTP address", hint="such as `http://127.0.0.1:8000/mcp`")
     address = _address(listen) if listen else None
     given = dict(_pair(each) for each in context)
     try:
         from bylaw.integrations.mcp import proxy, run, upstream
     except ImportError as error:
-        raise UsageError("the proxy needs fastmcp", hint="in your clone of Bylaw: pip install '.[mcp]'") from error
+        raise MissingExtra("the proxy needs fastmcp", "mcp") from error
     named = {"key_argument": key_argument or "", "conversation": conversation or "", "state_key": _secret(state_key)}
     with open_answers(asking) as models:
 
@@ -92,10 +90,10 @@ def proxy_command(
                 earlier=[load_pack(each) for each in earlier],
             )
             if hide and models.requests is None:
-                raise UsageError("`--hide` needs `--llm`", hint="a model reads which tools a request needs")
+                raise UsageError("`--hide` needs `--llm`", hint="name the model that reads requests")
             if hide and not shield.pack.reads_requests:
-                hint = "a guard asks `requested()` for it, as in the pack `agentdojo`"
-                raise UsageError("`--hide` needs a pack that holds calls to the user's request", hint=hint)
+                hint = "use `requested()` in a guard, as the pack `agentdojo` does"
+                raise UsageError("`--hide` needs a pack that checks calls against the user's request", hint=hint)
             unnamed = "" if address or conversation or key_argument else UNNAMED
             notes = (_taken_up(shield, conversation or ""), _stranded(shield), _unanswerable(shield), unnamed)
             for note in filter(None, notes):
@@ -103,11 +101,11 @@ def proxy_command(
             return shield
 
         loading = _begun(load)
-        # Whoever waits at the other end of a pipe waits for an answer; what goes wrong at once is said at once.
+        # An error in the first seconds is reported at once; a client on a pipe waits no longer than that.
         wait([loading], None if address else AT_ONCE)
         shield = loading.result() if loading.done() else loading
         server: Any = proxy(shield, upstream(url or command), context=given, tools=tools, hides=hide, **named)
-        # Who stops a proxy breaks nothing off.
+        # Ctrl-C is the normal way to stop a proxy.
         with suppress(KeyboardInterrupt):
             run(server, address, hosts=allow_host)
         if loading.done():
@@ -115,7 +113,7 @@ def proxy_command(
 
 
 def _begun(load: Callable[[], Shield]) -> "Future[Shield]":
-    """What `load` will give, from a thread that nobody waits for at the end."""
+    """The result of `load`, computed in a daemon thread."""
     loading: Future[Shield] = Future()
 
     def fill() -> None:
@@ -129,35 +127,35 @@ def _begun(load: Callable[[], Shield]) -> "Future[Shield]":
 
 
 def _taken_up(shield: Shield, name: str) -> str:
-    """What the log already holds of the conversation that all calls will be of, in words."""
+    """A note if the log already has the conversation of `--conversation`."""
     entries = shield.log.conversation(shield.tenant, name) if shield.log is not None and name else []
     if not entries:
         return ""
     events = sum(entry.kind == "event" for entry in entries)
     return (
-        f"conversation `{name}` goes on where the log left it at {local_time(entries[-1].time)}: {events} events, "
-        "and what was looked up then counts as seen. For a new one give another --conversation."
+        f"resuming conversation `{name}` of {local_time(entries[-1].time)}: {events} events; earlier look-ups count. "
+        "To begin a new one, give another --conversation"
     )
 
 
 def _stranded(shield: Shield) -> str:
-    """How many conversations of the last day no loaded version can go on with, in words."""
+    """A warning about recent conversations that began under a pack that is not loaded."""
     if not (count := shield.stranded()):
         return ""
-    began = "1 conversation of the last day began" if count == 1 else f"{count} conversations of the last day began"
-    return f"{began} under another version of the pack, and calls in them are refused: give it with --earlier"
+    began = f"{counted(count, 'conversation')} of the last day began"
+    return f"{began} under another version of the pack and cannot continue: give it with --earlier"
 
 
 def _unanswerable(shield: Shield) -> str:
     if shield.log is not None:
         return ""
-    return "without --log nobody can approve a call: what only a person can decide stays refused"
+    return "without --log, calls that need approval are refused"
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise UsageError(f"`--context {text}` is not NAME=VALUE")
+        raise UsageError(f"`--context {text}` is not NAME=VALUE", hint="such as caller=P121")
     return name, value
 
 
@@ -166,7 +164,7 @@ def _secret(file: Path | None) -> str:
         return ""
     secret = file.read_text(encoding="utf-8").strip()
     if len(secret.encode()) < SECRET:
-        raise UsageError(f"`--state-key {file}` holds fewer than {SECRET} bytes", hint="such as `openssl rand -hex 32`")
+        raise UsageError(f"`--state-key {file}` has fewer than {SECRET} bytes", hint="such as `openssl rand -hex 32`")
     return secret
 
 
@@ -180,6 +178,6 @@ def _address(text: str) -> tuple[str, int]:
     except ValueError:
         is_local = False
     if not is_local:
-        hint = "listen at 127.0.0.1, and put your own gateway before it"
-        raise UsageError(f"the proxy does not check who calls, so it does not listen at `{host}`", hint=hint)
+        hint = "listen on 127.0.0.1, behind your own gateway"
+        raise UsageError(f"the proxy does not authenticate clients, so it cannot listen on `{host}`", hint=hint)
     return host, int(port)

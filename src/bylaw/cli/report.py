@@ -1,4 +1,4 @@
-"""`bylaw report`: one self-contained page from what an audit wrote."""
+"""`bylaw report`: an audit as one self-contained HTML page."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +11,9 @@ def report_command(
     out: Audited,
     *,
     target: Annotated[Path | None, "--to FILE", "Where to write it; by default OUT/report.html."] = None,
-    opening: Annotated[str, "--opening ID", "The finding to open on; by default the most telling one."] = "",
+    opening: Annotated[str, "--opening ID", "The finding to show first; by default the clearest one."] = "",
 ) -> None:
-    """Write report.html from an audit's folder."""
+    """Write the HTML report of an audit."""
     from bylaw.audit.report import write_report
 
     print(f"wrote {write_report(out, target, opening=opening)}")

@@ -1,4 +1,4 @@
-"""`bylaw review`: each sentence beside its check, its cases and open questions; accept or reject what you read."""
+"""`bylaw review`: review the checks of a pack, and accept or reject them."""
 
 import getpass
 import json
@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bylaw.cli.command import File, Name, command
-from bylaw.cli.console import open_console
+from bylaw.cli.console import counted, open_console
 from bylaw.console.review_page import review_page
 from bylaw.console.signing import accept_unenforced, refuse_installed, sign
 from bylaw.errors import UsageError
@@ -33,30 +33,30 @@ _STYLES: dict[str, str] = {
     "unreviewed": "dim",
 }
 _SHOWN = 3
-"""Cases of each outcome that are shown; `--cases` shows all."""
+"""Cases shown for each outcome without `--cases`."""
 
 
 @command("review")
 def review_command(
-    pack: Annotated[str, "PACK", "A pack's folder."],
-    policies: Annotated[tuple[str, ...], "[POLICY]...", "Show these policies only."] = (),
+    pack: Annotated[str, "PACK", "The folder of a pack."],
+    policies: Annotated[tuple[str, ...], "[POLICY]...", "Show only these policies."] = (),
     *,
-    document: Annotated[Name, "Show the policies that cite this file of the document only."] = "",
-    accept: Annotated[tuple[str, ...], "--accept POLICY", "Accept the check of a policy as it is now."] = (),
-    reject: Annotated[tuple[str, ...], "--reject POLICY", "Reject it."] = (),
-    unenforced: Annotated[tuple[str, ...], "--unenforced POLICY", "Accept that nothing enforces a policy."] = (),
+    document: Annotated[Name, "Show only policies that cite this file of the document."] = "",
+    accept: Annotated[tuple[str, ...], "--accept POLICY", "Accept the current check of a policy."] = (),
+    reject: Annotated[tuple[str, ...], "--reject POLICY", "Reject the check of a policy."] = (),
+    unenforced: Annotated[tuple[str, ...], "--unenforced POLICY", "Accept that a policy is not enforced."] = (),
     by: Annotated[Name, "Your name, for the record."] = "",
     note: Annotated[str, "--note TEXT", "Why."] = "",
-    ask: Annotated[bool, "Go through the unsigned policies, and ask for each."] = False,
+    ask: Annotated[bool, "Ask about each unsigned policy in turn."] = False,
     page: Annotated[File, "Also write the review as an HTML page."] = None,
     all_cases: Annotated[bool, "--cases", "Show every case."] = False,
 ) -> int:
-    """Review a pack: sentence beside check, cases, questions; accept or reject."""
+    """Review the checks of a pack, and accept or reject them."""
     root = find_folder(pack)
     if (accept or reject or unenforced or ask) and not by:
-        raise UsageError("a review needs a name", hint=f"--by {_user()}")
+        raise UsageError("a review needs your name", hint=f"give --by {_user()}")
     if both := sorted({*accept, *unenforced} & set(reject)):
-        raise UsageError(f"`{both[0]}` is both accepted and rejected", hint="say one of them")
+        raise UsageError(f"`{both[0]}` is both accepted and rejected", hint="choose one")
     if accept or reject or unenforced or ask:
         refuse_installed(root)
     for name in unenforced:
@@ -71,8 +71,8 @@ def review_command(
     shown = loaded(folder)
     console = open_console()
     for name, count in _failing(shown, accept).items():
-        told = f"{name} is accepted, and {count} of its cases {'fails' if count == 1 else 'fail'}: see `bylaw check`"
-        console.print(Text(told, style="red"))
+        warning = f"{name} is accepted, but {counted(count, 'case')} of it failed: run `bylaw check`"
+        console.print(Text(warning, style="red"))
     if ask:
         return _go_through(root, shown, sides, console, by)
     standing = standings(root)
@@ -90,18 +90,18 @@ def review_command(
     counts = {state: list(standing.values()).count(cast(Standing, state)) for state in _STYLES}
     console.print(", ".join(f"{count} {state}" for state, count in counts.items() if count), markup=False)
     if counts["unreviewed"] == len(standing):
-        console.print("nobody has reviewed this pack; written by hand, it needs no review to be enforced")
+        console.print("this pack is not reviewed; a pack written by hand is enforced without a review")
     elif counts["unreviewed"]:
-        console.print("the pack was written by hand, so what nobody has reviewed is enforced too")
-    if told := _weighed(shown):
-        console.print(told, markup=False)
-    if told := told_unaccepted(unaccepted(root)):
-        console.print(Text(told, style="red"))
+        console.print("unreviewed policies are enforced too, since the pack was written by hand")
+    if weights := _weighed(shown):
+        console.print(weights, markup=False)
+    if missing := told_unaccepted(unaccepted(root)):
+        console.print(Text(missing, style="red"))
     return 0 if counts["accepted"] + counts["unreviewed"] == len(standing) else 1
 
 
 def _failing(pack: Pack, names: Sequence[str]) -> Counter[str]:
-    """How many cases of these policies do not end as they want."""
+    """The number of failing cases of these policies."""
     results = run_cases(pack, {}) if names else ()
     return Counter(
         each.policy for each in results if isinstance(each, CaseResult) and not each.passed and each.policy in names
@@ -122,7 +122,7 @@ def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Consol
         _show(pack, name, state, noted_of(root).get(name, Noted()), console, everything=False)
         policy = pack.policies[name]
         is_lacking = policy.unenforced is not None and policy.unenforced.accepted_by == NOBODY
-        what = "accept that nothing enforces it" if is_lacking else "accept"
+        what = "accept that it is not enforced" if is_lacking else "accept"
         said = click.prompt(f"{what}, reject, skip or quit", type=click.Choice(["a", "r", "s", "q"]), default="s")
         if said == "q":
             break
@@ -135,11 +135,11 @@ def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Consol
 
 
 def _citing(pack: Pack, names: Iterable[str], document: str) -> list[str]:
-    """The policies in the order of the documents that they cite; of one document, those that cite it."""
+    """The policies that cite `document` (empty: any), in the order of the documents."""
     files = pack.document.files if pack.document is not None else ()
     order = {file.name: number for number, file in enumerate(files)}
     if document and not any(is_named(file, document) for file in order):
-        hint = f"known: {', '.join(list(order)[: _SHOWN * 3])}" if order else "none is at hand"
+        hint = f"known: {', '.join(list(order)[: _SHOWN * 3])}" if order else "the pack has no document"
         raise UsageError(f"the pack has no document `{document}`", hint=hint)
     stands = {
         name: [stand.document for each in pack.policies[name].citations for stand in (each, *each.again)]
@@ -175,7 +175,7 @@ def _show(pack: Pack, name: str, state: Standing, noted: Noted, console: Console
 
 
 def _weighed(pack: Pack) -> str:
-    """The accuracy of the rules with their learned weights, in a line; empty if none were learned."""
+    """The accuracy of the learned weights, in one line; empty if none were learned."""
     from bylaw.compile.lesson import describe_weights
 
     learned = own_record(pack.root, WEIGHTS).get("learned") if (pack.root / WEIGHTS).is_file() else None

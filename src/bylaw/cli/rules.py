@@ -1,4 +1,4 @@
-"""`bylaw rules`: list, draw and simulate a pack's rules; evaluate formulas and margins line by line."""
+"""`bylaw rules`: list, draw, simulate and learn the rules of a pack."""
 
 import random
 import sys
@@ -15,7 +15,7 @@ from bylaw.cli.console import open_console
 from bylaw.cli.group import InOrder
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.compile.lesson import Lesson, episodes, read_labels, teach
-from bylaw.errors import BylawError, UsageError
+from bylaw.errors import UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.rule.act import Act
 from bylaw.rule.formula import atoms
@@ -28,23 +28,22 @@ def learn_command(
     logs: GivenLogs,
     *,
     pack: PackOption,
-    labels: Annotated[Path, "--labels FILE", "Which calls a person found safe, as JSON lines."],
-    out: Annotated[File, "Where to write the weights if they help; a pack uses its weights.yaml."] = None,
-    loss: Annotated[Loss, "Bylaw's own, or Eq. 6 of the ShieldAgent paper."] = "hinge",
+    labels: Annotated[Path, "--labels FILE", "JSON lines that say which calls were safe."],
+    out: Annotated[File, "Where to write the weights if they help. A pack reads its weights.yaml."] = None,
+    loss: Annotated[Loss, "Bylaw's loss, or Eq. 6 of the ShieldAgent paper."] = "hinge",
     false_alarms: Annotated[
-        float | None, "--false-alarms SHARE", click.FloatRange(0, 1), "The share of safe calls that may be stopped."
+        float | None, "--false-alarms SHARE", click.FloatRange(0, 1), "The share of safe calls that may be blocked."
     ] = None,
 ) -> int:
     """Learn the weights of soft rules from labelled calls.
 
-    Held-back conversations must show that the weights help; otherwise nothing is written and the status is 1.
+    The weights must help on held-out conversations; otherwise nothing is written and the exit status is 1.
     """
     loaded = load_pack(pack)
     given = read_labels(labels)
-    faults: list[BylawError] = []
     with open_logs(logs) as opened:
-        read = list(opened.readable(faults))
-    status = opened.tell(faults)
+        read = list(opened.readable())
+    status = opened.report_faults()
     lesson = teach(loaded, read, given, loss=loss, false_alarms=false_alarms)
     _print(lesson, labels.name)
     if lesson.fault:
@@ -83,16 +82,15 @@ def risk_command(
     logs: GivenLogs,
     *,
     pack: PackOption,
-    acts: Annotated[Count, "How many acts to look ahead."] = 20,
+    acts: Annotated[Count, "Acts to look ahead."] = 20,
 ) -> int:
-    """Say how likely each rule is to be broken, going by these logs."""
+    """Estimate from logs how likely each rule is to be broken."""
     from bylaw.rule.risk import learn_chain, risk
 
     loaded = load_pack(pack)
-    faults: list[BylawError] = []
     with open_logs(logs) as opened:
-        read = list(opened.readable(faults))
-    status = opened.tell(faults)
+        read = list(opened.readable())
+    status = opened.report_faults()
     table = Table("rule", "episodes", "left out", f"in {acts} acts", "ever", "unmet", box=box.SIMPLE)
     for each in episodes(loaded, read):
         row = [each.rule.name, str(len(each.seen)), str(each.left_out)]
@@ -107,12 +105,12 @@ def risk_command(
 
 @click.group("rules", cls=InOrder)
 def rules_command() -> None:
-    """Rules that bind whole conversations."""
+    """List, draw, simulate and learn the rules of a pack."""
 
 
 @command("eval", rules_command)
 def eval_command() -> int:
-    """Evaluate formulas on traces, as JSON lines on stdin."""
+    """Evaluate formulas on traces: JSON lines on stdin."""
     from bylaw.rule.lines import eval_lines
 
     return eval_lines(sys.stdin.buffer, sys.stdout.buffer)
@@ -120,7 +118,7 @@ def eval_command() -> int:
 
 @command("margin", rules_command)
 def margin_command() -> int:
-    """Weigh actions under rules, as JSON lines on stdin."""
+    """Compute margins of actions: JSON lines on stdin."""
     from bylaw.rule.lines import margin_lines
 
     return margin_lines(sys.stdin.buffer, sys.stdout.buffer)
@@ -128,7 +126,7 @@ def margin_command() -> int:
 
 @command("list", rules_command)
 def list_command(pack: PackArgument) -> None:
-    """List the rules of a pack with their policies and predicates."""
+    """List rules with their policies and predicates."""
     loaded = load_pack(pack)
     console = open_console()
     for rule in loaded.book.every:
@@ -177,7 +175,7 @@ def draw(pack: Pack, name: str) -> str:
 
 @command("clusters", rules_command)
 def clusters_command(pack: PackArgument) -> None:
-    """Group a pack's predicates; show the rules on each action."""
+    """Cluster predicates, and count the rules of each action."""
     from bylaw.rule.structure import by_clusters, circuits, cluster, rule_vagueness, vagueness
 
     book = load_pack(pack).book
@@ -187,7 +185,7 @@ def clusters_command(pack: PackArgument) -> None:
     found = cluster(book.every, states)
     for number, group in enumerate(found.groups, 1):
         console.print(Text(f"group {number}: {', '.join(group)}"))
-    table = Table("rule", "vagueness", box=box.SIMPLE, title="How alike predicates are (1: says nothing new)")
+    table = Table("rule", "vagueness", box=box.SIMPLE, title="Vagueness of rules (1: adds no information)")
     for name, score in rule_vagueness(book.every, vagueness(states) | vagueness(actions)).items():
         table.add_row(name, f"{score:.2f}")
     console.print(table)
@@ -203,10 +201,10 @@ def clusters_command(pack: PackArgument) -> None:
 def simulate_command(
     pack: PackArgument,
     *,
-    steps: Annotated[Count, "How many acts the random episode has."] = 8,
-    seed: Annotated[int, "--seed N", "Another seed gives another episode."] = 1,
+    steps: Annotated[Count, "Acts in the random episode."] = 8,
+    seed: Annotated[int, "--seed N", "Random seed."] = 1,
 ) -> None:
-    """Walk the rules of a pack through a random episode."""
+    """Run the rules on a random episode."""
     from bylaw.rule.monitor import Monitor
 
     loaded = load_pack(pack)
@@ -222,11 +220,11 @@ def simulate_command(
                 print(f"  breaks {monitor.rule.name}: {monitor.rule.text}")
     for monitor in monitors:
         if monitor.finish().broke:
-            print(f"end: {monitor.rule.name} was still waiting")
+            print(f"end: {monitor.rule.name} was not fulfilled")
 
 
 def _random_act(pack: Pack, step: int, source: random.Random) -> dict[str, bool]:
-    """The predicates of a random act: what its tool and its turn settle follows from them, the rest is drawn."""
+    """Random predicate values for an act, consistent with its tool and its turn."""
     tool = source.choice([None, *pack.schema.tools])
     effect = pack.schema.tools[tool].effect if tool else ""
     calls = source.choice((1, 1, 1, 2)) if tool else source.choice((0, 0, 0, 1))

@@ -1,4 +1,4 @@
-"""`bylaw scan`: what logs tell by themselves, at 80 columns or as JSON."""
+"""`bylaw scan`: patterns in logs, at 80 columns or as JSON."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,17 +28,17 @@ _REASONS = {
     "distinctive": "rare before other writes, perhaps needed in some cases",
 }
 _READING = {
-    "sure": "how far to trust a guess. Of a tool: how much more evidence there is for this effect than for the others."
-    " Of a look-up: the low end of its share, times the certainty of the effects. Of a value: the low end of the share"
-    " of this argument's values with a known source.",
+    "sure": "confidence in a guess. For a tool: the evidence for this effect against the others. For a look-up: the low"
+    " end of its share, times the confidence in the effects. For a value: the low end of the share of this argument's"
+    " values that have a known source.",
     "(a to b)": "the 95% confidence interval of the share.",
-    "id @step": "a call: its conversation, and the number of its event, counted from 0. Messages, calls and results"
-    " count and system messages do not, so a step is not an index into the log's `messages`.",
-    "left out": "arguments whose values often have no known source, so that one more is not suspicious.",
+    "id @step": "a call: its conversation, and its event number from 0. Messages, calls and results are counted, system"
+    " messages are not, so a step is not an index into the log's `messages`.",
+    "left out": "arguments that often have values without a known source, so that another is not suspicious.",
     "and more": "lists show three; --json has the first 20 of each, or as many as --examples says.",
 }
 _LIMITS = (
-    "Guesses rest on habit alone: a scan cannot see whether a policy asks for a look-up, or whether a call was right."
+    "Guesses rest on frequency alone: a scan cannot see whether a policy requires a look-up or a call was right."
     " Correct effects with --write-effects FILE, then --effects FILE; for verdicts, start a pack with"
     " `bylaw init LOGS --document FILE`."
 )
@@ -48,14 +48,14 @@ _LIMITS = (
 def scan_command(
     logs: GivenLogs,
     *,
-    effects: Annotated[File, "Effects that you corrected."] = None,
-    write_effects: Annotated[File, "Write the guessed effects there, to be corrected."] = None,
-    whole: Annotated[bool, "--all", "Show everything that was found, with how to read it."] = False,
+    effects: Annotated[File, "Effects to use instead of guesses, as written by --write-effects."] = None,
+    write_effects: Annotated[File, "Write the guessed effects to this file, for you to correct."] = None,
+    whole: Annotated[bool, "--all", "Show everything, with an explanation."] = False,
     as_json: Annotated[bool, "--json", "Print everything as JSON."] = False,
     agent: Annotated[Name | None, "Count every conversation under this name."] = None,
     examples: Annotated[Count, "Calls listed per finding in the JSON."] = 20,
 ) -> int:
-    """Show what logs tell without a pack, a model or a database."""
+    """Find patterns in logs, without a pack, a model or a database."""
     found = scan_logs(
         logs,
         effects=effects,
@@ -79,7 +79,7 @@ def scan_logs(
     examples: int = 20,
     console: Console | None = None,
 ) -> Scan:
-    """Scan the logs, print what they show, and give it back."""
+    """Scan the logs, print the result and return it."""
     if write_effects is not None and write_effects.exists():
         raise UsageError("the file exists already, perhaps with corrections", place=str(write_effects))
     known = read_effects(effects) if effects is not None else None
@@ -96,7 +96,7 @@ def scan_logs(
 
 
 class _Entry(NamedTuple):
-    """One thing that was found: a line, and lines about it."""
+    """One result: a line, and further lines about it."""
 
     head: str
     text: str
@@ -108,13 +108,13 @@ class _Section(NamedTuple):
     title: str
     entries: Sequence[_Entry]
     shown: int
-    """Entries that one screen has room for."""
+    """Entries to show without `--all`."""
     note: str = ""
     empty: str = ""
 
 
 def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
-    """What was found on one screen; with `whole` all of it, and how to read it."""
+    """Print the result on one screen; with `whole`, all of it with an explanation."""
     agents = [name for name in found.agents if name]
     by = f" by {counted(len(agents), 'agent')}" if agents else ""
     formats = ", ".join(f"{name or 'given'} {count:,}" for name, count in found.formats.items())
@@ -122,7 +122,7 @@ def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
     if found.unreadable:
         say(console, f"{counted(found.unreadable, 'record')} could not be read, e.g. {clean(found.faults[0], 200)}")
     if not found.trajectories:
-        say(console, "Nothing to scan: no conversation was found.")
+        say(console, "No conversation found.")
         return
     for section in (_tools(found.tools), _evidence(found.evidence), _habits(found), *_sources(found)):
         if section.entries or (whole and section.empty):
@@ -157,14 +157,14 @@ def _tools(guesses: Sequence[Guess]) -> _Section:
     entries: list[_Entry] = []
     for guess in guesses:
         head = f"{guess.effect:<6} {guess.sure:>5.0%} {guess.calls:>8,} {guess.refused:>7,}  "
-        told = f"if such a result means that nothing was done, declare {clean(guess.declaration, 90)}"
+        told = f"if such a result means that the call failed, declare {clean(guess.declaration, 90)}"
         why = "; ".join(clean(why, 90) for why in guess.why)
         entries.append(_Entry(head, f"{clean(guess.tool, 60)}: {why}", [told] if guess.declaration else []))
     return _Section("Tools and inferred effects", entries, 8, "effect  sure    calls refused  tool: why")
 
 
 def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:
-    """Look-ups whose results cannot all be used, with what to do about it."""
+    """Look-ups with unusable results, and how to fix each."""
     entries = [
         _Entry(
             "  ",
@@ -175,17 +175,17 @@ def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:
         for each in evidence
         if each.cures
     ]
-    empty = "none: every result is recorded and readable" if evidence else "no result of a look-up was found"
-    return _Section("Look-ups whose results cannot be used", entries, 2, empty=empty)
+    empty = "none: every result is recorded and readable" if evidence else "no look-up results found"
+    return _Section("Look-ups with unusable results", entries, 2, empty=empty)
 
 
 def _habits(found: Scan) -> _Section:
-    """The usual look-ups before each write; those that some calls lacked come first on one screen."""
+    """The usual look-ups before each write."""
     entries: list[_Entry] = []
     for write in found.writes:
         tool = clean(write.tool, 60)
         if not write.habits:
-            why = "too few calls to tell" if write.cases < FEWEST else "no look-up usually precedes it"
+            why = "too few calls" if write.cases < FEWEST else "no look-up usually precedes it"
             entries.append(_Entry("  ", f"{tool} ({counted(write.cases, 'accepted call')}): {why}"))
         entries += [_habit(tool, habit) for habit in write.habits]
     return _Section("Look-ups that usually precede a write", entries, 5)
@@ -206,7 +206,7 @@ def _habit(tool: str, habit: Habit) -> _Entry:
 
 
 def _sources(found: Scan) -> Iterator[_Section]:
-    """Arguments whose values have no known source, or none but free text."""
+    """Arguments with values from no known source, or from free text only."""
     every = [argument for write in found.writes for argument in write.arguments]
     strange = sorted((each for each in every if each.strange), key=lambda each: (-each.sure, each.tool, each.name))
     entries = [_argument(each, each.nowhere, each.strange, f", sure {each.sure:.0%}") for each in strange]
@@ -216,10 +216,10 @@ def _sources(found: Scan) -> Iterator[_Section]:
             f"{_called(each)} ({each.nowhere:,} of {each.cases:,}{', few words' * each.vocabulary})" for each in left
         ]
         entries.append(_Entry("  ", f"left out: {', '.join(named)}"))
-    note = "No tool result and no user gave them. Whole numbers below 20 are left out."
+    note = "Neither a tool result nor the user gave these values. Whole numbers below 20 are left out."
     yield _Section("Arguments with no known source", entries, 3, note, "none")
     texts = sorted((each for each in every if each.from_text), key=lambda each: (-each.text, each.tool, each.name))
-    note = "An order hidden in data looks like this."
+    note = "Prompt injection looks like this."
     entries = [_argument(each, each.text, each.from_text, "") for each in texts]
     yield _Section("Arguments found only in free text inside a tool result", entries, 2, note, "none")
 

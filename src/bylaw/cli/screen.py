@@ -1,7 +1,7 @@
-"""What is printed to a terminal, whoever wrote it: only Bylaw's own colours and cursor moves reach it as such.
+"""Escapes control characters in everything that is printed to a terminal, except Bylaw's own colours.
 
-Names, notes and arguments come from agents, their users and foreign packs. Some commands make them visible themselves;
-this stands behind all of them, so that one that forgets to is no hole.
+Names, notes and arguments come from agents, users and third-party packs. Commands escape them as well; this catches
+what a command forgets.
 """
 
 import io
@@ -14,11 +14,11 @@ from bylaw.text.visible import visible
 
 
 class Screen(io.TextIOBase):
-    """A terminal that prints what moves its cursor, or turns text round, as characters."""
+    """A terminal that shows control characters and text-direction marks as escapes."""
 
     def __init__(self, file: TextIO) -> None:
         self.bare = file
-        """For a console whose own text is made visible before it adds colours."""
+        """The unfiltered terminal, for a console that escapes text before it adds colours."""
 
     @property
     def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -30,7 +30,7 @@ class Screen(io.TextIOBase):
 
     @property
     def buffer(self) -> Any:
-        """For what is written as bytes, such as an export: whoever sends that to a terminal wants it as it is."""
+        """The unfiltered byte stream, for exports."""
         return self.bare.buffer
 
     def write(self, text: str, /) -> int:
@@ -57,7 +57,7 @@ def bare(file: Any) -> TextIO:
 
 @contextmanager
 def on_screen() -> Generator[None]:
-    """Put a screen before standard output and error, where they are terminals."""
+    """Filter standard output and standard error, if they are terminals."""
     before = (sys.stdout, sys.stderr)
     sys.stdout, sys.stderr = (
         cast(TextIO, Screen(each)) if each is not None and each.isatty() else each  # pyright: ignore[reportUnnecessaryComparison]

@@ -13,7 +13,8 @@ import click
 
 from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.command import EarlierPacks, File, Name, Port, command
-from bylaw.errors import UsageError
+from bylaw.cli.console import counted
+from bylaw.errors import MissingExtra, UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.text.visible import visible
 
@@ -22,52 +23,46 @@ if TYPE_CHECKING:
     from bylaw.service.keys import Key
 
 SECRET = 32
-"""Characters of a session secret at least."""
+"""The fewest characters of a session secret."""
 
 
 @command("serve")
 def serve_command(
     *,
-    pack: Annotated[str | None, "--pack PACK", "A pack's folder, or the name of one that comes with Bylaw."] = None,
+    pack: Annotated[str | None, "--pack PACK", "The folder of a pack, or the name of a built-in one."] = None,
     store: Annotated[str, "--store --log LOG", "The decision log: a file, or postgresql://..."] = "decisions.db",
     earlier: EarlierPacks = (),
-    host: Annotated[str, "Where to listen; beyond this machine only with --keys."] = "127.0.0.1",
+    host: Annotated[str, "Address to listen on; other machines need --keys."] = "127.0.0.1",
     port: Port = 8300,
-    keys: Annotated[File, "API keys: a tenant and a hash on each line."] = None,
+    keys: Annotated[File, "File of API keys: a tenant and a hash per line."] = None,
     public_url: Annotated[
         str,
         "--public-url URL",
-        "Where clients find the service, if not where it listens: told in the AuthZEN configuration.",
+        "Public address of the service, for the AuthZEN configuration.",
     ] = "",
-    new_key: Annotated[
-        str | None, "--new-key TENANT", "Make a key, print it and the line for --keys, and stop."
-    ] = None,
-    approver: Annotated[bool, "For --new-key: a person's key, which answers approvals and makes stops."] = False,
-    reviewer: Annotated[bool, "For --new-key: a person's key that looks and leaves notes."] = False,
-    viewer: Annotated[bool, "For --new-key: a person's key that only looks."] = False,
-    holder: Annotated[str, "--name NAME", "For a person's key: who holds it, for the log."] = "",
+    new_key: Annotated[str | None, "--new-key TENANT", "Print a new key and its line for --keys, and exit."] = None,
+    approver: Annotated[bool, "For --new-key: for a person who answers approvals and stops agents."] = False,
+    reviewer: Annotated[bool, "For --new-key: for a person who reads and adds notes."] = False,
+    viewer: Annotated[bool, "For --new-key: for a person who only reads."] = False,
+    holder: Annotated[str, "--name NAME", "For --new-key: name of the person, for the log."] = "",
     proxy_header: Annotated[
         Name,
-        "A header in which a proxy names who it has signed in, such as X-Forwarded-User. Their roles are in --keys.",
+        "Header with the user that a proxy signed in, such as X-Forwarded-User. Roles are in --keys.",
     ] = "",
-    proxy_address: Annotated[str, "--proxy-address IP", "Where that proxy connects from; needed with it."] = "",
+    proxy_address: Annotated[str, "--proxy-address IP", "Address of that proxy; required with --proxy-header."] = "",
     webhook: Annotated[
         str,
         "--webhook URL",
-        "Where to post each call that waits for a person; signed with BYLAW_WEBHOOK_SECRET if that is set.",
+        "URL for calls that wait for approval, signed with BYLAW_WEBHOOK_SECRET if set.",
     ] = "",
-    anchors: Annotated[
-        File, "Where the ends of the log's chains are noted, for `bylaw log verify --anchors`.  [default: LOG.anchors]"
-    ] = None,
-    connections: Annotated[
-        int, click.IntRange(1), "Connections of one address at a time, to each worker; a proxy in front is one address."
-    ] = 512,
-    workers: Annotated[int, click.IntRange(1, 64), "Processes that share the work."] = 1,
+    anchors: Annotated[File, "File for anchors, for `bylaw log verify --anchors`.  [default: LOG.anchors]"] = None,
+    connections: Annotated[int, click.IntRange(1), "Concurrent connections per client address and worker."] = 512,
+    workers: Annotated[int, click.IntRange(1, 64), "Worker processes."] = 1,
     asking: ModelOptions,
 ) -> int:
-    """Answer over HTTP whether an agent may make a call. Needs the extra `serve`.
+    """Serve decisions over HTTP.
 
-    Every decision is on disk before it is answered. /openapi.json describes the requests.
+    Needs the extra `serve`. Every decision is on disk before it is sent. See /openapi.json for the API.
     """
     from bylaw.service.keys import Key, KeyFile, key_line
     from bylaw.service.keys import new_key as make_key
@@ -77,12 +72,11 @@ def serve_command(
         print(f"key, shown only now: {key}\nline for --keys:     {key_line(new_key, key, role, holder)}")
         return 0
     if not pack:
-        raise UsageError("say which pack to hold calls to", hint="give --pack")
+        raise UsageError("no pack", hint="give --pack")
     try:
         from bylaw.service.run import check_address, check_url, listen, run
     except ImportError as error:
-        hint = "in your clone of Bylaw: pip install '.[serve]'"
-        raise UsageError("the service needs starlette and uvicorn", hint=hint) from error
+        raise MissingExtra("the service needs starlette and uvicorn", "serve") from error
     from bylaw.record import Log
     from bylaw.record.anchor import Anchoring, beside
     from bylaw.record.last_writer import LastWriter
@@ -99,24 +93,24 @@ def serve_command(
     check_hook(webhook)
     loaded, older = load_pack(pack), [load_pack(each) for each in earlier]
     with Log(store) as log:
-        # A log that cannot be opened is told before any address is.
+        # A log that cannot be opened is reported before the address is printed.
         where = log.name
-        told = _stranded(log, loaded, older)
+        warning = _stranded(log, loaded, older)
     sockets = listen(host, port, workers)
     at = f"[{host}]" if ":" in host else host
     address = f"http://{at}:{sockets[0].getsockname()[1]}"
-    # At every address of a machine there is no one name that clients would know it by.
+    # A server on all addresses has no single public one.
     public_url = public_url or ("" if host in ("0.0.0.0", "::") else address)
     shown = f"{loaded.name} {loaded.version} at {address}, log {where}"
     print(shown + (f", {workers} workers" if workers > 1 else ""), flush=True)
-    if told:
-        print(told, flush=True)
+    if warning:
+        print(warning, flush=True)
     kept = anchors or beside(store)
     if "://" not in store and kept.resolve().parent == Path(store).expanduser().resolve().parent:
-        # A writer of the database could forge both.
-        print(f"warning: the anchors in {kept} lie next to the log; keep them elsewhere with --anchors", flush=True)
+        # Anyone who can write the log could forge the anchors too.
+        print(f"warning: the anchors in {kept} are next to the log; keep them elsewhere with --anchors", flush=True)
     board, last = Board(workers) if workers > 1 else None, LastWriter()
-    # Whichever worker answers, it knows the sessions of all.
+    # All workers share the secret, so that each knows every session.
     secret = _session_secret(os.environ.get("BYLAW_SESSION_SECRET", ""))
 
     def serve(worker: int) -> None:
@@ -150,7 +144,7 @@ def serve_command(
 def pages_of(
     log: "Log", pack: Pack, keys: "Mapping[str, Key]", url: str, secret: bytes, proxy: tuple[str, str] | None = None
 ) -> dict[str, Any]:
-    """The pages for people; none where what they need is not installed. `proxy` is its header and its address."""
+    """The console pages, or nothing if their packages are not installed. `proxy` is a header and an address."""
     try:
         from bylaw.console.pages import is_page, service_app
         from bylaw.console.sign_in import Proxy, SignIn
@@ -175,27 +169,27 @@ def pages_of(
 
 
 def _session_secret(given: str) -> bytes:
-    """What sign-ins are sealed with; one that is given outlives a restart, and other hosts know it, too."""
+    """The key that signs sessions. A given one survives restarts and can be shared by hosts."""
     if not given:
         return secrets.token_bytes(32)
     if len(given) < SECRET:
-        hint = f"give it {SECRET} or more, such as `openssl rand -hex 32` prints"
-        raise UsageError(f"BYLAW_SESSION_SECRET has {len(given)} characters, too few to be safe", hint=hint)
+        hint = f"use {SECRET} or more, such as the output of `openssl rand -hex 32`"
+        raise UsageError(f"BYLAW_SESSION_SECRET is too short: {len(given)} characters", hint=hint)
     return hashlib.sha256(given.encode("utf-8", "surrogateescape")).digest()
 
 
 def _checked_proxy(header: str, address: str, keys: "Mapping[str, Key]") -> tuple[str, str] | None:
-    """The proxy whose word on names counts; None for none."""
+    """Header and address of the trusted proxy, if one is given."""
     if not header and not address:
         return None
     if not header or not address:
-        raise UsageError("a proxy needs both", hint="give --proxy-header and --proxy-address")
+        raise UsageError("--proxy-header and --proxy-address belong together", hint="give both")
     if not keys:
-        raise UsageError("whom a proxy names has a role in --keys", hint="a line `TENANT - approve NAME` for each")
+        raise UsageError("--proxy-header needs --keys", hint="add a line `TENANT - approve NAME` for each user")
     try:
         return header, str(ip_address(address))
     except ValueError:
-        raise UsageError(f"`{address}` is not an address", hint="such as 10.0.0.5") from None
+        raise UsageError(f"`{address}` is not an IP address", hint="such as 10.0.0.5") from None
 
 
 def _tell(line: str) -> None:
@@ -203,7 +197,7 @@ def _tell(line: str) -> None:
 
 
 def _stranded(log: "Log", pack: Pack, earlier: Sequence[Pack]) -> str:
-    """What to tell of conversations of the last day that began under a pack that is not loaded; empty for none."""
+    """A warning about recent conversations that began under a pack that is not loaded, or empty."""
     from bylaw.shield.shield import Shield
 
     shields = [Shield(pack, log=log, tenant=tenant, earlier=earlier) for tenant in log.tenants()]
@@ -212,5 +206,5 @@ def _stranded(log: "Log", pack: Pack, earlier: Sequence[Pack]) -> str:
         return ""
     total = sum(by_tenant.values())
     whose = ", ".join(f"{visible(tenant)}: {count}" for tenant, count in by_tenant.items())
-    what = "conversation of the last day is" if total == 1 else "conversations of the last day are"
-    return f"{total} {what} under another version of the pack, and cannot go on: load it with --earlier ({whose})"
+    began = f"{counted(total, 'conversation')} of the last day began"
+    return f"{began} under another version of the pack and cannot continue: give it with --earlier ({whose})"

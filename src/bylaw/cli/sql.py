@@ -18,21 +18,24 @@ from bylaw.errors import UsageError
 from bylaw.text.visible import visible
 
 _WIDE = 500
-"""Columns, where no screen sets a limit: a name that is cut in two cannot be looked for."""
+"""Width of a table that is not printed to a terminal: a wrapped name cannot be searched for."""
 _SHOWN = 200
-"""Rows of a table on the screen; files get all."""
+"""The most rows that a printed table shows."""
 
 
 @command("sql")
 def sql_command(
     out: Annotated[Path | None, "The folder an audit wrote."] = None,
-    query: Annotated[str | None, "SQL, or the name of a ready query."] = None,
+    query: Annotated[str | None, "SQL, or the name of a built-in query."] = None,
     *,
-    listed: Annotated[bool, "--list", "Show the ready queries; with one's name, its SQL."] = False,
+    listed: Annotated[bool, "--list", "List the built-in queries; with a name, print its SQL."] = False,
     base: Annotated[Folder, "An earlier audit; its views are base.calls and so on."] = None,
     to: Annotated[str, click.Choice(("table", "csv", "jsonl")), "How to print the rows."] = "table",
 ) -> int:
-    """Ask an audit's tables: conversations, calls, findings, open_questions, missing_facts."""
+    """Query the tables of an audit.
+
+    The tables are conversations, calls, findings, open_questions and missing_facts.
+    """
     ready = ready_queries()
     if listed:
         name = query or (str(out) if out is not None else "")
@@ -43,12 +46,12 @@ def sql_command(
             print(f"{each.name:22} {each.about}")
         return 0
     if out is None or not query:
-        raise UsageError("say which folder and which query", hint="`bylaw sql --list` shows ready ones")
+        raise UsageError("give the folder of an audit and a query", hint="`bylaw sql --list` shows built-in queries")
     found = ready.get(query)
     if found is None and not any(mark in query for mark in " \n;("):
-        raise UsageError(f"no ready query `{query}`", hint=f"there are {', '.join(ready)}")
+        raise UsageError(f"no built-in query `{query}`", hint=f"known: {', '.join(ready)}")
     if found is not None and found.needs_base and base is None:
-        raise UsageError(f"`{query}` compares two audits", hint="give the earlier one's folder with --base")
+        raise UsageError(f"`{query}` compares two audits", hint="give the folder of the earlier one with --base")
     names, rows = Tables(out, base=base).query(found.text if found is not None else query)
     _print(names, rows, to)
     return 0

@@ -1,25 +1,23 @@
-"""An audit's summary as tables for a terminal of 80 columns."""
+"""The summary of an audit as tables, 80 columns wide."""
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console, Group
-from rich.table import Table
 from rich.text import Text
 
 from bylaw.audit.counts import OPEN_REASONS
 from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.output import has_tables
-from bylaw.cli.console import counted
+from bylaw.cli.console import counted, titled_table
 from bylaw.text.visible import visible
 
 
 def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
-    """The counts, rates per agent, then findings by tool, policy, look-up and rule."""
+    """Print the counts, the rates per agent, and the findings by tool, policy, look-up and rule."""
     for line in _headline(summary["counts"]):
         console.print(line, markup=False, style="bold")
     console.print()
@@ -45,7 +43,7 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
 
 
 def _headline(counts: dict[str, Any]) -> list[str]:
-    """The counts in words: executed calls first, refused ones by themselves."""
+    """The counts in words: executed calls, then refused ones."""
     told = [f"{_flagged(counts)} in {counted(counts['calls'], 'executed call')}"]
     told[0] += f" of {counted(counts['conversations'], 'conversation')}."
     if counts["broken_rules"]:
@@ -56,12 +54,7 @@ def _headline(counts: dict[str, Any]) -> list[str]:
 
 
 def _flagged(counts: dict[str, Any]) -> str:
-    named = {"violations": "violation", "near_misses": "near-miss"}
-    plurals = {"near-miss": "near-misses"}
-    parts = [
-        f"{counts[name]:,} {noun if counts[name] == 1 else plurals.get(noun, f'{noun}s')}"
-        for name, noun in named.items()
-    ]
+    parts = [counted(counts["violations"], "violation"), counted(counts["near_misses"], "near-miss", "near-misses")]
     parts += [f"{counts[name]:,} {name}" for name in ("uninformed", "undecided") if counts[name]]
     return ", ".join(parts)
 
@@ -72,7 +65,7 @@ def _written(out: Path) -> str:
 
 
 def _finding(summary: dict[str, Any], out: Path) -> str:
-    """Conversation and step of the first flagged call, as `explain` takes them."""
+    """Conversation and step of the first flagged call, as arguments of `bylaw explain`."""
     criterion = summary["criterion"]
     verdicts = summary["verdicts"][criterion]
     worst = next((name for name in ("violation", "near_miss", "uninformed") if verdicts.get(name)), None)
@@ -89,15 +82,14 @@ def _finding(summary: dict[str, Any], out: Path) -> str:
 
 
 def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
-    """Rates per agent; names that do not fit beside their numbers stand above them."""
-    # The last counts near-misses among the conversations that wrote.
+    """Rates per agent. Names that are too long for their column get a line of their own."""
     heads = ("all", "with\nwrites", "bad\noutcome", "violation", "rule\nbroken", "near-miss", "of those\nwriting")
     rows = [(visible(row["agent"]) or "(unnamed)", _rates(row, summary["criterion"])) for row in summary["agents"]]
     upper, lower = zip(*((head.rpartition("\n")[0], head.rpartition("\n")[2]) for head in heads), strict=True)
     numbers = [max(map(len, column)) for column in zip(upper, lower, *(cells for _, cells in rows), strict=True)]
     title = f"Per agent: conversations, and shares of them in % [95 % interval]{_paper(summary)}"
     if max((len(name) for name, _ in rows), default=0) <= width - sum(numbers) - 2 * len(numbers) - 2:
-        return _table(title, ["agent"], heads, [(name, *cells) for name, cells in rows])
+        return titled_table(title, ["agent"], heads, [(name, *cells) for name, cells in rows])
 
     def line(cells: Sequence[str]) -> Text:
         return Text("  ".join(["", *(cell.rjust(room) for cell, room in zip(cells, numbers, strict=True))]))
@@ -124,7 +116,7 @@ def _tools(summary: dict[str, Any]) -> Group:
     read = {name for name, row in summary["by_tool"].items() if row.get("effect") == "read"}
     tables = [_by_verdict(summary, [name for name in summary["by_tool"] if name not in read], "write calls")]
     if read:
-        tables.append(_by_verdict(summary, sorted(read), "look-ups that a guard binds,"))
+        tables.append(_by_verdict(summary, sorted(read), "look-ups with a guard,"))
     return Group(*tables)
 
 
@@ -137,15 +129,15 @@ def _by_verdict(summary: dict[str, Any], tools: Sequence[str], what: str) -> Gro
         return tool, f"{row['executed']:,}", *([*"....", "no guard"] if tool in summary["unguarded_tools"] else counts)
 
     columns = ("calls", "viol.", "near", "uninf.", "inconcl.", "compl.")
-    return _table(f"Executed {what} by verdict{_paper(summary)}", ["tool"], columns, map(cells, tools))
+    return titled_table(f"Executed {what} by verdict{_paper(summary)}", ["tool"], columns, map(cells, tools))
 
 
 _MOST = 8
-"""So many policies are shown; summary.json has them all."""
+"""The most policies in the table; summary.json has all."""
 
 
 def _policies(summary: dict[str, Any], severities: Mapping[str, str]) -> Group | None:
-    """The policies whose guards flagged most calls, violations before near-misses."""
+    """The policies with the most flagged calls, violations first."""
     wrong = ("violation", "near_miss")
     counts = {name: row[summary["criterion"]] for name, row in summary["by_policy"].items()}
     flagged = {name: row for name, row in counts.items() if any(row[verdict] for verdict in wrong)}
@@ -162,7 +154,7 @@ def _policies(summary: dict[str, Any], severities: Mapping[str, str]) -> Group |
         for name in order[:_MOST]
     ]
     more = f" (the first {_MOST} of {len(order)}; summary.json has all)" if len(order) > _MOST else ""
-    return _table(f"Policies that calls broke{more}", ["policy", "severity"], ["viol.", "near", "of calls"], rows)
+    return titled_table(f"Policies broken{more}", ["policy", "severity"], ["viol.", "near", "of calls"], rows)
 
 
 def _severities(out: Path) -> dict[str, str]:
@@ -173,7 +165,7 @@ def _severities(out: Path) -> dict[str, str]:
 def _lookups(summary: dict[str, Any]) -> Group:
     lacked = {name: row[summary["criterion"]] for name, row in summary["by_lookup"].items()}
     rows = [(name, _count(count)) for name, count in sorted(lacked.items(), key=lambda item: -item[1]) if count]
-    return _table("Look-ups that near-miss and uninformed calls lacked", ["look-up"], ["calls"], rows)
+    return titled_table("Look-ups missing from near-miss and uninformed calls", ["look-up"], ["calls"], rows)
 
 
 def _rules(summary: dict[str, Any]) -> Group:
@@ -181,11 +173,11 @@ def _rules(summary: dict[str, Any]) -> Group:
         summary["by_rule"].items(), key=lambda item: (SEVERITIES.index(item[1]["severity"]), -item[1]["broken"])
     )
     rows = [(row["severity"], name, f"{row['broken']:,}", f"{row['trajectories']:,}") for name, row in order]
-    return _table("Rules broken (findings.jsonl)", ["severity", "rule"], ["times", "conversations"], rows)
+    return titled_table("Rules broken (findings.jsonl)", ["severity", "rule"], ["times", "conversations"], rows)
 
 
 def _undecided(summary: dict[str, Any]) -> Group:
-    """Undecided calls by rule and reason: work for a model or a person."""
+    """Undecided calls by rule and reason, for review."""
     rules: dict[str, Any] = summary["open"]["rules"]
     rows = [
         ("" if place else name, OPEN_REASONS.get(reason, reason), f"{count:,}")
@@ -195,24 +187,24 @@ def _undecided(summary: dict[str, Any]) -> Group:
         )
     ]
     if without := summary["verdicts"][summary["criterion"]].get("inconclusive"):
-        rows.append(("(guards)", "a guard came to no verdict", f"{without:,}"))
+        rows.append(("(guards)", "a guard reached no verdict", f"{without:,}"))
     title = f"Undecided: {counted(summary['counts']['undecided'], 'call')} to review"
-    return _table(title, ["rule", "undecided because"], ["calls"], rows)
+    return titled_table(title, ["rule", "undecided because"], ["calls"], rows)
 
 
 def _settling(summary: dict[str, Any]) -> list[str]:
-    """What a model said, and how to settle what is left open."""
+    """The answers of a model, and how to decide the rest."""
     told: list[str] = []
     for name, row in summary["answered"].items():
-        left = f", {row['open']:,} left open" if row["open"] else ""
-        told.append(f"Said by a model, not by code: {name} holds {row['yes']:,} times, not {row['no']:,} times{left}.")
+        left = f", undecided {row['open']:,} times" if row["open"] else ""
+        told.append(f"Decided by a model: {name} is true {row['yes']:,} times, false {row['no']:,} times{left}.")
     if summary["open"]["calls"] and not summary["answered"] and not summary.get("unanswered"):
-        told.append("Undecided calls are not counted as violations. --llm MODEL asks a model, `bylaw view` a person.")
+        told.append("Undecided calls are not counted as violations. To decide them, use --llm MODEL or `bylaw view`.")
     return told
 
 
 def _failures(summary: dict[str, Any], out: Path) -> list[str]:
-    """Guards that failed, which left calls without a verdict."""
+    """Failed guards, which left calls without a verdict."""
     failed: dict[str, dict[str, int]] = summary.get("failed_guards", {})
     if not failed:
         return []
@@ -220,8 +212,8 @@ def _failures(summary: dict[str, Any], out: Path) -> list[str]:
     places = [f"{name} at {place} ({counted(count, 'call')})" for name, place, count in each]
     more = f" and {len(places) - _MOST} more" if len(places) > _MOST else ""
     return [
-        f"Guards that failed, so that nobody knows whether these calls were right: {', '.join(places[:_MOST])}{more}.",
-        f"To see what went wrong: bylaw explain {shlex.quote(str(out))} --verdict inconclusive",
+        f"Failed guards, so that calls have no verdict: {', '.join(places[:_MOST])}{more}.",
+        f"To see why: bylaw explain {shlex.quote(str(out))} --verdict inconclusive",
     ]
 
 
@@ -231,99 +223,89 @@ def _notes(summary: dict[str, Any]) -> list[str]:
     if summary["world"] != "snapshot" and summary["agents"]:
         unjudged = sum(summary["by_tool"][tool]["executed"] for tool in summary["unguarded_tools"])
         uninformed, total = verdicts.get("uninformed", 0), sum(verdicts.values()) - unjudged
-        settle = "; give --world to settle them" if uninformed else ""
+        settle = "; to decide them, give --world" if uninformed else ""
         notes.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
     notes += [_lacking(lookup) for lookup in summary["evidence"] if lookup["cures"]]
     notes += [
-        f"{tool}: {each['perhaps_done']:,} of {each['calls']:,} results do not say whether it was done, so nobody knows"
-        " what is true then: give the tool `surely_refused` in tools.yaml (`bylaw explain` shows the line to write)."
+        f"{tool}: {each['perhaps_done']:,} of {each['calls']:,} results do not say whether the write was executed."
+        " Add `surely_refused` to the tool in tools.yaml (`bylaw explain` shows the line)."
         for tool, each in summary["by_tool"].items()
         if each.get("perhaps_done") and each["effect"] == "write"
     ]
     notes += _settling(summary)
     if len(summary["outcome_from"]) > 1:
         sources = ", ".join(f"{name} ({count:,})" for name, count in summary["outcome_from"].items())
-        notes.append(f"Whether conversations went well is from: {sources}.")
+        notes.append(f"Outcomes come from: {sources}.")
     if others := summary["other_documents"]:
         notes.append(
-            f"The document given is not the one of {', '.join(others)}: their findings are cited by heading and line."
+            f"The given document is not that of {', '.join(others)}, so their findings are cited by heading and line."
         )
     elif summary["citations"] != "text":
-        notes.append("The pack only names its document, so citations are heading and line; --document gives the text.")
+        notes.append(
+            "Citations have only heading and line, since the pack does not contain its document; give --document."
+        )
     if summary["unreviewed_policies"]:
         count = len(summary["unreviewed_policies"])
-        notes.append(f"Nobody has accepted {count:,} of the pack's policies yet; see `bylaw review`.")
+        notes.append(f"{counted(count, 'policy', 'policies')} of the pack not accepted yet; see `bylaw review`.")
     if names := summary.get("unenforced_policies"):
         are = "is" if len(names) == 1 else "are"
-        notes.append(f"Counted here, but not enforced by a shield: {', '.join(names)} {are} `unenforced` in the pack.")
+        notes.append(f"Counted here but not enforced by a shield: {', '.join(names)} {are} `unenforced` in the pack.")
     if summary["stale_policies"]:
-        notes.append(f"The document does not say what these policies cite: {', '.join(summary['stale_policies'])}")
+        notes.append(f"Policies with a quote that is not in the document: {', '.join(summary['stale_policies'])}")
     for change in summary["changed_policy"]:
         count = sum(change["trajectories"].values())
         notes.append(
             f"{count:,} conversations ran under a policy text that differs in: {', '.join(change['statements'])};"
-            " they have rows of their own."
+            " they have separate rows."
         )
     if summary["unguarded_tools"]:
         names = ", ".join(summary["unguarded_tools"])
-        notes.append(f"No guard binds these tools, so their calls were not judged: {names}")
+        notes.append(f"Tools without a guard, so that their calls were not judged: {names}")
     if summary["clockless"]:
         notes.append(
-            f"{summary['clockless']:,} calls depend on the time, which neither the logs nor the pack give:"
-            " add a `timestamp` to messages, or `now:` to the pack."
+            f"{summary['clockless']:,} calls depend on the time, which is unknown: add a"
+            " `timestamp` to messages, or `now:` to the pack."
         )
     if count := summary.get("repeated_ids", 0):
         what = "conversation has the same id as another" if count == 1 else "conversations have the same id as others"
-        notes.append(f"{count:,} {what}, and got `~2`, `~3` and so on behind it, in the order of the files.")
+        notes.append(f"{count:,} {what}, now with `~2`, `~3` and so on appended, in the order of the files.")
     if summary["contradicted"]:
         count = summary["contradicted"]
         notes.append(
-            f"At {count:,} {'call' if count == 1 else 'calls'} the database disagrees with what the agent had"
-            " looked up: is it the database of these conversations, as it was when they began?"
+            f"At {count:,} {'call' if count == 1 else 'calls'} the database contradicts what the agent had"
+            " looked up. Check that it is the database at the start of these conversations."
         )
     if summary["clock"] and summary["period"] is not None:
         notes.append(
-            f"The pack sets the time (`now: {', '.join(summary['clock'])}`): calls were judged as of then,"
-            " not as of the times in the logs."
+            f"The pack sets the time (`now: {', '.join(summary['clock'])}`): calls were judged at that time, not at"
+            " the times in the logs."
         )
     for limit in summary.get("limits", []):
         if limit["over"] or limit["open"]:
-            lacking = ("untimed", "without a time"), ("unknown_whose", "without whose they are")
+            lacking = ("untimed", "without a time"), ("unknown_whose", "without an owner")
             why = ", ".join(f"{limit[name]:,} calls {what}" for name, what in lacking if limit[name])
-            counts = f"{limit['over']:,} of {limit['calls']:,} calls were beyond it"
-            counts += f", of {limit['open']:,} nobody can tell{f' ({why})' if why else ''}" if limit["open"] else ""
+            counts = f"{limit['over']:,} of {limit['calls']:,} calls exceeded it"
+            counts += f", {limit['open']:,} undecided{f' ({why})' if why else ''}" if limit["open"] else ""
             notes.append(f"Limit `{limit['limit']}` ({limit['text']}): {counts}.")
     if summary["untimed"]:
-        notes.append(f"Conversations without times, in which no fact could expire: {summary['untimed']}")
+        notes.append(f"Conversations without times, so that no fact expired: {summary['untimed']}")
     if summary["unknown_tools"]:
-        notes.append(f"Tools the pack does not know: {', '.join(summary['unknown_tools'])}")
+        notes.append(f"Tools that are not in the pack: {', '.join(summary['unknown_tools'])}")
         if summary["by_tool"].keys() <= summary["unknown_tools"].keys():
-            notes.append("It knows none of the tools that were judged: is it the pack of these logs?")
+            notes.append("None of the tools is in the pack. Check that it is the pack of these logs.")
     return notes
 
 
 def _lacking(lookup: dict[str, Any]) -> str:
-    """What became of a look-up's results, where not all of them could be used, with what to do about it."""
+    """How many results of a look-up were usable, and how to fix the rest."""
     counts = f"{lookup['captured']:,} recorded, {lookup['readable']:,} readable"
     shown = f", {lookup['shown']:,} of use to the pack" if lookup["shown"] is not None else ""
     return f"{lookup['tool']}: of {lookup['results']:,} results {counts}{shown}: {'; '.join(lookup['cures'])}."
 
 
 def _paper(summary: dict[str, Any]) -> str:
-    """The criterion is named only where it is not ours."""
+    """`, strict` under the strict criterion."""
     return ", strict" if summary["criterion"] == "strict" else ""
-
-
-def _table(title: str, texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> Group:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in texts:
-        table.add_column(name, overflow="fold")
-    for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True, vertical="bottom")
-    for cells in rows:
-        table.add_row(*map(Text, cells))
-    # A table's own title would be wrapped to the width of its columns.
-    return Group(Text(title, style="bold"), table)
 
 
 def _share(rate: dict[str, Any], *, interval: bool = True) -> str:

@@ -1,4 +1,4 @@
-"""`bylaw tools`: how an MCP server described its tools when somebody accepted that, and how it does now."""
+"""`bylaw tools`: changes to the tool descriptions of an MCP server since they were accepted."""
 
 import difflib
 import getpass
@@ -20,12 +20,12 @@ def tools_command(
     file: Annotated[Path, click.Path(dir_okay=False, exists=True, path_type=Path)],
     *,
     digests: Annotated[tuple[str, ...], "--accept DIGEST", "Accept the description with this digest."] = (),
-    by: Annotated[str, "Who does it; the file says so.", {"show_default": "you", "default": getpass.getuser}],
+    by: Annotated[str, "Your name, for the record.", {"show_default": "you", "default": getpass.getuser}],
 ) -> int:
-    """Show how an MCP server's tools were described when accepted, and what changed; accept that.
+    """Review and accept changed tool descriptions of an MCP server.
 
-    FILE is the one that `bylaw proxy --tools FILE` keeps. Until somebody accepts a changed description, the agent is
-    shown the old one, and calls of the tool are put to a person. Ends with 1 while a description waits.
+    FILE is written by `bylaw proxy --tools FILE`. Until a changed description is accepted, the agent sees the old one
+    and calls of the tool need approval. The exit status is 1 while a description is waiting.
     """
     if digests:
         for name in accept(file, digests, by):
@@ -33,21 +33,21 @@ def tools_command(
     book = read_book(file)
     waiting = {name: known for name, known in sorted(book.tools.items()) if known.waiting}
     for name, known in waiting.items():
-        print("\n".join(_told(name, known)))
-    print(f"{len(book.tools)} tools, {len(waiting)} with a description that waits")
+        print("\n".join(_changes(name, known)))
+    print(f"{len(book.tools)} tools, {len(waiting)} with a description to review")
     return 1 if waiting else 0
 
 
-def _told(name: str, known: Known) -> Iterator[str]:
+def _changes(name: str, known: Known) -> Iterator[str]:
     before = _lines(known.accepted[-1]) if known.accepted else []
     for each in known.waiting:
-        new = "" if known.accepted else ", a tool that is new"
-        yield f"{visible(name)}: {each.digest}, told {local_time(each.at)}{new}"
+        new = "" if known.accepted else ", a new tool"
+        yield f"{visible(name)}: {each.digest}, seen {local_time(each.at)}{new}"
         shown = difflib.unified_diff(before, _lines(each), lineterm="", n=1)
         yield from (f"  {line}" for line in shown if not line.startswith(("---", "+++", "@@")))
 
 
 def _lines(told: Told) -> list[str]:
-    """A description as lines that can be compared; what a server writes is JSON on one line each."""
+    """A description as indented JSON, to compare line by line."""
     text = msgspec.json.format(msgspec.json.encode(told.tool, order="sorted"), indent=1).decode()
     return visible(text).splitlines()

@@ -9,7 +9,7 @@ from zipfile import BadZipFile
 
 from msgspec import Struct
 
-from bylaw.errors import UsageError
+from bylaw.errors import MissingExtra, UsageError
 from bylaw.policy.document import TEXTS, Document
 
 _HTML = (".html", ".htm", ".xhtml")
@@ -181,9 +181,7 @@ def _library(name: str, path: Path) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise UsageError(
-            f"reading {path.suffix} needs a library", hint="in your clone of Bylaw: pip install '.[compile]'"
-        ) from None
+        raise MissingExtra(f"reading {path.suffix} needs a library", "compile") from None
 
 
 _UNSHOWN = {"script", "style", "head", "template", "noscript", "svg"}

@@ -12,7 +12,7 @@ from collections.abc import Collection, Generator
 from importlib import import_module
 from typing import Any
 
-from bylaw.errors import UsageError
+from bylaw.errors import MissingExtra, UsageError
 from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, entry_of
 
 SETTINGS = {"synchronous_commit": "on"}
@@ -74,8 +74,7 @@ class PostgresConnection(Connection):
         try:
             psycopg: Any = import_module("psycopg")
         except ImportError as error:
-            hint = "in your clone of Bylaw: pip install '.[postgres]'"
-            raise UsageError("PostgreSQL needs psycopg", hint=hint) from error
+            raise MissingExtra("PostgreSQL needs psycopg", "postgres") from error
         try:
             connection = _bounded_connection(psycopg).connect(self._address, autocommit=True, connect_timeout=CALLS)
         except (psycopg.Error, TimeoutError) as error:

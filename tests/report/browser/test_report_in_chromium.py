@@ -202,7 +202,7 @@ def test_page_of_an_audit_that_found_nothing_draws_without_fault(visit: Open, tm
     for name in ("calls.jsonl", "findings.jsonl"):
         (out / name).write_text("")
     page = visit(write_report(out)).page
-    assert page.locator("h1").inner_text() == "Nothing was flagged."
+    assert page.locator("h1").inner_text() == "No findings."
 
 
 @pytest.mark.parametrize("size", SIZES)

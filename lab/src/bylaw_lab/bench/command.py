@@ -8,9 +8,9 @@ import click
 import msgspec
 
 from bylaw.cli.command import File, command
-from bylaw.cli.console import print_figures
 from bylaw.cli.group import InOrder
 from bylaw.errors import UsageError
+from bylaw_lab.bench.figures import print_figures
 from bylaw_lab.bench.shieldagent_command import shieldagent_command
 from bylaw_lab.bench.tally import Rate
 

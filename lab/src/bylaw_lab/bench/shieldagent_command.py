@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from bylaw.cli.command import Folder, command
-from bylaw.cli.console import print_figures, wide_console
+from bylaw_lab.bench.figures import print_figures, wide_console
 
 
 @command("shieldagent")

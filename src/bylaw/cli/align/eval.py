@@ -1,4 +1,4 @@
-"""`bylaw align eval`: what an agent can do, with the policy in its prompt or without."""
+"""`bylaw align eval`: evaluate an agent, with or without the policy in its prompt."""
 
 from typing import Annotated, Any
 
@@ -11,16 +11,16 @@ from bylaw.cli.command import Count, Folder, Name, command
 @command("eval")
 def eval_command(
     *,
-    agent: Annotated[str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or a script of the desk."],
-    model: Annotated[Name, "The model's name at the endpoint."] = "",
-    policy: Annotated[Any, click.Choice(["context", "none"]), "Whether the prompt contains the policy."] = "none",
-    pack: Annotated[str, "--pack PACK", "The pack whose tasks are played."] = "clinic",
-    part: Annotated[str, "--part PART", "The tasks to play: development or test."] = "development",
-    limit: Annotated[Count | None, "Play only the first N tasks."] = None,
-    out: Annotated[Folder, "Write a line per task there."] = None,
-    name: Annotated[Name, "What to call the files there."] = "eval",
+    agent: Annotated[str, "--agent URL|DIR|SCRIPT", "An endpoint, a checkpoint, or a script from the practice tasks."],
+    model: Annotated[Name, "Name of the model at the endpoint."] = "",
+    policy: Annotated[Any, click.Choice(["context", "none"]), "Where the agent gets the policy."] = "none",
+    pack: Annotated[str, "--pack PACK", "The pack with the practice tasks."] = "clinic",
+    part: Annotated[str, "--part PART", "The tasks to run: development or test."] = "development",
+    limit: Annotated[Count | None, "Run only the first N tasks."] = None,
+    out: Annotated[Folder, "Folder for a file with a line per task."] = None,
+    name: Annotated[Name, "Name of the files in it."] = "eval",
 ) -> int:
-    """Measure an agent on a pack's practice tasks: pass@1, words, near-misses."""
+    """Evaluate an agent on practice tasks: pass@1, near-misses."""
     from bylaw.align.desk import open_agent
     from bylaw.align.evaluation import perform
 

@@ -1,4 +1,4 @@
-"""`bylaw align export`: the sets as another trainer loads them."""
+"""`bylaw align export`: data sets for other trainers."""
 
 from pathlib import Path
 from typing import Annotated, cast, get_args
@@ -13,10 +13,10 @@ from bylaw.cli.command import command
 def export_command(
     data: Annotated[Path, "DATA", click.Path(path_type=Path, exists=True, file_okay=False)],
     *,
-    trainer: Annotated[str, "--for", click.Choice(get_args(Trainer)), "Who is to load them."],
-    out: Annotated[Path, "--out DIR", "Where to write the files."],
+    trainer: Annotated[str, "--for", click.Choice(get_args(Trainer)), "The trainer."],
+    out: Annotated[Path, "--out DIR", "Folder for the files."],
 ) -> int:
-    """Write the sets of DATA as a trainer loads them, with the reward and the chat template."""
+    """Export the data sets of DATA for a trainer, with the reward and the chat template."""
     from bylaw.align.export import export
 
     for file in export(data, cast(Trainer, trainer), out):

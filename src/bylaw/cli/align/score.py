@@ -1,4 +1,4 @@
-"""`bylaw align score`: the rewards of turns, line by line, or of answers to the rows of `rl.jsonl`."""
+"""`bylaw align score`: the rewards of turns, or of answers to the rows of `rl.jsonl`."""
 
 import sys
 from math import isfinite
@@ -15,27 +15,29 @@ from bylaw.errors import UsageError
 def score_command(
     *,
     rows: Annotated[
-        GivenFile, 'Grade answers, {"answer": ..., "row": 1} a line, against these rows of `rl.jsonl`.'
+        GivenFile, 'Grade answers ({"answer": ..., "row": 1} per line) against these rows of `rl.jsonl`.'
     ] = None,
     pack: Annotated[
-        str | None, "--pack PACK", "With --rows: the pack to grade by, unless `data.json` beside them tells."
+        str | None, "--pack PACK", "With --rows: the pack to grade by; by default the one in `data.json`."
     ] = None,
     judge: Annotated[
-        str | None, "--judge MODEL", "With --rows: a model at OPENAI_BASE_URL, or batch:DIR, marks texts."
+        str | None,
+        "--judge MODEL",
+        "With --rows: the model that grades texts, at OPENAI_BASE_URL or batch:DIR.",
     ] = None,
     mismatch: Annotated[
         str | None,
         click.Choice(["paper", "floor"]),
-        "A call where text was due, or the reverse: 0, or -3 (by default with --rows).",
+        "Reward of a call instead of text, or the reverse: 0, or -3 (default with --rows).",
     ] = None,
     compliance: Annotated[
         float,
         "--compliance WEIGHT",
         click.FloatRange(min=0),
-        "What a write costs that the line's `verdict`, or with --rows the guards, find fault with.",
+        "Penalty for a write with a bad `verdict` or, with --rows, that a guard flags.",
     ] = 0.0,
 ) -> int:
-    """Score turns by the paper's rewards, as JSON lines on stdin."""
+    """Compute the rewards of turns: JSON lines on stdin."""
     from bylaw.align.grader import Grader
     from bylaw.align.lines import score_answers, score_lines
     from bylaw.align.reward import Switches
@@ -43,12 +45,12 @@ def score_command(
     from bylaw.align.training.scoring import graded, open_judge
 
     if not isfinite(compliance):
-        raise UsageError(f"`{compliance}` is no weight", hint="a number from 0 on, as in --compliance 1")
+        raise UsageError(f"`{compliance}` is not a weight", hint="give a number of 0 or more, as in --compliance 1")
     chosen = mismatch or ("paper" if rows is None else "floor")
     switches = msgspec.convert({"mismatch": chosen, "compliance": compliance}, Switches)
     if rows is None:
         if pack is not None or judge is not None:
-            raise UsageError("--pack and --judge grade answers", hint="name the rows with --rows data/rl.jsonl")
+            raise UsageError("--pack and --judge need --rows", hint="name the rows with --rows data/rl.jsonl")
         return score_lines(sys.stdin.buffer, sys.stdout.buffer, switches)
     found = training_rows(rows, 3)
     held = pack_of(rows, pack)

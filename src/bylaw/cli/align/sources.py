@@ -1,4 +1,4 @@
-"""Where the conversations to learn from come from, and which audit says what they are worth."""
+"""The conversations to train on, and the audit that rates them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,48 +19,48 @@ SomeLogs = Annotated[tuple[Path, ...], "[LOGS]..."]
 SomePack = Annotated[
     str | None,
     "--pack PACK",
-    "A pack's folder, or the name of one that comes with Bylaw; by default the audit's, or `clinic`.",
+    "The folder of a pack, or the name of a built-in one; by default that of the audit, or `clinic`.",
 ]
 EarlierAudit = Annotated[
     Path | None,
     "--audit DIR",
     click.Path(path_type=Path, exists=True, file_okay=False),
-    "The folder of an audit of the logs, instead of auditing them again.",
+    "An audit of the logs, instead of auditing them again.",
 ]
 
 
 class Sources(Struct, frozen=True):
-    """Logs, the pack they are held to, and the audit of them."""
+    """Logs, their pack and their audit."""
 
     logs: tuple[Path, ...]
     pack: str
     auditor: Auditor
     agent: str | None = None
     expected: int | None = None
-    """How many conversations the audit judged, where it was made before."""
+    """How many conversations an earlier audit judged; None without one."""
 
     def checked(self, placed: Iterable[Placed]) -> Iterator[Placed]:
-        """The conversations; an error at the end where they are not those of the audit."""
+        """The conversations. Raises UsageError at the end if the audit judged another number."""
         count = 0
         for file, each in placed:
             count += isinstance(each, Trajectory)
             yield file, each
         if self.expected is not None and count != self.expected:
             hint = "give the logs that were audited, or audit them here with --world"
-            raise UsageError(f"the audit judged {self.expected} conversations, and the logs hold {count}", hint=hint)
+            raise UsageError(f"the audit judged {self.expected} conversations, but the logs have {count}", hint=hint)
 
 
 def command_line(name: str, logs: Sequence[Path], options: Mapping[str, Any]) -> str:
-    """What was asked for, as it could be typed again."""
+    """The command, to type again."""
     given = ((flag, value) for flag, value in options.items() if value is not None and value is not False)
-    said = [flag if value is True else f"{flag} {value}" for flag, value in given]
-    return " ".join([f"bylaw align {name}", *map(str, logs), *said])
+    typed = [flag if value is True else f"{flag} {value}" for flag, value in given]
+    return " ".join([f"bylaw align {name}", *map(str, logs), *typed])
 
 
 def sources(
     logs: Sequence[Path], pack: str | None, world: Path | None, audit: Path | None, document: Path | None
 ) -> Sources:
-    """What the options name. An audit's folder brings its logs and its pack along."""
+    """The sources that the options name. An audit names its logs and its pack."""
     if audit is None:
         name = pack or "clinic"
         return Sources(tuple(logs), name, FreshAudit(name, world=world, document=document))
@@ -70,10 +70,10 @@ def sources(
     audited = kept.audited
     if audited is None:
         hint = "audit them here with --world"
-        raise UsageError("a redacted audit does not lead to its logs", place=str(audit), hint=hint)
+        raise UsageError("a redacted audit does not name its logs", place=str(audit), hint=hint)
     if kept.store.summary["skipped"] and kept.store.summary["repeated_ids"]:
         raise UsageError(
-            "the audit skipped conversations while ids repeat, so its lines cannot be told apart",
+            "the audit skipped conversations and ids repeat, so its lines cannot be matched to the logs",
             place=str(audit),
             hint="audit the logs here with --world",
         )

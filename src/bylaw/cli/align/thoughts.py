@@ -1,4 +1,4 @@
-"""`bylaw align thoughts`: what to think before each turn, from the guards or from a model."""
+"""`bylaw align thoughts`: a thought for each turn, from the guards or from a model."""
 
 import sys
 from pathlib import Path
@@ -8,43 +8,42 @@ import click
 
 from bylaw.cli.command import Count, File, Folder, PackOption, command
 from bylaw.cli.logs import open_logs
-from bylaw.errors import BylawError, UsageError
+from bylaw.errors import UsageError
 
 
 @command("thoughts")
 def thoughts_command(
-    logs: Annotated[tuple[Path, ...], "Files or folders of recorded conversations."],
+    logs: Annotated[tuple[Path, ...], "Recorded conversations: files or folders."],
     *,
     pack: PackOption,
     out: Annotated[File, "Where to write; by default standard output."] = None,
-    seed: Annotated[int, "--seed N", "Another seed gives other words."] = 1,
+    seed: Annotated[int, "--seed N", "Seed for the wording."] = 1,
     limit: Annotated[Count | None, "Stop after this many turns."] = None,
-    written: Annotated[bool, "Thoughts that a model writes and refines, instead of verified ones."] = False,
+    written: Annotated[bool, "Let a model write and refine thoughts, instead of deriving them from guards."] = False,
     llm: Annotated[str, "--llm MODEL", "A model at OPENAI_BASE_URL, batch:DIR, or recorded."] = "",
-    kept: Annotated[Folder, "Folder that keeps each answer with its question."] = None,
-    thresholds: Annotated[str, "--thresholds RUBRIC=N,...", "What each rubric must reach."] = "",
+    kept: Annotated[Folder, "Folder that keeps questions and answers."] = None,
+    thresholds: Annotated[str, "--thresholds RUBRIC=N,...", "The score that each rubric must reach."] = "",
     rounds: Annotated[int, "--rounds N", click.IntRange(min=0), "Refinements before a thought is dropped."] = 4,
-    whole_policy: Annotated[bool, "Show the model the whole document, not each policy in a sentence."] = False,
-    dry_run: Annotated[bool, "Say what asking would take, and stop."] = False,
+    whole_policy: Annotated[bool, "Show the model the whole document, not one sentence per policy."] = False,
+    dry_run: Annotated[bool, "Print the number and cost of requests, and exit."] = False,
 ) -> int:
-    """Write what to think before each turn of recorded conversations, from the guards or a model."""
+    """Write a thought for each recorded turn, from the guards or a model."""
     from bylaw.align.thoughts import Options, make_thoughts
     from bylaw.pack import load_pack
 
     held = load_pack(pack)
     if not written and (llm or dry_run):
-        raise UsageError("verified thoughts ask no model", hint="add --written")
+        raise UsageError("verified thoughts ask no model", hint="add --written, or leave out --llm and --dry-run")
     chosen = Options(seed, limit, written, llm, kept, _thresholds(thresholds), rounds, whole_policy, dry_run)
-    faults: list[BylawError] = []
     with open_logs(list(logs)) as opened:
-        lines = make_thoughts(held, opened.readable(faults), chosen)
+        lines = make_thoughts(held, opened.readable(), chosen)
         if out is None:
             for line in lines:
                 sys.stdout.buffer.write(line)
         else:
             out.write_bytes(b"".join(lines))
             print(f"wrote {out}")
-    return opened.tell(faults)
+    return opened.report_faults()
 
 
 def _thresholds(said: str) -> dict[Any, int]:

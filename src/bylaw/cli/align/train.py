@@ -1,4 +1,4 @@
-"""`bylaw align train`: one stage of training, from a model and a data set to a model that learned."""
+"""`bylaw align train`: one stage of training."""
 
 import importlib
 import json
@@ -14,40 +14,43 @@ from bylaw.align.training.model_card import source_of
 from bylaw.align.training.preset import PresetName, settings_of
 from bylaw.align.training.scoring import graded, open_judge, scorer
 from bylaw.cli.command import Count, command
-from bylaw.errors import UsageError
+from bylaw.errors import MissingExtra, UsageError
 
 
 @command("train")
 def train_command(
     *,
     stage: Annotated[str, click.Choice(["1", "2", "3"]), "1 and 2: SFT; 3: GRPO."],
-    model: Annotated[Path, "--model FOLDER", "The model to begin with."],
+    model: Annotated[Path, "--model FOLDER", "The model to start from."],
     data: Annotated[Path, "--data FOLDER|FILE", "The data sets."],
-    out: Annotated[Path, "--out FOLDER", "Where the model goes."],
-    preset: Annotated[PresetName, "Settings to begin with."] = "small",
-    lora: Annotated[Count | None, "--lora RANK", "Train adapters of this rank, not all weights."] = None,
-    steps: Annotated[Count | None, "Take this many steps, whatever the epochs."] = None,
-    seed: Annotated[int, "--seed N", "Seed for the order of rows and the answers tried."] = 1,
-    changes: Annotated[tuple[str, ...], "--set NAME=VALUE", "Change a setting of the preset. May be repeated."] = (),
+    out: Annotated[Path, "--out FOLDER", "Folder for the trained model."],
+    preset: Annotated[PresetName, "Settings to start from."] = "small",
+    lora: Annotated[Count | None, "--lora RANK", "Train adapters of this rank instead of all weights."] = None,
+    steps: Annotated[Count | None, "Train for this many steps, regardless of epochs."] = None,
+    seed: Annotated[int, "--seed N", "Seed for the order of rows and the sampled answers."] = 1,
+    changes: Annotated[tuple[str, ...], "--set NAME=VALUE", "Change a setting of the preset; may be repeated."] = (),
     terms: Annotated[
         str,
         "--reward TERMS",
-        "Stage 3: full, or some of tf, pr, hp, lp, vc joined by +; vc=3 gives compliance weight 3.",
+        "Stage 3: full, or a sum of tf, pr, hp, lp and vc; vc=3 gives compliance the weight 3.",
     ] = "full",
     pack: Annotated[
-        str | None, "--pack PACK", "Stage 3: the pack to grade by, unless `data.json` beside the rows tells."
+        str | None, "--pack PACK", "Stage 3: the pack to grade by; by default the one in `data.json`."
     ] = None,
     judge: Annotated[
         str | None,
         "--judge MODEL",
-        "Stage 3: a model at OPENAI_BASE_URL marks texts, as in the paper; by default their slots do.",
+        "Stage 3: a model at OPENAI_BASE_URL that grades texts, as in the paper, instead of their slots.",
     ] = None,
     mismatch: Annotated[
-        Mismatch, "Stage 3: what a call is worth where text was due, or the reverse: -3, or the paper's 0."
+        Mismatch, "Stage 3: reward of a call instead of text, or the reverse: -3, or 0 as in the paper."
     ] = "floor",
-    fresh: Annotated[bool, "Start over even if the folder holds a checkpoint."] = False,
+    fresh: Annotated[bool, "Start over even if the folder has a checkpoint."] = False,
 ) -> None:
-    """Train one stage. A run that was killed goes on from its last checkpoint, at most two minutes back."""
+    """Train one of the three stages.
+
+    A killed run resumes from its last checkpoint, at most two minutes old.
+    """
     changed = dict(map(_setting, changes))
     settings_of(preset, int(stage), changed)
     if not (model / "config.json").exists():
@@ -63,14 +66,13 @@ def train_command(
         reward = {"terms": terms, "mismatch": mismatch, "judge": judge, "pack": held.name}
         reward = {"reward": reward | {"pack_sha256": held.pack.digest}}
     elif pack is not None or judge is not None:
-        raise UsageError("--pack and --judge are for stage 3", hint="leave them out: stages 1 and 2 grade nothing")
+        raise UsageError("--pack and --judge are for stage 3", hint="leave them out")
     if ungraded:
-        click.echo(f"{ungraded} texts are left out: only a judge can mark them (--judge)", err=True)
+        click.echo(f"{ungraded} texts are left out: only a judge can grade them (--judge)", err=True)
     try:
         run: Any = importlib.import_module("bylaw.align.training.run")
     except ModuleNotFoundError as error:
-        hint = "in your clone of Bylaw: pip install '.[train]'"
-        raise UsageError(f"training needs `{error.name}`", hint=hint) from None
+        raise MissingExtra(f"training needs `{error.name}`", "train") from None
     request = run.Run(
         stage=int(stage),
         model=model,
