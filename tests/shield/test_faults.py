@@ -151,7 +151,7 @@ def test_a_row_of_approvals_that_the_log_does_not_bear_out_is_told_as_such(tmp_p
         database.execute("UPDATE approvals SET status = 'approved' WHERE id = ?", (decision.approval,))
     listed = bylaw(tmp_path, "log", "approvals", "--all", "--log", file)
     assert listed.returncode == 1
-    assert listed.stdout.count("not to be trusted") == 2
+    assert listed.stdout.count("do not trust this entry") == 2
     assert "no entry of the log asks for it" in listed.stdout
     assert "by the log it is waiting" in listed.stdout
     verified = bylaw(tmp_path, "log", "verify", "--log", file)
