@@ -59,7 +59,7 @@ def test_findings_are_new_still_there_fixed_or_gone(desk: Path) -> None:
     assert names(found["gone"]) == ["leaves"]
     # A call and a rule in each.
     assert found["counts"] == {"new": 2, "still": 2, "fixed": 4, "gone": 2, "waived": 0, "refused": 0}
-    assert "2 new, 2 still there, 4 fixed, 0 waived, 2 gone" in " ".join(said.split())
+    assert "2 new, 2 unchanged, 4 fixed, 0 waived, 2 gone" in " ".join(said.split())
     assert found["new"][0]["tool"] == "close_account"
     assert found["new"][1]["rule"] == "ask-first"
 
@@ -178,4 +178,4 @@ def test_a_baseline_of_an_earlier_version_compares_and_says_so(desk: Path) -> No
     assert names(found["new"]) == ["comes"]
     assert names(found["still"]) == ["stays"]
     assert names(found["fixed"]) == ["gets-better", "stops"]
-    assert "may stand for another call" in " ".join(said.split())
+    assert "may be matched to the wrong call" in " ".join(said.split())
