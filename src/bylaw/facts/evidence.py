@@ -1,6 +1,6 @@
-"""What became of the results of look-ups: captured, readable, and showing what the entities map, or else why not.
+"""Counts how many look-up results were captured, readable and mapped to entities, and why others were not.
 
-A fact that nobody could read is a fault of the log or of the pack, never of the agent; this is where it is counted.
+An unreadable fact is a fault of the log or of the pack, never of the agent.
 """
 
 from collections import Counter
@@ -33,25 +33,25 @@ CURES: Final[dict[EvidenceGrade, str]] = {
 
 
 class LookupEvidence(Struct, frozen=True, omit_defaults=True):
-    """The results of one look-up tool, by what could be made of them."""
+    """The results of one look-up tool, by grade."""
 
     tool: str
     results: int
-    """Answers that came to calls of the tool, its refusals included."""
+    """Results of calls of the tool, including refusals."""
     captured: int
-    """Of these, with a content."""
+    """Results with content."""
     readable: int
-    """Of these, as data, by a pattern of the pack, or as a refusal."""
+    """Captured results that are data, match a pattern of the pack, or are refusals."""
     shown: int | None = None
-    """Of these, something that the entities map; None without a pack, or where the pack maps nothing of the tool."""
+    """Results with something that the entities map; None without a pack, or if the pack maps nothing of the tool."""
     refused: int = 0
     empty: int = 0
     cures: tuple[str, ...] = ()
-    """What to do, the commonest fault first; none where every result could be used."""
+    """What to do, for the most common fault first; empty if every result could be used."""
 
 
 class EvidenceCount:
-    """Counts over conversations; counts of parts can be added up."""
+    """Evidence counts over conversations; counts of parts can be added."""
 
     def __init__(self, schema: Schema | None = None) -> None:
         self._graded: dict[str, Counter[EvidenceGrade]] = {}
@@ -66,11 +66,11 @@ class EvidenceCount:
             self._mapped = frozenset(name for name, kinds in schema.shows.items() if kinds)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What another process counted is only added up: its schema stays there.
+        # Counts from another process are only added, which needs no schema.
         return {"_lookups": None, "_mapped": self._mapped, "_graded": self._graded}
 
     def add(self, events: Sequence[Event], known: Mapping[int, CallRecord] | None = None) -> None:
-        """Count the results of one conversation's look-ups; without a pack, of all its tools.
+        """Count the results of one conversation's look-ups; without a pack, of all tools.
 
         `known` are its calls by their steps, where guards have read some of the results already.
         """
@@ -88,11 +88,11 @@ class EvidenceCount:
                 counts["shown" if is_shown else self.grade(call, result)] += 1
 
     def grade(self, call: Call, result: Result) -> EvidenceGrade:
-        """What could be made of one result."""
+        """The grade of one result."""
         return grade(call, result, *(self._lookups or {}).get(call.tool, (None, None)))
 
     def update(self, other: "EvidenceCount") -> None:
-        """Add what another counted."""
+        """Add the counts of another."""
         self.add_graded(other._graded)
         self._mapped |= other._mapped
 
@@ -101,12 +101,12 @@ class EvidenceCount:
         return self._graded
 
     def add_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]]) -> None:
-        """Add what `graded` told elsewhere."""
+        """Add counts as `graded` returns them."""
         for tool, grades in graded.items():
             self._graded.setdefault(tool, Counter()).update(grades)
 
     def found(self) -> tuple[LookupEvidence, ...]:
-        """What was counted, by tool, the most answered first."""
+        """The counts by tool, the tool with the most results first."""
         listed = [_evidence(tool, graded, tool in self._mapped) for tool, graded in self._graded.items()]
         return tuple(sorted(listed, key=lambda each: (-each.results, each.tool)))
 
@@ -114,7 +114,7 @@ class EvidenceCount:
 def grade(
     call: Call, result: Result, tool: Tool | None = None, observations: Iterable[Observation] | None = None
 ) -> EvidenceGrade:
-    """What could be made of one result; `observations` are those of its tool, None where nothing is declared."""
+    """The grade of one result; `observations` are those of its tool, None if the pack declares none."""
     if not result.captured:
         return "uncaptured"
     value = result.value()

@@ -1,4 +1,4 @@
-"""How a tool's arguments and result become facts, and what a write makes stale."""
+"""How a tool's arguments and result become facts, and which facts a write makes stale."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, cast
@@ -14,25 +14,25 @@ from bylaw.trace.event import Result
 
 
 class Observation(Struct, frozen=True):
-    """One way a tool's result shows things of one kind."""
+    """One way in which a tool's result shows an entity."""
 
     entity: Entity
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...]
-    """Per key field the places to look for it, in order."""
+    """For each key field, the places to search, in order."""
     fields: dict[str, Getter]
     """Fields with a path of their own."""
     only: bool
-    """Nothing is shown but `fields`."""
+    """Only `fields` are shown."""
     when: Callable[[PathScope], bool] | None = None
     text: Pattern | None = None
     """Read from any text result that matches, an error included; its named groups are the item."""
     absent: Pattern | None = None
     """A text result that matches shows that the keyed thing does not exist."""
     is_whole: bool = False
-    """A record here has all that is to be told of the thing, so that a field it lacks has its default."""
+    """The record is complete, so a field that it lacks has its default."""
     reads: frozenset[str] = frozenset()
-    """The fields of a result that its paths go into, whatever the entity calls what stands there."""
+    """The fields of a result that its paths read."""
 
 
 class Sighting(Struct, frozen=True, gc=False):
@@ -85,7 +85,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return not has_fields
 
     def _is_recognised(self) -> bool:
-        """Whether the record itself, not only the call, shows the key or another field: `{}` or a message does not."""
+        """Whether the record itself, not only the call, shows the key or another field; `{}` or a message does not."""
         observation, item = self.observation, cast("dict[str, Any]", self.scope.item)
         for name in observation.entity.fields:
             if name not in observation.fields and item.get(name) is not None:
@@ -103,7 +103,7 @@ def _is_something(value: Any) -> bool:
 
 
 def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str | None:
-    """A result's text as patterns search it: what is not JSON, and every refusal; None for other data."""
+    """The text that patterns search: of a result that is not JSON, and of every refusal; None for other data."""
     if isinstance(value, str):
         return value
     return None if is_accepted and result.is_json() else result.text
@@ -112,7 +112,7 @@ def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str |
 def sightings(
     observation: Observation, args: Mapping[str, Any], value: Any, text: str | None, accepted: bool | None
 ) -> Iterator[Sighting]:
-    """What a call's result shows. `text` is its content where that is text or an error, else None."""
+    """The things that a call's result shows. `text` is its content if that is text or an error, else None."""
     whole = PathScope(value, value, args)
     if text is not None and observation.absent is not None and (match := observation.absent.search(text)):
         scope = PathScope(match.groupdict(), value, args)
@@ -133,7 +133,7 @@ def sightings(
 
 
 def thing_at(observation: Observation, scope: PathScope) -> Sighting | None:
-    """The thing that one item shows; None where it shows none."""
+    """The thing that one item shows, or None."""
     if observation.when is not None and not observation.when(scope):
         return None
     key = _key(observation, scope)
@@ -144,7 +144,7 @@ _NAMELESS = (Contradicted, list, dict)
 
 
 def _names_a_thing(part: Any) -> bool:
-    """A text or a number does; an empty text, a list and an object are the name of nothing."""
+    """Whether a value can be part of a key: a text that is not empty, or a number."""
     return part is not NOTHING and part is not None and part != "" and part.__class__ not in _NAMELESS
 
 
@@ -162,26 +162,25 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
 
 
 Unread = Literal["not_captured", "not_readable", "not_mapped", "not_told", "contradicted", "spelt_otherwise"]
-"""Why results that came tell nothing: nobody recorded one, it is no data, no observation fits it, what stands there is
-`null`, or two differ."""
+"""Why a result shows nothing: it was not recorded, is not data, fits no observation, holds `null`, or two differ."""
 
 
 def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], value: Any) -> Unread | None:
-    """Why a captured result shows nothing of a kind, where that is no answer in itself, as an empty list is."""
+    """Why a captured result shows nothing of an entity; None if that is an answer in itself, such as an empty list."""
     text = value if isinstance(value, str) else None
     if any(observation.when is not None for observation in observations):
         return None if text is None else "not_readable"
     if any(any(True for _ in sightings(each, args, value, text, True)) for each in observations):
         return None
     if text is not None:
-        # "Not found" is an answer also where it does not say what was not.
+        # "Not found" is an answer even if it does not name the thing.
         says_none = any(each.absent is not None and each.absent.search(text) for each in observations)
         return None if says_none or not text.strip() else "not_readable"
     return "not_mapped" if _holds_something(value) else None
 
 
 def _holds_something(value: Any) -> bool:
-    """Whether there is anything in a result beside empty lists and records, as of a search that found nothing."""
+    """Whether a result holds more than empty lists and records, the result of a search without hits."""
     if isinstance(value, dict):
         return any(map(_holds_something, cast("dict[str, Any]", value).values()))
     if isinstance(value, list):
@@ -195,18 +194,18 @@ class Change(Struct, frozen=True):
     entity: str
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...] | None
-    """None where the arguments do not say which: then all of the kind."""
+    """None if the arguments do not name the thing: then all things of the entity."""
     fields: frozenset[str] | None
-    """None: all of them, existence included."""
+    """None: all of them, including existence."""
     misfit: Callable[[PathScope], bool] | None = None
-    """Whether `each` meets something else than what it runs over: then the arguments do not say which either."""
+    """Whether `each` meets a value of another shape: then the arguments do not name the things either."""
     by_result: bool = False
-    """The result says which things: until it is there, any of the kind."""
+    """The result names the things: until it is known, all things of the entity."""
     when: Callable[[Mapping[str, Any]], Any] | None = None
-    """Whether they are changed at all, by the arguments and the result."""
+    """Whether anything changes, by the arguments and the result."""
 
     def may_happen(self, args: Mapping[str, Any], item: Any = NOTHING, result: Any = NOTHING) -> bool:
-        """Whether, for all that is known, it changes anything."""
+        """Whether it may change anything."""
         if self.when is None:
             return True
         known: dict[str, Any] = {"args": args, "result": result, "item": args if item is NOTHING else item, "old": {}}
@@ -215,7 +214,7 @@ class Change(Struct, frozen=True):
     def touched(
         self, args: Mapping[str, Any], result: Any = NOTHING, find: Finder | None = None
     ) -> Iterator[Key | None]:
-        """Keys of the things changed; None for all of the kind."""
+        """The keys of the changed things; None for all things of the entity."""
         whole = PathScope(args, result, args)
         if self.key is None or (self.misfit is not None and self.misfit(whole)):
             yield None

@@ -203,7 +203,7 @@ class ChangeReader:
         if tool.changes is None:
             if tool.effects:
                 faults = len(self._paths.faults)
-                told = list(self._told_by_effects(tool))
+                told = list(self._implied_by_effects(tool))
                 del self._paths.faults[faults:]  # told where effects are read
                 return told
             # What has no key fields is the only one of its kind, which any write may be about.
@@ -240,7 +240,7 @@ class ChangeReader:
                     f"`effects` move `{name}`, which `changes` does not list", "tools", tool.name, "changes", hint=hint
                 )
 
-    def _told_by_effects(self, tool: Tool) -> Iterator[Change]:
+    def _implied_by_effects(self, tool: Tool) -> Iterator[Change]:
         """What a write makes stale that says only what it does."""
         at = ("tools", tool.name, "effects")
         for body in tool.effects:

@@ -1,4 +1,4 @@
-"""What the agent that makes a call has seen before it, and what only the user or the host can say."""
+"""The facts that guards read: what the agent has seen, what only the user or the host can say, and what is true."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -23,7 +23,7 @@ from bylaw.facts.entity import (
 )
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.path import NOTHING
-from bylaw.facts.shown import SeenThing, Shown, VisibleThing, beside, is_there, newest_of, shown_before, told_by
+from bylaw.facts.shown import SeenThing, Shown, VisibleThing, beside, common_value, is_there, newest_of, shown_before
 from bylaw.facts.tracing import ArgumentOrigin, origins_of, trace_of
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
@@ -43,11 +43,11 @@ class SeenFacts:
         self._context = context
         self._read: dict[tuple[Any, ...], Any] = {}
         self._is_asked_more = False
-        """Whether more was asked for than facts: members, counts, origins; or a fact that is malformed."""
+        """Whether more than facts was read: members, counts, origins; or a malformed fact."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The value seen; ABSENT; or UNSEEN where it never was or is stale."""
-        # Several guards ask for the same facts of one call, and settling asks again.
+        """The value seen; ABSENT; or UNSEEN if it was never seen or is stale."""
+        # Several guards, and later the settlement, read the same facts of one call.
         asked = (entity.name, key, field.name)
         found = self._read.get(asked, NOTHING)
         if found is NOTHING:
@@ -59,7 +59,7 @@ class SeenFacts:
         return found
 
     def asked(self) -> Iterable[Fact] | None:
-        """Every fact that was asked for so far; None where more was than facts."""
+        """Every fact read so far; None if more than facts was read."""
         return None if self._is_asked_more else (Fact._make(asked) for asked in self._read if len(asked) == 3)
 
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
@@ -74,7 +74,7 @@ class SeenFacts:
             return self._look_further(None, entity, key, field)
         visible = VisibleThing(self._ledger, thing, entity, key, self._at)
         found = visible.latest(field.name)
-        # Whether it exists is in doubt only where some result said that it does not.
+        # Existence is in doubt only if some result said that the thing does not exist.
         if thing.is_ever_absent:
             there = visible.is_there()
             if there is None:
@@ -83,10 +83,10 @@ class SeenFacts:
                 return self._look_further(visible, entity, key, field) if there is NOTHING else there
             if there is False:
                 return ABSENT
-        return self._look_further(visible, entity, key, field) if found is None else visible.told(field, found)
+        return self._look_further(visible, entity, key, field) if found is None else visible.value_of(field, found)
 
     def _look_further(self, visible: VisibleThing | None, entity: Entity, key: Key, field: Field) -> Any:
-        """What is known of a field that nothing shows, or that is stale."""
+        """What is known of a field that no result shows, or that is stale."""
         ledger, at = self._ledger, self._at
         if visible is not None and (pending := visible.pending(field)) is not UNSEEN:
             return pending
@@ -96,34 +96,34 @@ class SeenFacts:
         return UNSEEN if search is None else search(key, _Shown(ledger, at, entity.name, key, field.name))
 
     def _is_whole(self, entity: Entity) -> bool:
-        """Whether all that the conversation showed of a kind was read."""
+        """Whether all results that may show the entity were readable."""
         whole = self._read.get((entity.name,))
         if whole is None:
             whole = self._read[(entity.name,)] = self._ledger.is_read_whole(entity, self._at)
         return whole
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Where an argument's value came from, of a list the worst founded; UNSEEN where the history is incomplete."""
+        """The origin of an argument's value, for a list its least trusted part; UNSEEN if the history is incomplete."""
         self._is_asked_more = True
         return trace_of(self._ledger, self._at, self._context, value)
 
     def origins(self) -> list[ArgumentOrigin]:
-        """Where each argument of the call came from."""
+        """The origin of each argument of the call."""
         return origins_of(self._ledger, self._at, self._context)
 
     def objections(self) -> Sequence[str]:
-        """Why the call does not keep to what the user asked for, in words."""
+        """Why the call goes beyond the user's request, in words."""
         requests = self._ledger.requests
         return [] if requests is None else [str(each) for each in requests.objections(self._at)]
 
     def requested(self) -> bool | NoValue:
-        """Whether the call keeps to what the user asked for before it; UNSEEN where only the user can say."""
+        """Whether the call keeps to the user's request; UNSEEN if only the user can say."""
         self._is_asked_more = True
         requests = self._ledger.requests
         return UNSEEN if requests is None else requests.keeps(self._at)
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Every fact that was asked for so far, with the answer."""
+        """Every fact read so far, with its value."""
         for asked, answer in self._read.items():
             if len(asked) == 3:
                 entity, key, field = asked
@@ -134,7 +134,7 @@ class SeenFacts:
         return self._ledger.latest(entity, key_of(key), field.name, self._at)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """The things seen whose seen fields equal `match`; there may be others, unless the kind is complete."""
+        """The things with seen fields that equal `match`; there may be others, unless the entity is complete."""
         self._is_asked_more = True
         keys, is_sure = matching(self._ledger.visible_keys(entity, self._at), self.read, entity, match)
         return keys, is_sure and (bool(keys and match.keys() >= set(entity.key)) or self._holds_all(entity))
@@ -143,7 +143,7 @@ class SeenFacts:
         return entity.complete and self._is_whole(entity)
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
-        """Earlier calls that took effect, for all that was known just before this one."""
+        """The number of earlier calls that took effect, as known just before this one."""
         self._is_asked_more = True
         return self._ledger.done(tool, match, self._at, known_at=self._at.step)
 
@@ -151,7 +151,7 @@ class SeenFacts:
 def matching(
     keys: Iterable[Key], read: Callable[[Entity, Key, Field], Any], entity: Entity, match: Mapping[str, Any]
 ) -> tuple[list[Key], bool]:
-    """The things whose fields are known to equal `match`, and whether those of no other of them may."""
+    """The things with fields known to equal `match`, and whether no other thing may match."""
     parts = {name: key_of((value,))[0] for name, value in match.items() if name in entity.key}
     wanted = [(entity.fields[name], value) for name, value in match.items() if name not in parts]
     found: list[Key] = []
@@ -186,7 +186,7 @@ class _Shown(NamedTuple):
 
 
 class Testimony:
-    """What only the user or the host can say, as of one call; the same for every source."""
+    """What only the user or the host can say, as of one call; the same for every fact source."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -197,16 +197,16 @@ class Testimony:
         """The value, or UNSEEN."""
         if field.origin == "context":
             given = self._context.get(field.name)
-            # An empty text says nothing: two that are empty are not one customer.
-            is_told = field.name in self._context and not (isinstance(given, str) and not given.strip())
-            return coerce(field, given) if is_told else UNSEEN
+            # An empty text is no value: two empty names are not the same customer.
+            is_given = field.name in self._context and not (isinstance(given, str) and not given.strip())
+            return coerce(field, given) if is_given else UNSEEN
         for saying in field.sayings:
             value = self._at.call.arguments.get(saying.argument) if saying.argument else None
             if value is not None:
                 return coerce(field, value)
         sayings = [(saying, compile_pattern(saying.says, saying.but_not)) for saying in field.sayings if saying.says]
         denied: set[Any] = set()
-        """What a later message has words for and does not plainly state."""
+        """Values that a later message mentions without plainly stating them."""
         for step, text in self._ledger.stating([pattern for _, pattern in sayings], self._at.step):
             if not self._ledger.has_heard_since(step, self._at.step):
                 # The user may have said otherwise since.
@@ -214,7 +214,7 @@ class Testimony:
             meant: list[tuple[Saying, Match]] = []
             read: list[Match] = []
             for saying, pattern in sayings:
-                # What an earlier pattern has read is not read again as something else.
+                # Text matched by an earlier pattern is not matched again by a later one.
                 every = self._found(saying, pattern, text)
                 found = [each for each in every if not any(_overlap(each, other) for other in read)]
                 match = next((each for each in found if is_meant(text, each.start(), each.end())), None)
@@ -229,13 +229,13 @@ class Testimony:
                 if len(values) > 1 or values & denied or any(map(takes_back, since)):
                     return UNSEEN
                 saying, match = meant[0]
-                return coerce(field, saying.value) if saying.value is not None else _told(field, match)
-        # What nobody said is so where the pack says what that means, and where all that was said is there and clear.
+                return coerce(field, saying.value) if saying.value is not None else _stated(field, match)
+        # The default counts if the user did not state a value, and all of their messages were recorded and are clear.
         is_unsaid = bool(sayings) and field.default is not UNDECLARED and self._ledger.has_heard_all(self._at.step)
         return coerce(field, field.default) if is_unsaid and not denied else UNSEEN
 
     def _found(self, saying: Saying, pattern: Pattern, text: str) -> Iterator[Match]:
-        """Where a message says it, or denies it, of the thing at hand."""
+        """The places where a message states or denies it of the thing in question."""
         about: Any = self._at.call.arguments.get(saying.about) if saying.about else None
         spans = [(0, len(text))] if not saying.about else passages_about(text, about)
         for match in pattern.finditer(text):
@@ -248,12 +248,12 @@ def _overlap(one: Match, other: Match) -> bool:
 
 
 def _value(saying: Saying, match: Match) -> Any:
-    """What a saying says of itself, or by the words that were found."""
+    """The value of a saying, or the words that matched."""
     return saying.value if saying.value is not None else str(match[0]).lower()
 
 
-def _told(field: Field, match: Match) -> Any:
-    """The value that words have; a day may be said as people say it, and one that may be two is not known."""
+def _stated(field: Field, match: Match) -> Any:
+    """The value of the matched words. A day may be spoken; UNSEEN if it is ambiguous."""
     said = match[match.lastindex or 0]
     if field.type != "date" or not isinstance(said, str):
         return coerce(field, said)
@@ -265,7 +265,7 @@ FOREVER = 1 << 60
 
 
 class _LookedUp:
-    """What a shield looked up itself for one call, just before its turn: true then, and never shown to the agent."""
+    """What a shield itself looked up for one call, just before its turn: true then, and never shown to the agent."""
 
     def __init__(self, ledger: Ledger, at: CallRecord) -> None:
         self._changes, self._at = ledger.changes, at
@@ -283,7 +283,7 @@ class _LookedUp:
         return self._own.keys(entity)
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """What was shown, and no call of the turn may have changed since; else UNSEEN."""
+        """The value looked up, unless a call of the turn may have changed it: then UNSEEN."""
         if self._own.thing(entity.name, key) is None:
             return UNSEEN
         found = self._seen.read(entity, key, field)
@@ -295,20 +295,20 @@ class _LookedUp:
 
 
 class HindsightFacts:
-    """The ledger, and what later results show of fields that no write, from the judged one on, declares changed."""
+    """The ledger, with later results for fields that no write from the judged call on declares changed."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
         self._at = at
         self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
         self._there: dict[tuple[str, Key], Any] = {}
-        """What `_is_there` has found: guards ask for several fields of one thing."""
+        """By thing, the result of `_is_there`: guards read several fields of one thing."""
         self._seen = SeenFacts(ledger, at, context)
         """For what no database knows: true is what was said and shown before the call. An identity that is established
         later was not established then."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The value as far as the whole trajectory tells."""
+        """The value as far as the whole trajectory shows it."""
         if field.origin != "system" or entity.origin == "conversation":
             found = self._seen.read(entity, key, field)
             return found if is_known(found) else UNSEEN
@@ -331,56 +331,48 @@ class HindsightFacts:
         if field.name == "exists":
             if there is not NOTHING:
                 return there
-        elif (found := self._told(thing, entity, key, field, was_there=there is not False)) is not NOTHING:
+        elif (found := self._shown_value(thing, entity, key, field, was_there=there is not False)) is not NOTHING:
             return found
         elif there is False:
             return ABSENT
-        # What writes of the same turn leave open the ledger knows, too.
+        # Writes of the same turn may leave a few values possible.
         return VisibleThing(self._ledger, thing, entity, key, self._at).pending(field, is_settled=True)
 
-    def _told(self, thing: SeenThing, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
-        """What was shown of a field, before the call's turn or since; NOTHING where that does not tell."""
+    def _shown_value(self, thing: SeenThing, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
+        """The value of a field as shown before the call's turn or later; NOTHING if neither settles it."""
         shown = thing.shown(field.name)
-        start = self._at.start
-        known = shown_before(shown, start)
-        if known and was_there:
-            newest = known[0] if len(known) == 1 else newest_of(known)
-            if self._was_so(entity, key, field.name, newest):
-                if len(known) == 1:
-                    return coerce(field, newest.value)
-                at_once = beside(newest, known)
-                return told_by(field, [each for each in at_once if self._was_so(entity, key, field.name, each)])
+        known = shown_before(shown, self._at.start)
+        if known and was_there and self._was_so(entity, key, field.name, newest := newest_of(known)):
+            at_once = [each for each in beside(newest, known) if self._was_so(entity, key, field.name, each)]
+            return common_value(field, at_once)
         later = shown[len(known) :]
         if later and self._stays_so(entity, key, field.name):
             soonest = min(later, key=_as_of)
             if self._is_so_yet(entity, key, field.name, soonest):
-                at_once = beside(soonest, later)
-                return told_by(field, [each for each in at_once if self._is_so_yet(entity, key, field.name, each)])
+                at_once = [each for each in beside(soonest, later) if self._is_so_yet(entity, key, field.name, each)]
+                return common_value(field, at_once)
         return NOTHING
 
     def _is_there(self, thing: SeenThing, entity: Entity, key: Key) -> Any:
-        """Whether the thing exists; None where that was shown both ways, NOTHING where nothing tells."""
+        """Whether the thing exists; None if results contradict each other, NOTHING if no result says."""
         known, at = shown_before(thing.shown("exists"), self._at.start), self._at
-        if not thing.is_ever_absent:
-            there = any(self._was_so(entity, key, "exists", each) for each in reversed(known)) or NOTHING
-        else:
-            changed = self._ledger.changes.between(entity.name, key, "exists", -1, at.step) if known else None
-            there = is_there(known, changed, lambda each: self._was_so(entity, key, "exists", each))
+        changed = self._ledger.changes.between(entity.name, key, "exists", -1, at.step) if known else None
+        there = is_there(known, changed, lambda each: self._was_so(entity, key, "exists", each))
         if there is not NOTHING:
             return there
-        found = self._told(thing, entity, key, EXISTS, was_there=False)
+        found = self._shown_value(thing, entity, key, EXISTS, was_there=False)
         return None if isinstance(found, OneOf) else found
 
     def _was_so(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
-        """Whether nothing has changed what was shown until the call was made."""
+        """Whether no write changed the value between its look-up and the call."""
         return self._ledger.changes.last(entity.name, key, field, entry.as_of, self._at.step) is None
 
     def _stays_so(self, entity: Entity, key: Key, field: str) -> bool:
-        """Whether nothing changes the field from the call on."""
+        """Whether no write changes the field from the call on."""
         return self._ledger.changes.between(entity.name, key, field, self._at.step - 1, FOREVER) is None
 
     def _is_so_yet(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
-        """Whether what was shown later of a field that stays so is true of the call."""
+        """Whether a value shown later, of a field that no write changes any more, was true at the call."""
         changes = self._ledger.changes
         step = self._at.step
         changed = changes.between(entity.name, key, field, min(entry.as_of, step) - 1, step)
@@ -393,7 +385,7 @@ class HindsightFacts:
         shown = self._ledger.keys(entity)
         if self._looked_up is not None:
             shown = dict.fromkeys([*shown, *self._looked_up.keys(entity)])
-        # As the conversation tells, also where a world that cannot list them stands before it.
+        # By the conversation, even if a world that cannot list things takes precedence.
         keys, is_sure = matching(shown, partial(HindsightFacts.read, self), entity, match)
         return keys, is_sure and bool(keys and match.keys() >= set(entity.key))
 
@@ -402,16 +394,16 @@ class HindsightFacts:
         return self._ledger.done(tool, match, self._at)
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """Where a value came from, as the conversation tells: no database knows."""
+        """The origin of a value: only the conversation knows."""
         return self._seen.traced(value)
 
     def requested(self) -> bool | NoValue:
-        """Whether the call keeps to the request, as the conversation tells."""
+        """Whether the call keeps to the user's request: only the conversation knows."""
         return self._seen.requested()
 
 
 class WorldFacts(HindsightFacts):
-    """A world, as of one call; where it does not know, what the conversation tells, as without a world."""
+    """A world, as of one call. What it does not know is read from the conversation, as without a world."""
 
     def __init__(self, world: World, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         super().__init__(ledger, at, context)

@@ -1,4 +1,4 @@
-"""What results have shown of things: each value with the step that showed it, and to whom; stale or not.
+"""The values that results have shown of each thing, with the step, the agent and whether they are stale.
 
 Two look-ups may contradict each other if neither was made after the other's answer.
 """
@@ -21,7 +21,7 @@ from bylaw.facts.world_change import WorldChange, effect_on
 from bylaw.trace.event import Event
 
 SKEW = 1.0
-"""Seconds by which a later event may be stamped earlier: clocks that are rounded or are not quite the same."""
+"""Seconds by which the time of a later event may be earlier: clocks differ, or are rounded."""
 
 
 class Shown(Struct, frozen=True, gc=False):
@@ -37,7 +37,7 @@ class Shown(Struct, frozen=True, gc=False):
 
 
 class SeenThing:
-    """One thing's sightings, and per field asked for, the values they show."""
+    """The sightings of one thing and, for each field that was read, their values."""
 
     __slots__ = ("_fields", "is_ever_absent", "lost", "sightings")
 
@@ -68,7 +68,7 @@ class SeenThing:
         return values
 
     def lost_since(self, entry: Shown, before: int) -> int:
-        """How often the agent was answered anew after a value was shown, before a step, and nobody can read what."""
+        """The number of unreadable answers that the agent got after `entry` was shown and before a step."""
         return sum(
             asked > entry.as_of and entry.delivered < delivered < before and who == entry.agent
             for asked, delivered, who in self.lost
@@ -76,35 +76,35 @@ class SeenThing:
 
 
 class ShownThings:
-    """All that results have shown in one trajectory, thing by thing.
+    """Everything that results have shown in one trajectory, by thing.
 
     Results are kept as they came and decoded only when a guard asks for a kind of thing they may show, each at most
     once. Every question is asked as of a step, so that the answer for a judged call never depends on what came after.
     """
 
     _looked_for_times = 0
-    """How many events were looked through for times."""
+    """The number of events that were searched for times."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.changes = Changes(schema)
         self._unreadable: dict[str, tuple[int, list[CallRecord]]] = {}
-        """By kind, how many results that may show such things were looked at, and those that could not be read."""
+        """By entity: the number of its results that were checked, and the calls with an unreadable one."""
         self._showing: dict[str, list[CallRecord]] = {}
-        """By kind, the calls whose results may show such things, as the results came."""
+        """By entity: the calls with results that may show it, in the order of the results."""
         self._absorbed: dict[str, int] = {}
-        """How many of these were read for it."""
+        """By entity: the number of these calls that were read."""
         self._things: dict[str, dict[Key, SeenThing]] = {}
         self._times: list[tuple[int, float]] = []
-        """Steps that bear a time, with it, as far as was looked."""
+        """The steps that have a time, and that time."""
         self._events: list[Event] = []
 
     def has_answer_about(self, entity: str) -> bool:
-        """Whether any result came so far that may show things of a kind."""
+        """Whether any result so far may show the entity."""
         return entity in self._showing
 
     def finder(self, made: CallRecord) -> Finder:
-        """What the agent had been shown of other things when it made a call."""
+        """Finds what the agent had seen of other things when it made a call."""
 
         def find(entity: str, key: Key, field: str) -> Any:
             shown = self.latest(self.schema.entities[entity], key, field, made)
@@ -118,7 +118,7 @@ class ShownThings:
         return thing.shown(field) if thing is not None else _NONE
 
     def thing(self, entity: str, key: Key) -> SeenThing | None:
-        """Everything shown of one thing so far; None where nothing was."""
+        """Everything shown of one thing so far; None if nothing was."""
         showing = self._showing.get(entity)
         if showing is None:
             return None
@@ -127,12 +127,12 @@ class ShownThings:
         return self._things[entity].get(key)
 
     def keys(self, entity: Entity) -> Iterable[Key]:
-        """Keys of the things of that kind shown so far, in the order first shown."""
+        """The keys of an entity shown so far, in the order first shown."""
         self._absorb(entity.name)
         return self._things.get(entity.name, {})
 
     def visible_keys(self, entity: Entity, at: CallRecord) -> list[Key]:
-        """Those of the things that the judged call's agent had been shown before the turn that makes the call."""
+        """The keys of an entity that the judged call's agent had seen before the turn of the call."""
         self._absorb(entity.name)
         return [
             key
@@ -146,22 +146,22 @@ class ShownThings:
         return VisibleThing(self, thing, entity, key, at) if thing is not None else None
 
     def latest(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
-        """The value visible to the judged call `at` and not stale for it."""
+        """The newest value that the judged call `at` can see and that is not stale for it."""
         seen = self.seen_by(at, entity, key)
         return seen.latest(field) if seen is not None else None
 
     def ever_visible(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
-        """The newest value that was visible to the judged call, stale or not."""
+        """The newest value that the judged call can see, stale or not."""
         shown = reversed(self.shown(entity, key, field))
         return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
 
     def may_be_read_again(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-        """Whether a fact was shown, and the one look-up made since could not be read: another may be."""
+        """Whether a fact was shown and exactly one later look-up was unreadable: another look-up may be readable."""
         thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
         return thing is not None and shown is not None and thing.lost_since(shown, at.start) == 1
 
     def has_expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
-        """Whether what was shown may be too old for a call. Where nothing so far bears a time, nothing expires."""
+        """Whether a value may be too old for a call. Without any times so far, nothing expires."""
         now, since = at.call.time, entry.time
         for step in range(self._looked_for_times, len(self._events)):
             if (time := self._events[step].time) is not None:
@@ -172,7 +172,7 @@ class ShownThings:
             return now is not None or until > 0
         first = bisect_left(self._times, (entry.delivered + 1,))
         if since is None:
-            # It was shown no earlier than whatever was stamped last before it.
+            # It was shown no earlier than the last event before it that has a time.
             if first == 0:
                 return True
             since = self._times[first - 1][1]
@@ -180,7 +180,7 @@ class ShownThings:
         return now - since > seconds or now < max(latest, since) - SKEW
 
     def is_read_whole(self, entity: Entity, at: CallRecord) -> bool:
-        """Whether every result that may have shown the judged call's agent such things could be read."""
+        """Whether all results that may have shown the entity to the judged call's agent were readable."""
         self._absorb(entity.name)
         records = self._showing.get(entity.name, [])
         seen, lost = self._unreadable.get(entity.name, (0, []))
@@ -192,7 +192,7 @@ class ShownThings:
         )
 
     def _is_lost(self, record: CallRecord, entity: str) -> bool:
-        """Whether a result that may show things of a kind could not be read for them."""
+        """Whether a result that may show the entity was unreadable."""
         listed = self.schema.shows[record.call.tool][entity]
         observations = [each for each in listed if not each.only or each.fields]
         if not observations or record.result is None:
@@ -202,7 +202,7 @@ class ShownThings:
         return record.accepted is not False and bool(unreadable(observations, record.call.arguments, record.value))
 
     def _absorb(self, entity: str) -> None:
-        """Decode the results that may show things of this kind and have not been read for it yet."""
+        """Decode the new results that may show the entity."""
         showing = self._showing.get(entity)
         done = self._absorbed.get(entity, 0)
         if showing is None or done == len(showing):
@@ -213,12 +213,12 @@ class ShownThings:
             for made in showing[done:]:
                 self._take_in(made, entity)
         except Exception:
-            # Whoever asks next meets it again.
+            # The next caller gets the same error.
             self._absorbed[entity] = done
             raise
 
     def _take_in(self, made: CallRecord, entity: str) -> None:
-        """Note what the result of a call shows of a kind."""
+        """Record what the result of a call shows of the entity."""
         result = made.result
         if result is None or not result.captured:
             if result is not None:
@@ -229,7 +229,7 @@ class ShownThings:
             if made.tool is not None and made.tool.effect != "write":
                 made.accepted = accepted(made.tool, result, made.value)
         if made.is_another_view():
-            # `sandbox`, `as_of`: the agent would choose the world that its guards are shown.
+            # With `sandbox` or `as_of`, the agent would choose the facts that its guards see.
             return
         delivered = made.delivered if made.delivered is not None else made.step
         value, text = made.value, searched_text(result, made.value, made.accepted)
@@ -250,7 +250,7 @@ class ShownThings:
             self._lose(made, entity)
 
     def _lose(self, made: CallRecord, entity: str) -> None:
-        """Note that a look-up of one thing was answered, and that nobody can read the thing in the answer."""
+        """Record a look-up of one thing with an unreadable answer."""
         read = self.schema.entities[entity].read
         if read is None or read.tool != made.call.tool or made.call.fault or made.delivered is None:
             return
@@ -266,8 +266,8 @@ _NONE: list[Shown] = []
 
 
 def shown_before(shown: Sequence[Shown], start: int) -> Sequence[Shown]:
-    """Those that were delivered before a step."""
-    # Mostly nothing was shown since the call's turn began: then there is nothing to search for.
+    """The values that were delivered before a step."""
+    # Usually nothing was shown since the call's turn began, so there is nothing to search.
     if not shown or shown[-1].delivered < start:
         return shown
     return shown[: bisect_left(shown, start, key=delivered_at)]
@@ -279,13 +279,13 @@ def delivered_at(entry: Shown) -> int:
 
 
 def beside(entry: Shown, shown: Sequence[Shown]) -> list[Shown]:
-    """Those that were shown at once with an entry, which is one of them."""
+    """The values that were looked up concurrently with `entry`, including `entry`."""
     first = bisect_right(shown, entry.as_of, key=delivered_at)
     return [each for each in shown[first:] if each.as_of < entry.delivered]
 
 
 def newest_of(shown: Sequence[Shown]) -> Shown:
-    """The one of which the look-up was made last. What was delivered before that look-up is not newer."""
+    """The value with the latest look-up. A value delivered before that look-up is not newer."""
     newest = shown[-1]
     for each in reversed(shown):
         if each.delivered < newest.as_of:
@@ -296,8 +296,7 @@ def newest_of(shown: Sequence[Shown]) -> Shown:
 
 
 def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
-    """The one of which the look-up was made last, of those that an agent had been shown before a step, with those that
-    were shown at once with it. Only the latest are looked at."""
+    """The newest value that an agent had seen before a step, and the values looked up concurrently with it."""
     recent: list[Shown] = []
     newest: Shown | None = None
     for place in range(bisect_left(shown, start, key=delivered_at) - 1, -1, -1):
@@ -310,13 +309,13 @@ def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
     return [] if newest is None else beside(newest, recent[::-1])
 
 
-def told_by(field: Field, shown: Sequence[Shown]) -> Any:
-    """The value where all tell the same, else `OneOf` what they tell; UNSEEN where one of them is a bare `null`."""
+def common_value(field: Field, shown: Sequence[Shown]) -> Any:
+    """The value if all are equal, else `OneOf` them; UNSEEN if one of them is a bare `null`."""
     return one_of(field, [each.value for each in shown])
 
 
 def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[Shown], bool]) -> Any:
-    """Whether a thing exists, by all that was shown of that and is so still; None where it was shown both ways.
+    """Whether a thing exists, by all that was shown and is still current; None if results contradict each other.
 
     `changed` is the step of the last write that may have changed that: what was delivered before is not looked at.
 
@@ -333,7 +332,7 @@ def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[
 
 
 class VisibleThing:
-    """One thing, as the agent that makes a call had been shown it before the call's turn."""
+    """One thing as the agent that makes a call had seen it before the turn of the call."""
 
     __slots__ = ("_at", "_entity", "_key", "_thing", "_things")
 
@@ -353,44 +352,44 @@ class VisibleThing:
             changed = last(name, key, field, entry.as_of, before, known_at=at.step)
             if changed is None:
                 if thing.lost and thing.lost_since(entry, at.start):
-                    # The agent has seen something newer, and nobody can read what: unread.
+                    # The agent got a newer answer that is unreadable.
                     return None
                 return None if fresh_for is not None and self._things.has_expired(fresh_for, entry, at) else entry
             newest = max(newest, changed)
         return None
 
     def is_there(self) -> Any:
-        """Whether it exists: None where it was shown both ways, NOTHING where nothing tells."""
+        """Whether it exists: None if results contradict each other, NOTHING if no result says."""
         if self.latest("exists") is None:
             return NOTHING
         at = self._at
         changed = self._things.changes.between(self._entity.name, self._key, "exists", -1, at.step, known_at=at.step)
         return is_there(self._shown("exists"), changed, lambda each: self._changed("exists", each) is None)
 
-    def told(self, field: Field, entry: Shown, before: int | None = None) -> Any:
-        """What the newest entry, and whatever was shown at once with it, tell of a field."""
+    def value_of(self, field: Field, entry: Shown, before: int | None = None) -> Any:
+        """The value of a field by its newest entry and the entries looked up concurrently with it."""
         shown = self._thing.shown(field.name)
         at_once = beside(entry, shown_before(shown, self._at.start)) if len(shown) > 1 else shown
         if len(at_once) > 1:
             who, name = self._at.who, field.name
             at_once = [each for each in at_once if each.agent == who and self._changed(name, each, before) is None]
-            return told_by(field, at_once)
+            return common_value(field, at_once)
         return coerce(field, entry.value)
 
     def is_contradicted(self, field: Field) -> bool:
-        """Whether the field is not known because it was shown in two ways."""
+        """Whether the field is unknown because results contradict each other."""
         if self._thing.is_ever_absent and self.is_there() is None:
             return True
         entry = self.latest(field.name)
         if entry is None or field is EXISTS:
             return False
         try:
-            return isinstance(self.told(field, entry), OneOf)
+            return isinstance(self.value_of(field, entry), OneOf)
         except ValueError:
             return False
 
     def may_be_settled(self, field: Field) -> bool:
-        """Whether look-ups contradict one another, so that one made by itself would tell; not where one result does."""
+        """Whether a single new look-up would settle a contradiction; not if one result contradicts itself."""
         entry = self.latest(field.name)
         if entry is None or not self.is_contradicted(field):
             return False
@@ -409,7 +408,7 @@ class VisibleThing:
             writes = [write for write in writes if write.counts()]
         try:
             start = self.latest(field.name, self._at.start) if writes else None
-            possible = _alternatives(self.told(field, start, self._at.start)) if start is not None else []
+            possible = _alternatives(self.value_of(field, start, self._at.start)) if start is not None else []
             possible = self._outcomes(writes, field, possible or self._shown_beside(field, is_settled=is_settled))
         except ValueError:
             return UNSEEN
@@ -437,7 +436,7 @@ class VisibleThing:
         return possible
 
     def _outcomes(self, writes: Sequence[CallRecord], field: Field, before: Sequence[Any]) -> list[Any]:
-        """Every value the field may have after some of these writes; empty if one of them leaves just any."""
+        """Every value the field may have after some of these writes; empty if it may have any value."""
         possible = list(before)
         for write in writes:
             for value in tuple(possible):
@@ -451,7 +450,7 @@ class VisibleThing:
         return possible
 
     def _made(self, field: Field) -> Any:
-        """The value of a field of a thing that the conversation made, after what its own writes did to it since."""
+        """The value of a field of a thing that the conversation made, after the writes since."""
         things, entity, key, at = self._things, self._entity, self._key, self._at
         shown = things.ever_visible(entity, key, field.name, at)
         there = shown or things.ever_visible(entity, key, "exists", at)
@@ -471,7 +470,7 @@ class VisibleThing:
         return _one_or_several(possible) if writes else UNSEEN
 
     def _after(self, write: CallRecord, field: Field, before: Any) -> Any:
-        """What a write makes of a value, by its effects: of the kinds that they name, they tell all."""
+        """The value of a field after a write, by its effects. They are complete for the entities that they name."""
         effects = self._effects(write)
         named = [effect for effect in effects if effect.entity == self._entity.name]
         if named and not any(effect.delete or field.name in effect.fields() for effect in named):
@@ -483,9 +482,9 @@ class VisibleThing:
         return NOTHING if made is NOTHING else coerce(field, made)
 
     def _is_over(self, write: CallRecord) -> bool:
-        """Whether the call's agent had been told that the write was accepted."""
-        was_told = write.delivered is not None and write.delivered < self._at.start and write.who == self._at.who
-        return was_told and write.accepted is True
+        """Whether the call's agent had received the result of the write, and it was accepted."""
+        was_delivered = write.delivered is not None and write.delivered < self._at.start and write.who == self._at.who
+        return was_delivered and write.accepted is True
 
     def _effects(self, write: CallRecord) -> Sequence[WorldChange]:
         return () if write.call.fault else self._things.schema.effects.get(write.call.tool, ())
@@ -495,7 +494,7 @@ class VisibleThing:
         return [each for each in shown_before(self._thing.shown(field), at.start) if each.agent == at.who]
 
     def _changed(self, field: str, entry: Shown, before: int | None = None) -> int | None:
-        """Step of the last write that may have changed what an entry shows; of those before a step, or the call."""
+        """The step of the last write, before a step or the call, that may have changed what an entry shows."""
         at = self._at
         before = at.step if before is None else before
         return self._things.changes.last(self._entity.name, self._key, field, entry.as_of, before, known_at=at.step)

@@ -92,7 +92,7 @@ class BuiltIns(Operations):
 
     # Loops.
 
-    def told(self, part: Any, name: str) -> Any:
+    def present(self, part: Any, name: str) -> Any:
         """A part of a record; a guard fails where it is `null`."""
         return part
 
@@ -112,7 +112,7 @@ class BuiltIns(Operations):
             self.ticks -= weight
             if self.ticks < 0:
                 self.spend(0)
-            yield value if value.__class__ is dict else self.told(admit(value, self.zone), "item")
+            yield value if value.__class__ is dict else self.present(admit(value, self.zone), "item")
 
     def turns_or_none(self, values: Any, weight: int) -> Iterator[Any]:
         """The same, for a list whose items may be none."""
@@ -213,7 +213,7 @@ class BuiltIns(Operations):
 
     def is_true(self, item: Any) -> Any:
         """An item of a list that is asked whether it is true."""
-        return self.truth(self.told(item, "item"))
+        return self.truth(self.present(item, "item"))
 
     def do_count(self, values: Any) -> Any:
         """How many items are true."""
@@ -378,7 +378,7 @@ class BuiltIns(Operations):
         if value.__class__ is dict and key.__class__ in (str, int):
             if key not in value and any(str(name) == str(key) for name in value):
                 fail(f"the key `{key}` is {name_of(key)} here, and another kind of value in the record")
-            return self.told(admit(value[key], self.zone), str(key)) if key in value else default
+            return self.present(admit(value[key], self.zone), str(key)) if key in value else default
         if value.__class__ in (list, tuple) and key.__class__ is int:
-            return self.told(admit(value[key], self.zone), "item") if -len(value) <= key < len(value) else default
+            return self.present(admit(value[key], self.zone), "item") if -len(value) <= key < len(value) else default
         return fail(f"get needs a record or a list, not {name_of(value)}")

@@ -18,7 +18,7 @@ from bylaw.text.number import figure
 _MADE = {"money": "money", "date": "date", "datetime": "time"}
 """What makes of a text what a field of a type is compared with."""
 
-_PARTS = frozenset(("told", "part", "item", "do_get"))
+_PARTS = frozenset(("present", "part", "item", "do_get"))
 """What gives a part of a record, of which nobody declared what it is."""
 
 
@@ -239,7 +239,7 @@ class Expressions:
             return self.run("section", value, *ends)
         made = self.run("item", value, self.expression(node.slice))
         name = node.slice.value if isinstance(node.slice, ast.Constant) else "item"
-        return self.reading.told(made, str(name))
+        return self.reading.present(made, str(name))
 
 
 def _is_text(node: ast.expr) -> bool:

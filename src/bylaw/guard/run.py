@@ -285,7 +285,7 @@ class GuardRun(BuiltIns):
     def tool_name(self) -> str:
         return self.tool
 
-    def told(self, part: Any, name: str) -> Any:
+    def present(self, part: Any, name: str) -> Any:
         if part is None:
             fail(
                 f"`{name}` is null in the record, so it is not known; where it may be none, compare it with None first"

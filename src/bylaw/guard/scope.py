@@ -388,11 +388,11 @@ class Reading:
                 )
             return self.run("read", self.spec(entity, field), key)
         part = self.run("part", self.expression(node.value), ast.Constant(name))
-        return part if self.scope.is_of_ours(node) else self.told(part, name)
+        return part if self.scope.is_of_ours(node) else self.present(part, name)
 
-    def told(self, part: ast.expr, name: str) -> ast.expr:
+    def present(self, part: ast.expr, name: str) -> ast.expr:
         """A part of a record that must not be `null`, unless the function asks whether there is one."""
-        return part if name in self.scope.nullable else self.run("told", part, ast.Constant(name))
+        return part if name in self.scope.nullable else self.run("present", part, ast.Constant(name))
 
     def key_part(self, entity: Entity, key: ast.expr, name: str) -> ast.expr:
         """A part of a thing's own key is known with the key: reading it takes no look-up."""
