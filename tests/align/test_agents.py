@@ -49,7 +49,7 @@ def test_an_endpoint_plays_like_the_script_behind_it() -> None:
 def test_what_is_no_agent_is_told() -> None:
     with pytest.raises(UsageError, match="is not an agent"):
         open_agent("nobody")
-    with pytest.raises(UsageError, match="which model"):
+    with pytest.raises(UsageError, match="needs a model name"):
         open_agent("http://127.0.0.1:1/v1")
 
 

@@ -161,7 +161,7 @@ def tool_part(episode: Episode) -> str:
 
 
 def test_unknown_parts_and_packs_are_told() -> None:
-    with pytest.raises(UsageError, match="no part `trial`"):
+    with pytest.raises(UsageError, match="unknown part `trial`"):
         load_tasks("trial")
     with pytest.raises(UsageError, match="no practice tasks for pack `agentdojo/banking`"):
         load_tasks("test", "agentdojo/banking")

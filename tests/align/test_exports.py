@@ -102,7 +102,7 @@ def test_a_pack_that_has_changed_since_grades_nothing(exported: Any) -> None:
 def test_a_folder_that_is_no_folder_of_sets_is_refused(tmp_path: Path, data: Path) -> None:
     with pytest.raises(UsageError, match=r"data\.json"):
         export(tmp_path, "trl", tmp_path / "out")
-    with pytest.raises(UsageError, match="lie there already"):
+    with pytest.raises(UsageError, match="are already in this folder"):
         export(data, "trl", data)
 
 

@@ -121,7 +121,7 @@ def test_without_a_manifest_the_pack_must_be_named_and_a_changed_one_is_told(dat
     answer = b'{"answer": "ok", "row": 1}'
     ran = bylaw(alone, "align", "score", "--rows", "rl.jsonl", stdin=answer)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "which pack are the rows of `rl.jsonl` of?; name it with --pack" in ran.stderr
+    assert "cannot tell which pack `rl.jsonl` was made with; name it with --pack" in ran.stderr
     assert bylaw(alone, "align", "score", "--rows", "rl.jsonl", "--pack", "clinic", stdin=answer).returncode == 0
     ran = bylaw(alone, "align", "score", "--rows", "rl.jsonl", "--pack", "tau-airline/tau2", stdin=answer)
     assert ran.returncode == 2
@@ -188,7 +188,7 @@ def test_written_thoughts_stand_in_stage_2_and_a_turn_without_one_ends_the_conve
     assert "A model wrote the thoughts" in card
 
     thoughts.write_text('{"turn": "x@1", "thought": "<think>I look.</think>"}\n')
-    with pytest.raises(UsageError, match=r"thoughts\.jsonl:1: a thought stands without its tags"):
+    with pytest.raises(UsageError, match=r"thoughts\.jsonl:1: a thought must not contain `<think>` tags"):
         run("align", "data", logs, "--out", tmp_path / "no", "--thoughts", thoughts)
     thoughts.write_text('{"turn": "x@1", "thought": "I look."}\n')
     with pytest.raises(UsageError, match=r"no written thought for the first turn \d"):

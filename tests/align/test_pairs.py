@@ -118,7 +118,7 @@ def test_files_say_which_pack_they_are_of_and_right_logs_alone_are_an_error(tmp_
     made = json.loads((out / "data.json").read_text(encoding="utf-8"))
     assert {name: each["rows"] for name, each in made["sets"].items()} == {"dpo": 1, "kto": 3}
     path.write_text(json.dumps(talk(looks=True)) + "\n", encoding="utf-8")
-    with open_logs([path]) as opened, pytest.raises(UsageError, match="nothing to prefer"):
+    with open_logs([path]) as opened, pytest.raises(UsageError, match="there are no pairs"):
         write_pairs("clinic", out, opened.placed(), FreshAudit("clinic"))
 
 

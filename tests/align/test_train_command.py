@@ -54,7 +54,7 @@ ROW = {"prompt": [], "required": ["visit-copay"], "expected": {"tool": "t", "arg
 def test_stage_3_is_graded_by_the_pack_of_its_rows_and_by_no_other(tmp_path):
     """Rows of an airline were once graded by the clinic's policies, whatever was meant."""
     (tmp_path / "rl.jsonl").write_text(json.dumps(ROW) + "\n")
-    assert ask(tmp_path, "--stage", "3").startswith("which pack are the rows of")
+    assert ask(tmp_path, "--stage", "3").startswith("cannot tell which pack")
     said = ask(tmp_path, "--stage", "3", "--pack", "tau-airline/tau2")
     assert said.startswith("row 1 needs the policy `visit-copay`, which pack `tau-airline/tau2` has not")
     text = {**ROW, "expected": {"text": "All set."}, "slots": []}

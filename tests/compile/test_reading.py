@@ -107,7 +107,7 @@ def test_a_docx_keeps_headings_lists_and_tables(tmp_path: Path) -> None:
     [
         ("policy.pdf", b"%PDF-1.4 nothing", "cannot be read"),
         ("policy.docx", b"nothing", "cannot be read"),
-        ("policy.doc", b"nothing", "old Word format"),
+        ("policy.doc", b"nothing", "old Word files"),
         ("policy.md", b"\xff\xfe\x00", "not UTF-8"),
         ("policy.md", b"\n \n", "contains no text"),
         ("policy.md", b"# Only a heading\n", "no sentence"),

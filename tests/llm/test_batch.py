@@ -51,7 +51,7 @@ def test_an_answer_that_nobody_asked_for_is_told(tmp_path: Path) -> None:
     (tmp_path / "answers.jsonl").write_text(json.dumps({"custom_id": first.key[1:], "text": "eins"}))
     with pytest.raises(Pending) as waits:
         batch.ask([first])
-    assert f"nobody asked for `{first.key[1:]}` in answers.jsonl" in waits.value.message
+    assert f"no request has the `custom_id` of `{first.key[1:]}` in answers.jsonl" in waits.value.message
     (tmp_path / "more.jsonl").write_text(json.dumps({"custom_id": first.key, "text": "eins"}))
     assert batch.ask([first])[0].text == "eins"
     assert batch.unasked == [f"`{first.key[1:]}` in answers.jsonl"]
@@ -135,19 +135,19 @@ def test_an_answer_that_is_used_was_asked_for_whatever_became_of_its_request(tmp
     (tmp_path / "a.jsonl").write_text(_output(found, "fine") + "\n" + _output(other, "fine"))
     batch = Batch(tmp_path)
     assert batch.find(found) is not None
-    assert batch.remarks == [f"an answer that nobody asked for: `{other.key}` in a.jsonl"]
+    assert batch.remarks == [f"an answer without a request: `{other.key}` in a.jsonl"]
 
 
 def test_many_remarks_are_counted(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("\n".join(_output(_question(str(number)), "fine") for number in range(9)))
     remarks = Batch(tmp_path).remarks
     assert len(remarks) == 4
-    assert remarks[-1] == "an answer that nobody asked for: 6 more"
+    assert remarks[-1] == "an answer without a request: 6 more"
 
 
 def test_a_file_that_is_not_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(_output(_question("a"), "fine"))
-    with pytest.raises(Pending, match=r"a\.json is not read, as answers lie in files named"):
+    with pytest.raises(Pending, match=r"a\.json was not read: answers belong in files named"):
         Batch(tmp_path).ask([_question("a")])
 
 
@@ -160,7 +160,7 @@ def test_a_mark_of_the_byte_order_is_no_part_of_an_answer(tmp_path: Path) -> Non
 def test_a_batch_needs_a_folder(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file.jsonl").touch()
-    with pytest.raises(ChatError, match="names no folder"):
+    with pytest.raises(ChatError, match="does not name a folder"):
         open_chat(said)
 
 
@@ -240,7 +240,7 @@ def test_a_word_says_which_model_is_meant(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.delenv("OPENAI_MODEL", raising=False)
     assert isinstance(open_chat(f"batch:{tmp_path}"), Batch)
     assert isinstance(open_chat("recorded", kept=tmp_path), Recorded)
-    with pytest.raises(ChatError, match="no model is named"):
+    with pytest.raises(ChatError, match="no model is given"):
         open_chat("")
 
 

@@ -202,7 +202,7 @@ def test_no_weight_lets_a_change_pass_that_nobody_agreed_to(tmp_path: Path) -> N
         ('{"trajectory": "c0", "safe": true, "stepp": 2}', "not a label"),
         ('{"trajectory": "nobody", "safe": true}', "no conversation `nobody`"),
         ('{"trajectory": "c0", "step": 1, "safe": true}', "step 1 of `c0` is not a call"),
-        ('{"trajectory": "c0", "safe": true, "rules": ["helo"]}', "`helo`, which is not a rule"),
+        ('{"trajectory": "c0", "safe": true, "rules": ["helo"]}', "`helo`, but the pack has no such rule"),
         ("", "no call in these logs has a label"),
     ],
 )

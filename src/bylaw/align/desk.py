@@ -112,7 +112,7 @@ def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[T
     """
     desk = open_desk(pack)
     if part not in desk.parts:
-        raise UsageError(f"there is no part `{part}`", hint=f"one of {', '.join(desk.parts)}")
+        raise UsageError(f"unknown part `{part}`", hint=f"one of {', '.join(desk.parts)}")
     return desk.tasks(part, times if part in ("training", "rl") else 1)
 
 
@@ -120,7 +120,7 @@ def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
     """`http://...` with a model's name, a folder with a checkpoint, or the name of a script of the pack's desk."""
     if said.startswith(("http://", "https://")):
         if not model:
-            raise UsageError("which model at the endpoint?", hint="name it with --model")
+            raise UsageError("the endpoint needs a model name", hint="name it with --model")
         return Model(endpoint(said, model))
     if Path(said).is_dir():
         return _training("checkpoint").open_checkpoint(Path(said))

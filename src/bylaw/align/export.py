@@ -28,7 +28,7 @@ def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
     if made is None:
         raise UsageError("there is no `data.json`", place=str(data), hint="make the sets with `bylaw align data`")
     if out.resolve() == data.resolve():
-        raise UsageError("the sets lie there already", place=str(out), hint="name another folder with --out")
+        raise UsageError("the sets are already in this folder", place=str(out), hint="name another folder with --out")
     out.mkdir(parents=True, exist_ok=True)
     written = [
         _write(out, name, trainer, ({"messages": row["messages"]} for row in read_rows(data / f"{name}.jsonl")))

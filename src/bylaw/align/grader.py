@@ -75,7 +75,7 @@ class Grader:
         """The reward of one output; UngradedError where a text was due and there is nothing to mark it by."""
         if gold.needs_judge and self._judge is None:
             hint = "mark it with a judge (--judge MODEL), or leave the row out"
-            raise UngradedError("nothing says what a text must tell here", hint=hint)
+            raise UngradedError("no slots to grade this text by", hint=hint)
         self.prepare([(output, gold)])
         read = read_output(output)
         thought = _thought(read, output)

@@ -150,7 +150,7 @@ def write_pairs(
     ]
     pairs = [pair_row(each) for each in found if each.lacked]
     if not any(each.is_flagged for each in found):
-        raise UsageError("the audit flags no call, so there is nothing to prefer", hint="see `bylaw audit`")
+        raise UsageError("the audit flagged no call, so there are no pairs", hint="see `bylaw audit`")
     examples = [row for each in found for row in example_rows(each)]
     out.mkdir(parents=True, exist_ok=True)
     write_rows(out / "dpo.jsonl", pairs)

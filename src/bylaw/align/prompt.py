@@ -35,7 +35,7 @@ def system_message(pack: str, policy: PolicyPlace, *, document: str = "") -> str
     if policy == "context":
         text = document or (held.document.text if held.document is not None else "")
         if not text:
-            raise UsageError(f"pack `{pack}` has no document to put into the prompt", hint="use policy none")
+            raise UsageError(f"pack `{pack}` has no document for the prompt", hint="use policy none")
         parts.append(text)
     return "\n\n".join(parts)
 

@@ -268,7 +268,7 @@ def read_thoughts(path: Path) -> dict[str, str | None]:
             hint = "a file that `bylaw align thoughts --out` wrote"
             raise UsageError(f"not a thought: {error}", place=f"{path}:{number}", hint=hint) from None
         if read.thought is not None and ("<think>" in read.thought or "</think>" in read.thought):
-            raise UsageError("a thought stands without its tags", place=f"{path}:{number}")
+            raise UsageError("a thought must not contain `<think>` tags", place=f"{path}:{number}")
         found[read.turn] = read.thought
     return found
 

@@ -82,7 +82,7 @@ def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> lis
             raise UsageError(f"step {label.step} of `{trajectory.id}` is not a call of the agent")
         for name in label.rules or ():
             if all(rule.name != name for rule in pack.book.rules):
-                raise UsageError(f"a label of `{trajectory.id}` names `{name}`, which is not a rule")
+                raise UsageError(f"a label of `{trajectory.id}` names `{name}`, but the pack has no such rule")
         acts = list(said.values()) if label.step is None else [said[label.step]]
         spoken = worst_leans([act for act in acts if act is not None])
         if not spoken or None in acts:
@@ -180,7 +180,7 @@ def teach(
     rules = soft_rules(pack)
     if not rules:
         hint = "rules with `hard: true` and rules about consent have none"
-        raise UsageError(f"`{pack.name}` has no rule whose weight matters", hint=hint)
+        raise UsageError(f"`{pack.name}` has no rule with a weight", hint=hint)
     unused = dict(labels)
     by_talk = [mine for each in trajectories if (mine := labelled(pack, each, unused.pop(each.id, ())))]
     if unused:

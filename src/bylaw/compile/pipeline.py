@@ -153,7 +153,7 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     work.things = describe(desk, source.cards, source.trajectories, known, asks_who=asks_who)
     if work.things is not None and work.things.complaints:
         hint = "describe the tools more fully, or give logs of their results"
-        message = f"what the tools read and change was not understood: {work.things.complaints[0]}"
+        message = f"the model did not describe correctly what the tools read and change: {work.things.complaints[0]}"
         raise CompileError(message, hint=hint)
     work.first = (
         extract(desk, source.document, source.title)

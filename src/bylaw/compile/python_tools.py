@@ -136,7 +136,7 @@ def python_cards(said: str) -> list[Card]:
     where, _, names = said.partition(":")
     path = Path(where) if where.endswith(".py") else _module_file(where)
     if path is None or not path.is_file():
-        raise UsageError("not a catalogue of tools: there is no such file or module", place=said, hint=_HINT)
+        raise UsageError("no such file or module", place=said, hint=_HINT)
     source = _Source(path)
     if not names:
         found = list(source.offered())
@@ -156,7 +156,7 @@ class _Source:
         except (OSError, SyntaxError, ValueError, RecursionError) as error:
             line = getattr(error, "lineno", None)
             place = f"{path}:{line}" if line else str(path)
-            raise UsageError(f"not Python that can be read: {error}", place=place, hint=_HINT) from None
+            raise UsageError(f"invalid Python: {error}", place=place, hint=_HINT) from None
         self._functions: dict[str, _Function] = {}
         self._methods: dict[str, _Function] = {}
         self._imports: dict[str, ast.ImportFrom] = {}

@@ -133,7 +133,7 @@ def _pages(path: Path) -> Iterator[tuple[int, list[str]]]:
     elif suffix == ".docx":
         yield 0, list(_docx(path))
     elif suffix == ".doc":
-        raise UsageError("the old Word format is not read", place=str(path), hint="save it as .docx")
+        raise UsageError("old Word files are not supported", place=str(path), hint="save it as .docx")
     else:
         try:
             text = data.decode("utf-8-sig")

@@ -64,12 +64,12 @@ def records(made_of: MadeOf, work: Work) -> dict[str, str]:
 def read_made_of(root: Path) -> MadeOf:
     """What the pack in a folder was compiled from."""
     if not (root / MADE_OF).is_file():
-        hint = "compile it once more with --document and --tools"
-        raise UsageError(f"no `{MADE_OF}` tells what the pack was compiled from", place=str(root), hint=hint)
+        hint = "compile it again with --document and --tools"
+        raise UsageError(f"`{MADE_OF}` is missing, so the pack's sources are unknown", place=str(root), hint=hint)
     try:
         return msgspec.convert(read_yaml_file(root / MADE_OF).data, MadeOf)
     except msgspec.ValidationError as error:
-        raise UsageError(str(error), place=str(root / MADE_OF), hint="compile it once more") from None
+        raise UsageError(str(error), place=str(root / MADE_OF), hint="compile it again") from None
 
 
 def read_work(root: Path) -> Work:
@@ -77,7 +77,7 @@ def read_work(root: Path) -> Work:
     try:
         work = msgspec.json.decode((root / WORK).read_bytes(), type=Work)
     except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"`{WORK}` cannot be read: {error}", place=str(root), hint="compile it once more") from None
+        raise UsageError(f"`{WORK}` cannot be read: {error}", place=str(root), hint="compile it again") from None
     return edited(work, read_folder(root))
 
 

@@ -46,9 +46,9 @@ class Pending(ChatError):
             message += f", {len(failed)} of them again: the first came back as {failed[0]}"
         if unasked:
             more = f" and {len(unasked) - 3} more" if len(unasked) > 3 else ""
-            message += f"; nobody asked for {', '.join(unasked[:3])}{more}: is the `custom_id` right?"
+            message += f"; no request has the `custom_id` of {', '.join(unasked[:3])}{more}"
         if unread:
-            message += f"; {', '.join(unread[:3])} is not read, as answers lie in files named *.jsonl"
+            message += f"; {', '.join(unread[:3])} was not read: answers belong in files named *.jsonl"
         super().__init__(message, place=place, hint=hint)
 
 

@@ -120,11 +120,11 @@ class Endpoint:
                 # The SDK's network library is not the same in all versions; the name of its error is.
                 if type(error.__cause__).__name__ == "ConnectError" and not self._connected:
                     message = f"no connection to the model at {self._client.base_url}: {_short(str(error.__cause__))}"
-                    raise Unreachable(message, hint="look at OPENAI_BASE_URL") from None
+                    raise Unreachable(message, hint="check OPENAI_BASE_URL") from None
             except self._openai.APIStatusError as error:
                 why = f"status {error.status_code}: {error}"
                 if error.status_code < 500 and error.status_code != 408:
-                    raise ChatError(_short(why), hint="look at the model's name, the key and the endpoint") from None
+                    raise ChatError(_short(why), hint="check the model's name, the key and the endpoint") from None
             except self._openai.APIError as error:
                 why = str(error)
         return Answer("", "failed", f"gave up after {settings.tries} tries: {_short(why)}")

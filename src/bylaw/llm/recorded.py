@@ -229,9 +229,9 @@ class Batch:
     def remarks(self) -> list[str]:
         """Faults of the folder, for whoever wrote the answers."""
         told = {
-            "an answer that nobody asked for": self.unasked,
+            "an answer without a request": self.unasked,
             "a second answer": self._known().doubled,
-            "not read, as its name does not end in .jsonl": self._unread(),
+            "not read, because its name does not end in .jsonl": self._unread(),
         }
         lines: list[str] = []
         for what, places in told.items():

@@ -28,18 +28,20 @@ def open_chat(
     recordings = Recordings(kept) if kept is not None else None
     if said == "recorded":
         if recordings is None:
-            raise ChatError("there are no recordings to answer from")
+            raise ChatError("no recordings folder is given")
         return Recorded(recordings)
     if said.startswith("batch:"):
         folder = said.removeprefix("batch:")
         if not folder or Path(folder).is_file():
-            raise ChatError(f"`{said}` names no folder", hint="--llm batch:DIR, a folder for requests and answers")
+            raise ChatError(
+                f"`{said}` does not name a folder", hint="--llm batch:DIR, a folder for requests and answers"
+            )
         batch = Batch(Path(folder))
         return Recorded(recordings, batch, keeps=keeps) if recordings is not None else batch
     model = said or os.environ.get("OPENAI_MODEL", "")
     if not model:
         hint = "--llm MODEL or OPENAI_MODEL with OPENAI_BASE_URL, or --llm batch:DIR"
-        raise ChatError("no model is named", hint=hint)
+        raise ChatError("no model is given", hint=hint)
     settings = Settings(model, stream=stream, max_tokens=max_tokens, concurrency=concurrency)
     endpoint = Endpoint(settings, recordings=recordings, progress=progress)
     return Recorded(recordings, endpoint) if recordings is not None else endpoint

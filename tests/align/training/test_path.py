@@ -194,7 +194,7 @@ def test_rewards_count_the_terms_they_are_asked_for(place):
     assert short["total"] == full["format"] + full["turn"] == 4.0
     assert full["total"] == pytest.approx(4 + full["policy_recall"] - full["hallucination"] - full["length"])
     assert full["policy_recall"] > 0.9
-    with pytest.raises(UsageError, match="there is no reward `xx`"):
+    with pytest.raises(UsageError, match="unknown reward term `xx`"):
         scorer("tf+xx")
 
 
@@ -206,7 +206,7 @@ def test_settings_that_there_are_not_are_named():
 
 def test_bad_rows_are_named_with_their_line(tmp_path):
     (tmp_path / "stage1.jsonl").write_text('{"messages": []}\n{"prompt": []}\n')
-    with pytest.raises(UsageError, match=r"stage1\.jsonl:2: a row of stage 1 has `messages`"):
+    with pytest.raises(UsageError, match=r"stage1\.jsonl:2: a row of stage 1 needs `messages`"):
         training_rows(tmp_path, 1)
     with pytest.raises(UsageError, match=r"there is no `rl\.jsonl`"):
         training_rows(tmp_path, 3)

@@ -30,14 +30,14 @@ def pack_of(data: Path, named: str | None) -> Held:
     """
     made = find_manifest(data)
     if named is None and made is None:
-        raise UsageError(f"which pack are the rows of `{data}` of?", hint="name it with --pack")
+        raise UsageError(f"cannot tell which pack `{data}` was made with", hint="name it with --pack")
     name = named or (made.pack if made is not None else "")
     pack = pack_named(name)
     if made is not None and named is None and pack.digest != made.pack_digest:
         raise UsageError(
             f"pack `{name}` has changed since the rows were made",
             place=str(data),
-            hint="make them again with `bylaw align data`, or name the pack with --pack to grade by it all the same",
+            hint="make them again with `bylaw align data`, or name the pack with --pack to grade by it anyway",
         )
     return Held(name, pack)
 
@@ -67,7 +67,7 @@ def training_rows(path: Path, stage: int) -> list[dict[str, Any]]:
         except msgspec.DecodeError as error:
             raise UsageError(f"not a row: {error}", place=f"{path}:{number}") from None
         if wanted not in row:
-            raise UsageError(f"a row of stage {stage} has `{wanted}`", place=f"{path}:{number}")
+            raise UsageError(f"a row of stage {stage} needs `{wanted}`", place=f"{path}:{number}")
         rows.append(row)
     if not rows:
         raise UsageError(f"`{path}` has no rows", hint="write it with `bylaw align data`")

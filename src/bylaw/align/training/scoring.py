@@ -28,7 +28,7 @@ def terms_of(said: str) -> tuple[Term, ...]:
     """The terms that `tf+pr` and the like name; `full` is the paper's whole reward."""
     parts = [part.partition("=")[0] if part.startswith("vc=") else part for part in _parts(said)]
     if unknown := [part for part in parts if part not in PARTS]:
-        raise UsageError(f"there is no reward `{unknown[0]}`", hint=f"full, or some of {', '.join(PARTS)} joined by +")
+        raise UsageError(f"unknown reward term `{unknown[0]}`", hint=f"full, or some of {', '.join(PARTS)} joined by +")
     return tuple(term for part in parts for term in PARTS[part])
 
 
@@ -42,7 +42,7 @@ def weight_of(said: str) -> float:
     except ValueError:
         found = 0.0
     if not 0 < found < inf:
-        raise UsageError(f"`{weights[0]}` is no weight", hint="a number above 0, as in vc=3")
+        raise UsageError(f"`{weights[0]}` is not a weight", hint="a number above 0, as in vc=3")
     return found
 
 
