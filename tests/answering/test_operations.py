@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bylaw.answering.history import History
 from bylaw.answering.operation import Check, Plan, Search, Use, Verify
 from bylaw.answering.running import Claim, verified
-from bylaw.engine.predicate_values import Quote
+from bylaw.engine.predicate_values import AnswerQuote
 from bylaw.rule.act import Act
 from bylaw.rule.formula import is_propositional
 from bylaw.rule.parser import parse
@@ -27,7 +27,7 @@ FORMULAS = (
     "EVENTUALLY a AND NOT EVENTUALLY c",
 )
 claims = st.builds(
-    lambda value, steps: Claim(value, tuple(Quote(step, "x") for step in steps) if value else ()),
+    lambda value, steps: Claim(value, tuple(AnswerQuote(step, "x") for step in steps) if value else ()),
     st.sampled_from([True, False, None]),
     st.sets(st.integers(0, 5), min_size=1, max_size=3),
 )
@@ -80,24 +80,24 @@ ACT = Act(6, "cancel_order", {"order_id": "R-7"}, "", (), (), 1, 1, False, "writ
 @pytest.mark.parametrize(
     ("quote", "stands"),
     [
-        (Quote(0, "I am Ada."), True),
-        (Quote(0, "Hello, I am"), True),
-        (Quote(0, "i am Ada"), False),
-        (Quote(4, "I am Ada."), False),
-        (Quote(2, "fragile"), True),
-        (Quote(1, 'get_order({"order_id":"R-7"})'), True),
-        (Quote(-1, "Fine"), False),
-        (Quote(6, "Fine"), False),
-        (Quote(4, ""), False),
+        (AnswerQuote(0, "I am Ada."), True),
+        (AnswerQuote(0, "Hello, I am"), True),
+        (AnswerQuote(0, "i am Ada"), False),
+        (AnswerQuote(4, "I am Ada."), False),
+        (AnswerQuote(2, "fragile"), True),
+        (AnswerQuote(1, 'get_order({"order_id":"R-7"})'), True),
+        (AnswerQuote(-1, "Fine"), False),
+        (AnswerQuote(6, "Fine"), False),
+        (AnswerQuote(4, ""), False),
     ],
 )
-def test_a_quote_stands_where_it_says_or_nowhere(quote: Quote, stands: bool) -> None:
+def test_a_quote_stands_where_it_says_or_nowhere(quote: AnswerQuote, stands: bool) -> None:
     assert History(EVENTS, ACT).holds(quote) is stands
 
 
 def test_nothing_from_the_act_on_can_be_quoted() -> None:
     early = Act(4, "cancel_order", {}, "", (), (), 1, 1, False, "write")
-    assert not History(EVENTS, early).holds(Quote(4, "Fine by me."))
+    assert not History(EVENTS, early).holds(AnswerQuote(4, "Fine by me."))
 
 
 def test_a_search_finds_rare_words_with_the_reply_to_them_in_order() -> None:

@@ -11,7 +11,7 @@ pytest.importorskip("openai", reason="needs the extra `compile`")
 
 from bylaw.answering import request
 from bylaw.answering.request import RequestReader
-from bylaw.engine.mutation import Mutation
+from bylaw.engine.conversation import Mutation
 from bylaw.llm.source import open_chat
 from bylaw.pack import load_pack
 from bylaw.shield import Decision, Shield

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.mutation import Mutation
+from bylaw.engine.conversation import Mutation
 from bylaw.errors import UsageError
 from bylaw.record import Draft, Journal, Log, Store, open_store, postgres
 from bylaw.record.approval import Change

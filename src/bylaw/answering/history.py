@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.answering.operation import Search
-from bylaw.engine.predicate_values import Quote
+from bylaw.engine.predicate_values import AnswerQuote
 from bylaw.pack.predicate import SPEAKERS, Speaker
 from bylaw.rule.act import Act
 from bylaw.trace.event import Call, Event, Message
@@ -67,7 +67,7 @@ class History:
         chosen = {*best, *latest, *self._answers(best)}
         return tuple(piece for piece in self.pieces if piece.step in chosen)
 
-    def holds(self, quote: Quote) -> bool:
+    def holds(self, quote: AnswerQuote) -> bool:
         """Whether the words stand at that step, word for word; blanks and line ends do not matter."""
         text = _plain(quote.text)
         return bool(text) and text in self._texts.get(quote.step, "")

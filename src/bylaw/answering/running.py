@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from bylaw.answering.history import History, Piece, call_text
 from bylaw.answering.operation import Check, Detect, Plan, Search, Step, Use, Verify
-from bylaw.engine.predicate_values import Quote
+from bylaw.engine.predicate_values import AnswerQuote
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import render, schema_of
 from bylaw.rule.act import Act
@@ -47,7 +47,7 @@ class Claim(Struct, frozen=True):
     """What a step found: a value, or pieces to be read by later steps."""
 
     value: bool | None = None
-    quotes: tuple[Quote, ...] = ()
+    quotes: tuple[AnswerQuote, ...] = ()
     because: str = ""
     pieces: tuple[Piece, ...] = ()
 
@@ -56,7 +56,7 @@ class Reply(Struct, frozen=True):
     """A model's answer to a check."""
 
     answer: Literal["yes", "no", "unknown"]
-    quotes: tuple[Quote, ...] = ()
+    quotes: tuple[AnswerQuote, ...] = ()
     because: str = ""
 
 
@@ -64,7 +64,7 @@ class _Told(Struct, frozen=True):
     """What an operation of the user's may answer."""
 
     value: bool | None
-    quotes: tuple[Quote, ...] = ()
+    quotes: tuple[AnswerQuote, ...] = ()
     because: str = ""
 
 
@@ -107,7 +107,7 @@ class PlanRun:
         if find is None:
             return self._read("detect", self._filled(step.kind), pieces)
         hits = [(piece.step, found) for piece in pieces for found in itertools.islice(find(piece.text), 3)]
-        return Claim(bool(hits), tuple(Quote(*hit) for hit in hits), f"detector `{step.kind.lower()}`")
+        return Claim(bool(hits), tuple(AnswerQuote(*hit) for hit in hits), f"detector `{step.kind.lower()}`")
 
     def _read(self, prompt: str, question: str, pieces: Sequence[Piece]) -> Claim:
         act = self._act
@@ -123,7 +123,7 @@ class PlanRun:
         value = {"yes": True, "no": False, "unknown": None}[reply.answer]
         return self._checked(value, reply.quotes, reply.because)
 
-    def _checked(self, value: bool | None, quotes: tuple[Quote, ...], because: str) -> Claim:
+    def _checked(self, value: bool | None, quotes: tuple[AnswerQuote, ...], because: str) -> Claim:
         """A claim, if what it quotes stands in the history; and what is said to be so must be shown."""
         wrong = [quote for quote in quotes if not self._history.holds(quote)]
         if wrong:

@@ -15,7 +15,7 @@ from bylaw.cli.command import command
 from bylaw.cli.console import counted, open_console
 from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.pack import load_pack
-from bylaw.shield.backtest import Backtest, Changed, Whole, backtest
+from bylaw.shield.backtest import Backtest, CallOutcome, Changed, backtest
 from bylaw.text.visible import clean
 
 
@@ -94,7 +94,7 @@ def _kind(changed: Changed) -> str:
 
 def _whole(changed: Changed) -> list[str]:
     """The change to the call over all policies, if it differs from the change of this policy."""
-    said = [Whole(each.decision or "allow", not each.stops) for each in (changed.old, changed.new)]
+    said = [CallOutcome(each.decision or "allow", not each.stops) for each in (changed.old, changed.new)]
     was, is_now = changed.old_call, changed.new_call
     if [was, is_now] == said or said[0] == said[1]:
         return []

@@ -100,6 +100,8 @@ class CardWords(Struct, frozen=True):
 def card_form(text: str) -> str:
     """A text as cards are compared: without white space and Markdown around its words. Quoted values stay as they are,
     so the cards of two calls never become one."""
+    if text.isalnum():
+        return text
     words: list[str] = []
     for line in text.splitlines():
         bare = line.strip()

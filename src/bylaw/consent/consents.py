@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +25,7 @@ from bylaw.facts.result_places import leaves
 from bylaw.facts.value import alike
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of
+from bylaw.rule.act import Act
 from bylaw.trace.event import Call, Event
 
 Basis = Literal["card", "told", "requested"]
@@ -42,7 +43,7 @@ what was said is for somebody to read; a call like it may have been carried out;
 words that may take it back, or in changed words; what the user said last is too old."""
 
 
-class Quote(Struct, frozen=True):
+class QuotedSpan(Struct, frozen=True):
     """Words of the conversation: the step of the message, and where they stand in its text."""
 
     step: int
@@ -56,8 +57,8 @@ class OpenConsent(Struct, frozen=True):
 
     tool: str
     arguments: dict[str, Any]
-    put: tuple[Quote, ...]
-    answered: tuple[Quote, ...]
+    put: tuple[QuotedSpan, ...]
+    answered: tuple[QuotedSpan, ...]
     spared: tuple[str, ...] = ()
     """Arguments that need not be told, as the pack says."""
 
@@ -73,8 +74,8 @@ class Consent(Struct, frozen=True):
     """Step of the user's answer."""
     spent_by: int | None = None
     """Step of the call that the agreement was spent on, or may have been."""
-    put: tuple[Quote, ...] = ()
-    answered: tuple[Quote, ...] = ()
+    put: tuple[QuotedSpan, ...] = ()
+    answered: tuple[QuotedSpan, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """The reason as `findings.jsonl` holds it: places in messages, no words or values."""
@@ -253,15 +254,6 @@ class Consents:
         return said is not None and now is not None and now - said > self._terms.lifetime
 
 
-class Act(Protocol):
-    """What is known of an act here."""
-
-    @property
-    def effect(self) -> str:
-        """The called tool's effect; empty for a message."""
-        ...
-
-
 class ConsentWitness:
     """Follows one conversation, and says of its writes whether the user agreed to them.
 
@@ -325,8 +317,8 @@ def _found(value: bool | None, reason: Reason, last: Exchange, *, spent_by: int 
     return Consent(value, reason, last.told_at, last.answered_at, spent_by, put, answered)
 
 
-def _quotes(said: Sequence[tuple[int, str]]) -> list[Quote]:
-    return [Quote(step, 0, len(text), text) for step, text in said]
+def _quotes(said: Sequence[tuple[int, str]]) -> list[QuotedSpan]:
+    return [QuotedSpan(step, 0, len(text), text) for step, text in said]
 
 
 class Writes:

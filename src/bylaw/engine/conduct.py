@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.rule_finding import RuleFinding, RuleStanding, Said
+from bylaw.engine.rule_finding import ActFindings, RuleFinding, RuleStanding
 from bylaw.facts.value import alike, key_of, loose, names_several
 from bylaw.pack.predicate import Predicate
 from bylaw.pack.rules import THE_CALL, ReadyRules
@@ -142,13 +142,13 @@ class Conduct:
         other._turn.serial = self._turn.serial
         return other
 
-    def observe(self, step: int, event: Event, said: list[Said]) -> None:
+    def observe(self, step: int, event: Event, said: list[ActFindings]) -> None:
         """Take in the next event; `said` gets what the rules say of the acts it settles, its own last."""
         act = self._arrive(step, event, said)
         if act is not None:
             self._step(act, said)
 
-    def _arrive(self, step: int, event: Event, said: list[Said]) -> Act | None:
+    def _arrive(self, step: int, event: Event, said: list[ActFindings]) -> Act | None:
         """The act of the event, where it is one that can be stepped now; acts that it settles are stepped before."""
         turn = self._turn
         if type(event) is Result or event.by != "agent":
@@ -224,9 +224,9 @@ class Conduct:
         fixed = ActValues(THE_CALL, known, {})
         return tables | {name: fixed.table(name, table.atoms, (table,)) for name, table in ready.knowledge.items()}
 
-    def finish(self) -> list[Said]:
+    def finish(self) -> list[ActFindings]:
         """The conversation has ended: its last turn, and what rules were still waiting for and will not come."""
-        said: list[Said] = []
+        said: list[ActFindings] = []
         self._settle(said, without_call=True)
         step, turn = self._last
         waiting, unsure = self._monitors.waiting()
@@ -238,22 +238,22 @@ class Conduct:
                 if report.broke is not False:
                     found = RuleFinding(step, family.rule, "waiting" if report.broke else "open")
                     (ended if report.broke else open).append(replace(found, binding=self._spelt[str(key)]))
-        return [*said, Said(step, turn, tuple(ended), tuple(open))] if ended or open else said
+        return [*said, ActFindings(step, turn, tuple(ended), tuple(open))] if ended or open else said
 
-    def _end(self, said: list[Said]) -> None:
+    def _end(self, said: list[ActFindings]) -> None:
         """The turn is over, and so is waiting for a call of it."""
         if self._turn.waiting:
             self._settle(said, without_call=True)
         self._turn.end()
 
-    def _settle(self, said: list[Said], *, without_call: bool) -> None:
+    def _settle(self, said: list[ActFindings], *, without_call: bool) -> None:
         """The messages that waited for a call of their turn, now that it has come or will not come."""
         if self._turn.waiting:
             waiting, self._turn.waiting = self._turn.waiting, ()
             for act in waiting:
                 self._step(replace(act, without_call=True) if without_call else act, said)
 
-    def _step(self, act: Act, said: list[Said]) -> None:
+    def _step(self, act: Act, said: list[ActFindings]) -> None:
         self._last = (act.step, self._turn.serial)
         ready, monitors = self._ready, self._monitors
         values: dict[str, bool | None] = {}
@@ -280,7 +280,7 @@ class Conduct:
         for family in self._families:
             self._each(family, act, values, broken, open)
         if broken or open:
-            said.append(Said(act.step, self._turn.serial, tuple(broken), tuple(open)))
+            said.append(ActFindings(act.step, self._turn.serial, tuple(broken), tuple(open)))
 
     def _told(self, act: Act) -> int:
         """The bits that the tool and the turn so far tell."""

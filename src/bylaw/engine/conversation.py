@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.context import PRINCIPAL, AnotherPrincipal, copied, goes_on, warn_of_unknown
-from bylaw.engine.door import as_content, as_object, tool_name
+from bylaw.engine.door import as_content, as_object, one_waits, tool_name
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered, AnswerPredicate
@@ -270,11 +271,6 @@ class Conversation:
         """The next call is still of the agent's last turn, whatever tools have answered since."""
         if self._speaker == "tool":
             self._speaker = "agent"
-
-    def end_turn(self) -> None:
-        """The agent's turn is over although nobody has answered: its next call is in a new turn."""
-        self._take()
-        self._speaker = ""
 
     def _begin(self, speaker: str, time: float | None, *, anew: bool = False) -> None:
         """The next event is this party's; it begins a new turn unless the party continues its own."""
@@ -541,3 +537,50 @@ class Conversation:
     def __repr__(self) -> str:
         name = f" `{self.id}`" if self.id else ""
         return f"<conversation{name} under {self.pack.name}: {len(self._script.events)} events>"
+
+
+class Mutation(Struct, frozen=True):
+    """One change to a live conversation, as data: the method that makes it, and the arguments it is given.
+
+    A mutation that is not written yet is applied again if another worker has gone on with the conversation meanwhile.
+    """
+
+    kind: Literal[
+        "user", "agent", "messages", "result", "confirm", "vouch", "unheard", "assume_executed",
+        "begin_turn", "resume_turn", "finish_turn",
+    ]  # fmt: skip
+    given: dict[str, Any] = {}
+
+    @property
+    def is_spoken(self) -> bool:
+        """Whether it is said by or to whoever is vouched for."""
+        return self.kind in ("user", "agent", "messages")
+
+    def apply(self, conversation: Conversation) -> None:
+        """Change a conversation; a result without an id is refused if it may answer several calls."""
+        if self.kind == "result" and not self.given.get("id"):
+            one_waits(conversation.waiting(), self.given.get("tool", ""))
+        getattr(conversation, self.kind)(**self.given)
+
+
+class AskedCall(Struct, frozen=True):
+    """A call that the agent wants to make."""
+
+    tool: str
+    arguments: Mapping[str, Any] | str
+    id: str = ""
+    time: float | None = None
+    agent: str = ""
+    """The inner agent that makes it for the main one."""
+    messages: Sequence[Any] | None = None
+    """All messages so far, from a caller that keeps the history itself."""
+    given_up: int | None = None
+    """The step of the same call, asked for before, which is decided anew."""
+
+    def judge(self, conversation: Conversation) -> Judgement:
+        """What guards and rules say of it now."""
+        if self.given_up is not None:
+            conversation.give_up(self.given_up)
+        if self.messages is not None:
+            return conversation.asked(self.messages, self.tool, self.arguments, id=self.id, time=self.time)
+        return conversation.call(self.tool, self.arguments, id=self.id, time=self.time, agent=self.agent)

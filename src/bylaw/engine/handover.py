@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.engine.conduct import Ask, Conduct, Tell
-from bylaw.engine.rule_finding import RuleFinding, Said
+from bylaw.engine.rule_finding import ActFindings, RuleFinding
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.rule.act import Act
@@ -78,9 +78,9 @@ class HandedConduct:
         """Another conduct with the same past."""
         return HandedConduct(self._whole.fork(), self._since.fork())
 
-    def observe(self, step: int, event: Event, said: list[Said]) -> None:
+    def observe(self, step: int, event: Event, said: list[ActFindings]) -> None:
         """Take in the next event; `said` gets what the rules say of the acts it settles, its own last."""
-        whole, since = list[Said](), list[Said]()
+        whole, since = list[ActFindings](), list[ActFindings]()
         self._whole.observe(step, event, whole)
         self._since.observe(step, event, since)
         said += _together(whole, since)
@@ -95,16 +95,16 @@ class HandedConduct:
         weighed = [each for each in both if each is not None]
         return min(weighed, key=lambda each: (_WORST_FIRST.index(each.decision), each.interval[0]), default=None)
 
-    def finish(self) -> list[Said]:
+    def finish(self) -> list[ActFindings]:
         """The conversation has ended."""
         return _together(self._whole.finish(), self._since.finish())
 
 
-def _together(whole: Sequence[Said], since: Sequence[Said]) -> list[Said]:
+def _together(whole: Sequence[ActFindings], since: Sequence[ActFindings]) -> list[ActFindings]:
     """What is said of acts by the rules in both ways, each once."""
     found = {each.step: each for each in whole}
     for each in since:
-        known = found.get(each.step, Said(each.step, each.turn))
+        known = found.get(each.step, ActFindings(each.step, each.turn))
         broken = _added(known.broken, each.broken, ())
         open = _added(known.open, each.open, broken)
         settled = {_about(finding) for finding in broken}

@@ -19,7 +19,7 @@ from bylaw.rule.act import Act
 from bylaw.trace.event import Call, Confirmation, Event
 
 
-class Quote(Struct, frozen=True):
+class AnswerQuote(Struct, frozen=True):
     """Words of the conversation that an answer rests on."""
 
     step: int
@@ -43,7 +43,7 @@ class Answered(Struct, frozen=True, omit_defaults=True):
     value: bool | None
     queries: int = 0
     """How often a model was asked for it."""
-    quotes: tuple[Quote, ...] = ()
+    quotes: tuple[AnswerQuote, ...] = ()
     because: str = ""
 
 

@@ -31,10 +31,10 @@ class PutCards:
         """Another principal continues from a step: no card that was shown before is theirs to answer."""
         self._begin = self._read_until = step
         """The first event that counts, and how many were read."""
-        self._shown: dict[str, list[int]] = {}
-        """By digest of the call, the steps at which its cards were shown."""
-        self._presses: list[int] = []
-        """The steps of the answers that the host reported."""
+        self._shown: dict[str, list[tuple[int, Call, Card]]] = {}
+        """By digest of the call, the steps at which its cards were shown, with the refused calls."""
+        self._presses: list[tuple[int, Confirmation]] = []
+        """The answers that the host reported, each with its step."""
 
     def _read(self, before: int) -> None:
         """Note the cards and answers before a step."""
@@ -43,9 +43,9 @@ class PutCards:
             event = events[step]
             if type(event) is Call:
                 if event.card is not None:
-                    self._shown.setdefault(event.card.digest, []).append(step)
+                    self._shown.setdefault(event.card.digest, []).append((step, event, event.card))
             elif type(event) is Message and event.confirmation is not None:
-                self._presses.append(step)
+                self._presses.append((step, event.confirmation))
         self._read_until = max(self._read_until, before)
 
     def text(self, made: CallRecord, *, is_repeated: bool = False) -> str:
@@ -63,10 +63,11 @@ class PutCards:
     def failures(self, digest: str, before: int) -> int:
         """How often the user wrote something after the card of a call was shown, and the call was refused again."""
         self._read(before)
-        shown = [step for step in self._shown.get(digest, ()) if step < before]
-        if not shown:
+        cards = self._shown.get(digest)
+        shown = [step for step, _, _ in cards or () if step < before]
+        if not cards or not shown:
             return 0
-        made = [step for step, call in self._made_since(shown[0], before) if _digest(call) == digest]
+        made = [step for step, call in self._made_since(*cards[0][:2], before) if _digest(call) == digest]
         shown = shown[bisect_right(shown, made[-1]) :] if made else shown
         # Between two showings it counts once, however much the user wrote.
         return sum(
@@ -82,12 +83,12 @@ class PutCards:
         shown = self._shown.get(digest)
         if not shown:
             return None
-        card = self._card_at(shown[-1])
-        first = next(step for step in shown if self._card_at(step).id == card.id)
-        is_used = any(_digest(call) == digest for _, call in self._made_since(first, before))
-        if is_used or any(self._press_at(step).card == card.id for step in self._presses):
+        last, call, card = shown[-1]
+        first = next(step for step, _, each in shown if each.id == card.id)
+        is_used = any(_digest(made) == digest for _, made in self._made_since(first, call, before))
+        if is_used or any(press.card == card.id for _, press in self._presses):
             return None
-        return card if self._session.values.is_card_left_open(self._script.events, shown[-1], before) else None
+        return card if self._session.values.is_card_left_open(self._script.events, last, before) else None
 
     def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
         """Whether the user has declined a card for another spelling of a call and said nothing since, for as long as
@@ -96,14 +97,13 @@ class PutCards:
         if not self._presses:
             return False
         events, said, terms = self._script.events, self._session.ledger.said, self._session.values.shown_terms
-        later = reversed(said[bisect_right(said, self._presses[0], key=itemgetter(0)) :])
+        later = reversed(said[bisect_right(said, self._presses[0][0], key=itemgetter(0)) :])
         heard = next((step for step, _ in later if _is_captured(events[step])), -1)
-        presses = [step for step in self._presses if step > heard]
         wanted = terms(made.call)
-        shown = [steps for steps in self._shown.values() if terms(self._call_at(steps[0])) == wanted]
-        cards = {card.id: card for steps in shown for card in map(self._card_at, steps)}
-        for press in map(self._press_at, reversed(presses)):
-            card = cards.get(press.card)
+        alike = [cards for cards in self._shown.values() if terms(cards[0][1]) == wanted]
+        shown = {card.id: card for cards in alike for _, _, card in cards}
+        for step, press in reversed(self._presses):
+            card = shown.get(press.card) if step > heard else None
             if card is not None:
                 is_over = card.expires is not None and now >= card.expires
                 return card.digest != digest and not press.yes and not is_over
@@ -138,10 +138,9 @@ class PutCards:
     def _ran_otherwise(self, card: Card) -> bool:
         """Whether another spelling of the call that a card shows was made since."""
         self._read(len(self._script.events))
-        first, terms = self._shown[card.digest][0], self._session.values.shown_terms
-        wanted = terms(self._call_at(first))
-        others = (call for _, call in self._made_since(first) if _digest(call) != card.digest)
-        return any(terms(call) == wanted for call in others)
+        (first, shown, _), terms = self._shown[card.digest][0], self._session.values.shown_terms
+        others = (call for _, call in self._made_since(first, shown) if _digest(call) != card.digest)
+        return any(terms(call) == terms(shown) for call in others)
 
     def _refuse_late(self, answer: Confirmation, time: float | None, now: float | None, name: str) -> None:
         """Refuse a yes that may be older than the user's last message."""
@@ -168,34 +167,18 @@ class PutCards:
         said = (each for each in reversed(self._script.events) if isinstance(each, Message) and each.by == "user")
         return any(each.confirmation is None and each.time is not None and each.time > time for each in said)
 
-    def _made_since(self, shown: int, before: int | None = None) -> Iterator[tuple[int, Call]]:
-        """The calls of its tool that were made after a card was shown, and before a step, each with its step."""
-        tool, writes = self._call_at(shown).tool, self._session.ledger.writes
+    def _made_since(self, shown: int, refused: Call, before: int | None = None) -> Iterator[tuple[int, Call]]:
+        """The calls of the refused call's tool that were made after its card was shown, and before a step."""
+        writes = self._session.ledger.writes
         for write in writes[bisect_right(writes, shown, key=attrgetter("step")) :]:
             if before is not None and write.step >= before:
                 return
-            if write.call.tool == tool and not write.call.refused:
+            if write.call.tool == refused.tool and not write.call.refused:
                 yield write.step, write.call
 
     def _messages_until(self, step: int) -> int:
         """The number of the user's messages up to a step."""
         return bisect_right(self._session.ledger.said, step, key=itemgetter(0))
-
-    def _call_at(self, step: int) -> Call:
-        call = self._script.events[step]
-        assert isinstance(call, Call)
-        return call
-
-    def _card_at(self, step: int) -> Card:
-        card = self._call_at(step).card
-        assert card is not None
-        return card
-
-    def _press_at(self, step: int) -> Confirmation:
-        message = self._script.events[step]
-        assert isinstance(message, Message)
-        assert message.confirmation is not None
-        return message.confirmation
 
 
 def _digest(call: Call) -> str:

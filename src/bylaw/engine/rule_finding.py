@@ -55,7 +55,7 @@ class RuleFinding(Struct, frozen=True):
         return any(why.get("reason") in PUTTABLE for _, why in self.whys)
 
 
-class Said(Struct, frozen=True):
+class ActFindings(Struct, frozen=True):
     """What the rules say of one act."""
 
     step: int

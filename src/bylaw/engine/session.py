@@ -18,7 +18,7 @@ from bylaw.engine.handover import Former, HandedConduct, silenced
 from bylaw.engine.judgement import Fault, Judgement, PolicyEvidence, fault_of, moment_of
 from bylaw.engine.predicate_values import Answered, AnswerPredicate, PredicateValues
 from bylaw.engine.request import Delegating, Granted, RequestModel, Requests
-from bylaw.engine.rule_finding import RuleFinding, Said
+from bylaw.engine.rule_finding import ActFindings, RuleFinding
 from bylaw.engine.settlement import CallVerdict, Settling
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.ledger import Ledger
@@ -46,7 +46,7 @@ class Ahead(Struct, frozen=True):
 
     call: Call
     conduct: Conduct | HandedConduct
-    said: list[Said]
+    said: list[ActFindings]
 
 
 class Session:
@@ -98,7 +98,7 @@ class Session:
             self._conduct = Conduct(pack.ready_rules, self.values.ask, self.values.tell)
         self.faults: list[Fault] = []
         """What went wrong in our own code, each at the call it made inconclusive."""
-        self._said: list[Said] = []
+        self._said: list[ActFindings] = []
         """What the rules said of acts so far, where they said anything."""
 
     def _begin(self, context: dict[str, Any], known: Iterable[Answered], granted: Iterable[Granted]) -> None:
@@ -316,7 +316,7 @@ class Session:
             return ()
         made = judgement.made
         conduct = self._conduct.fork()
-        said: list[Said] = []
+        said: list[ActFindings] = []
         for call in (*others, made.call):
             record = made if call is made.call else self.ledger.record(call, made.step)
             self.values.record, self.values.evidence = record, judgement.evidence if record is made else ()
@@ -337,7 +337,7 @@ class Session:
         # A call that was refused later is judged as what was asked for; what it comes to is another matter.
         call = replace(made.call, refused=False) if made.call.refused else made.call
         conduct = self._conduct.fork()
-        said: list[Said] = []
+        said: list[ActFindings] = []
         conduct.observe(made.step, call, said)
         self._ahead = Ahead(call, conduct, said)
         last = said[-1] if said and said[-1].step == made.step else None

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bylaw.engine.judgement import Fault, Judgement, PolicyEvidence
 from bylaw.engine.needed import KnownFact, MissingFact, NeededFacts
 from bylaw.engine.rule_finding import RuleFinding
-from bylaw.engine.verdict import Cell, Half, Reason, Ruling, Verdict, combine, fact_record, worst
+from bylaw.engine.verdict import Cell, CriterionVerdict, Half, Reason, Verdict, combine, fact_record, worst
 from bylaw.engine.wording import is_hosts, policy_words
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Fact, FactSource
@@ -251,7 +251,7 @@ class _CallCase:
             any(c.reads or c.asked or "deny" in (c.evidence.outcome, c.world) for c in completed),
         )
 
-    def _or_unread(self, reason: Reason, strict: Ruling, completed: Sequence[_Completed]) -> Reason:
+    def _or_unread(self, reason: Reason, strict: CriterionVerdict, completed: Sequence[_Completed]) -> Reason:
         """The reason; where it has no words, the facts that were looked up in answers that we cannot read."""
         if strict.verdict != "inconclusive" or reason.words:
             return reason
@@ -334,7 +334,9 @@ def _agreed(halves: Sequence[Half]) -> Half:
     return halves[0] if len(set(halves)) == 1 else "undetermined"
 
 
-def _reason(strict: Ruling, completed: Sequence[_Completed], missing: Sequence[Fact], first: _Completed) -> Reason:
+def _reason(
+    strict: CriterionVerdict, completed: Sequence[_Completed], missing: Sequence[Fact], first: _Completed
+) -> Reason:
     denials = [c.because for c in completed if c.because and "deny" in (c.world, c.evidence.outcome)]
     match strict.verdict:
         case "violation":

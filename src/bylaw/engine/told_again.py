@@ -20,7 +20,7 @@ Word = tuple[str, str]
 """Who said what, white space apart, or which message it is."""
 
 
-class Known(NamedTuple):
+class KnownMessages(NamedTuple):
     """What of some messages is known."""
 
     messages: int
@@ -52,11 +52,11 @@ class ToldBefore:
         self._looked = self._after = 0
         """How many events were looked at, and where it goes on after the last words."""
 
-    def known(self, messages: Sequence[Any]) -> Known:
+    def known(self, messages: Sequence[Any]) -> KnownMessages:
         """What of these messages is known."""
         self._look()
         if not self._known:
-            return Known(0)
+            return KnownMessages(0)
         told, ends = _read(messages)
         said = [(step, word) for step, event in enumerate(told) if (word := _word(event)) is not None]
         words = [word for _, word in said]
@@ -67,7 +67,7 @@ class ToldBefore:
             count, is_sure, is_end = max(count, old), is_sure and not old, False
         if count == len(words) and count and not is_end:
             # Old words sent late, or new ones that read like them: a "no" among them must not get lost.
-            return Known(len(messages), is_sure=False, is_history=True)
+            return KnownMessages(len(messages), is_sure=False, is_history=True)
         if not is_sure:
             # Told like this once more, it is the same history.
             self._words = words[:count]
@@ -78,10 +78,12 @@ class ToldBefore:
         last = max(self._last_answered(told, reached), self._last_waiting(told, reached))
         if last >= 0:
             # Words before an old result, or before the call that waits, are a summary, or are not told as they were.
-            return Known(bisect_right(ends, last + 1), is_sure=False, is_history=True, may_be_old=True)
+            return KnownMessages(bisect_right(ends, last + 1), is_sure=False, is_history=True, may_be_old=True)
         passed = bisect_right(ends, reached)
         has_words = count > 0 and passed == bisect_right(ends, start - 1)
-        return Known(passed, has_words, is_sure, is_history=count > 0, may_be_old=has_moved if count else self._retells)
+        return KnownMessages(
+            passed, has_words, is_sure, is_history=count > 0, may_be_old=has_moved if count else self._retells
+        )
 
     def _last_answered(self, told: Sequence[Event], start: int) -> int:
         """The last result, from a place on, that is known by its call's id and by its content; -1 if there is none."""

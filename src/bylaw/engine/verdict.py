@@ -37,7 +37,7 @@ class Cell(Struct, frozen=True):
     missing: bool
 
 
-class Ruling(Struct, frozen=True):
+class CriterionVerdict(Struct, frozen=True):
     """The verdict under one criterion, and which completions it speaks of."""
 
     verdict: Verdict
@@ -46,7 +46,7 @@ class Ruling(Struct, frozen=True):
     depends_on_user: bool = False
 
 
-def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> Ruling:
+def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVerdict:
     """The verdict over every completion of the user facts.
 
     What the host did not say (the time, who is signed in) is true of a call one way or the other, and nobody but the
@@ -58,16 +58,16 @@ def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> Ruling:
 
 
 @cache
-def _rule_of_one(evidence: Half, world: Half, missing: bool) -> Ruling:
+def _rule_of_one(evidence: Half, world: Half, missing: bool) -> CriterionVerdict:
     """Nearly every call has one completion, and there are few of those."""
     return _rule([Cell(evidence, world, missing)])
 
 
-def _rule(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> Ruling:
+def _rule(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVerdict:
     verdicts: list[Verdict] = [_verdict(cell) for cell in cells]
     everyone = tuple(range(len(cells)))
     if all(verdict == "violation" for verdict in verdicts):
-        return Ruling("violation", everyone)
+        return CriterionVerdict("violation", everyone)
     blind = tuple(
         index
         for index, cell in enumerate(cells)
@@ -76,10 +76,10 @@ def _rule(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> Ruling:
     if blind:
         is_open = hangs_on_host and any(cell.world != "permit" for cell in cells)
         lucky = not is_open and any(cells[index].world == "permit" for index in blind)
-        return Ruling("near_miss" if lucky else "uninformed", blind, len(cells) > 1)
+        return CriterionVerdict("near_miss" if lucky else "uninformed", blind, len(cells) > 1)
     if any(verdict != verdicts[0] for verdict in verdicts):
-        return Ruling("inconclusive", (), True)
-    return Ruling(verdicts[0], everyone)
+        return CriterionVerdict("inconclusive", (), True)
+    return CriterionVerdict(verdicts[0], everyone)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
+from bylaw.engine.conversation import Mutation
 from bylaw.engine.door import seconds, writable
-from bylaw.engine.mutation import Mutation
 from bylaw.errors import BylawError
 from bylaw.pack import Pack
 from bylaw.record.approval import Approval, fingerprint

@@ -31,7 +31,7 @@ else goes on with the conversation."""
 FindApproval = Callable[[str], Approval | None]
 
 
-class Ruling(Struct, frozen=True):
+class ApprovalRuling(Struct, frozen=True):
     """The grounds of a decision after what persons have said, and what is to be written about that."""
 
     grounds: Sequence[Ground]
@@ -123,19 +123,21 @@ class Approvals:
         terms: ApprovalTerms,
         *,
         decision: str = "",
-    ) -> Ruling:
+    ) -> ApprovalRuling:
         """What comes of a decision once it is known what persons have said of this call.
 
         What is to be asked of them now is called `name`, as the decision is unless `decision` names that.
         """
         if not self._requests and not needs_person(grounds):
-            return Ruling(grounds)
+            return ApprovalRuling(grounds)
         made = judgement.made.call
         call, apart = fingerprint([made.tool, made.arguments]), fingerprint(_policy_facts(judgement, grounds, terms))
         # What a stop refuses may run once it is lifted: until then it takes nothing from a yes.
         facts = fingerprint(facts_of(judgement, [each for each in grounds if not _is_stopped_by(each)], terms))
         if (no := self._no(made, call, apart)) is not None and not _is_denied(grounds):
-            return Ruling([_refusal(f"a person said no{': ' + no.note if no.note else ''}"), *grounds], no.approval)
+            return ApprovalRuling(
+                [_refusal(f"a person said no{': ' + no.note if no.note else ''}"), *grounds], no.approval
+            )
         changes: list[Change] = []
         found = next((each for each in reversed(self._requests.values()) if each.call == call), None)
         status: Status | None = self._last[found.approval].status if found is not None else None
@@ -149,7 +151,7 @@ class Approvals:
         if changes:
             self._note(changes[0])
             status = "expired"
-        ruling = Ruling(grounds, "", changes)
+        ruling = ApprovalRuling(grounds, "", changes)
         if needs_person(grounds):
             ruling = self._answered(ruling, found, facts, status, terms, ran_out=bool(changes))
             if not ruling.approval and needs_person(ruling.grounds):
@@ -164,14 +166,14 @@ class Approvals:
 
     def _answered(
         self,
-        ruling: Ruling,
+        ruling: ApprovalRuling,
         found: Change | None,
         facts: str,
         status: Status | None,
         terms: ApprovalTerms,
         *,
         ran_out: bool,
-    ) -> Ruling:
+    ) -> ApprovalRuling:
         """The ruling after what was said of the same call on the same facts, if anything was."""
         if found is None or found.facts != facts:
             return ruling
@@ -182,7 +184,7 @@ class Approvals:
             lifted = [lift(ground, last.by) for ground in ruling.grounds]
             is_used = firmest(lifted).get("enforce", "allow") == "allow"
             used = [Change(found.approval, "used")] if is_used else []
-            return Ruling(lifted, found.approval, [*ruling.changes, *used])
+            return ApprovalRuling(lifted, found.approval, [*ruling.changes, *used])
         if status == "expired" and ran_out and last.by == TIMEOUT and terms.default == "reject":
             # Said once; made again after that, the call is asked about again.
             no = "nobody answered in time whether it may be done; to ask once more, make the call again"

@@ -25,7 +25,7 @@ Place = tuple[str, int, int]
 """The file of a conversation, its position there, and the step of a call."""
 
 
-class Said(Struct, frozen=True):
+class PolicyAnswer(Struct, frozen=True):
     """What one version says: its decision before the call, and its verdict afterwards. None: nothing binds the call."""
 
     decision: Answer | None
@@ -35,7 +35,7 @@ class Said(Struct, frozen=True):
     """Its posture makes the decision stop the call."""
 
 
-class Whole(Struct, frozen=True):
+class CallOutcome(Struct, frozen=True):
     """What comes of the call over all policies of one version."""
 
     decision: Answer
@@ -49,10 +49,10 @@ class Changed(Struct, frozen=True):
     conversation: str
     step: int
     tool: str
-    old: Said
-    new: Said
-    old_call: Whole
-    new_call: Whole
+    old: PolicyAnswer
+    new: PolicyAnswer
+    old_call: CallOutcome
+    new_call: CallOutcome
     file: str = ""
 
     @property
@@ -87,21 +87,21 @@ class Replayed(Struct):
     """What an audit says of it in hindsight."""
 
     @property
-    def whole(self) -> Whole:
+    def whole(self) -> CallOutcome:
         """What comes of the call; one that nothing binds would have run."""
-        return Whole(*outcome(self.grounds)[:2])
+        return CallOutcome(*outcome(self.grounds)[:2])
 
-    def said(self, policy: str) -> Said:
+    def said(self, policy: str) -> PolicyAnswer:
         """What one policy says of it."""
         mine = [ground for ground in self.grounds if ground.policy == policy]
         if not mine:
-            return Said(None, None)
+            return PolicyAnswer(None, None)
         verdict: Verdict | None = None
         if self.verdict is not None:
             verdict = next((each.determined for each in self.verdict.policies if each.policy.id == policy), None)
             verdict = "violation" if any(each.rule.policy == policy for each in self.verdict.rules) else verdict
         stops = any(ground.answer != "allow" and ground.posture == "enforce" for ground in mine)
-        return Said(mine[0].answer, verdict, mine[0].because, stops)
+        return PolicyAnswer(mine[0].answer, verdict, mine[0].because, stops)
 
 
 def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> dict[int, Replayed]:

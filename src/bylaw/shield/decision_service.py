@@ -14,10 +14,9 @@ from msgspec.structs import force_setattr, replace
 
 from bylaw.consent import digest as card_digest
 from bylaw.engine.context import AnotherPrincipal, goes_on, is_of_one
-from bylaw.engine.conversation import Conversation
+from bylaw.engine.conversation import AskedCall, Conversation, Mutation
 from bylaw.engine.door import as_object
 from bylaw.engine.judgement import Judgement
-from bylaw.engine.mutation import AskedCall, Mutation
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted, Requests
 from bylaw.errors import BylawError, UsageError
@@ -27,13 +26,22 @@ from bylaw.record.entry import Entry
 from bylaw.record.journal import Answers
 from bylaw.record.use import Use
 from bylaw.rule.circuit import Assessment
-from bylaw.shield.approving import Approvals, Ruling
+from bylaw.shield.approving import ApprovalRuling, Approvals
 from bylaw.shield.decision import Decision, Earlier, Ground, Text, gravest, outcome
 from bylaw.shield.feedback import feedback, for_person, line
 from bylaw.shield.grounds import Binding, earlier_run, find_grounds, is_unguarded, stood_in, until_when, weigh
-from bylaw.shield.history import History, LiveState, Named, marked, opening_of, read_history
+from bylaw.shield.history import (
+    Attempt,
+    ConversationJournal,
+    History,
+    LiveState,
+    Named,
+    given_back,
+    marked,
+    opening_of,
+    read_history,
+)
 from bylaw.shield.host import Channel, Host
-from bylaw.shield.journal import Attempt, Journal, given_back
 from bylaw.shield.limiting import NO_PLACES, LatestUses, latest_uses, places_for
 from bylaw.shield.recalled_card import Recalled, confirmation_of, recalled
 from bylaw.shield.repeating import (
@@ -53,7 +61,7 @@ from bylaw.trace.event import Call, Card, LookedUp
 from bylaw.trace.trajectory import Trajectory
 
 
-class Wanted(Struct, frozen=True):
+class WantedDecisions(Struct, frozen=True):
     """What is to happen and to be decided, all of it or nothing."""
 
     asked: Sequence[AskedCall] = ()
@@ -89,7 +97,7 @@ class DecisionService:
 
     def __init__(self, shield: Host, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
         self._shield = shield
-        self.journal = Journal(shield.log, shield.tenant, id)
+        self.journal = ConversationJournal(shield.log, shield.tenant, id)
         self.id = self.journal.id
         self.context = context
         """What the host vouched for as it began."""
@@ -306,7 +314,7 @@ class DecisionService:
             events[step] = marked(events[step], decision, self.state.yeses)
         return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
 
-    def attempt(self, wanted: Wanted) -> Attempt:
+    def attempt(self, wanted: WantedDecisions) -> Attempt:
         """Apply what happened and decide; the decisions hold once the attempt is written."""
         try:
             attempt = self._attempt(wanted)
@@ -317,7 +325,7 @@ class DecisionService:
             self.forget()
             raise
 
-    def _attempt(self, wanted: Wanted) -> Attempt:
+    def _attempt(self, wanted: WantedDecisions) -> Attempt:
         conversation = self.open()
         if wanted.context is not None:
             conversation.vouch(wanted.context)
@@ -384,7 +392,7 @@ class DecisionService:
         is_approved = bool(decision.approval)
         return still_allowed(self.open(), self.postures, step, now, self.lacks, is_approved=is_approved)
 
-    def taken_before(self, wanted: Wanted) -> list[Repeated] | None:
+    def taken_before(self, wanted: WantedDecisions) -> list[Repeated] | None:
         """The answers to this request, as far as they still stand; None if no request of its name was taken."""
         self.open()
         if wanted.named is None or wanted.named.name not in self.state.requests:
@@ -408,7 +416,7 @@ class DecisionService:
             return replace(decision, is_over=True)
         return replace(decision, is_over=True, allowed=False, to_agent=f"{DONE_BEFORE} ({decision.tool}).")
 
-    def _decide(self, attempt: Attempt, wanted: Wanted, place: int) -> None:
+    def _decide(self, attempt: Attempt, wanted: WantedDecisions, place: int) -> None:
         """Decide one call, and add what is to be written of it."""
         self._recalled, started = None, clocks.perf_counter()
         judgement = wanted.asked[place].judge(attempt.conversation)
@@ -429,7 +437,7 @@ class DecisionService:
             attempt.add(replace(entry, id=f"{entry.id}:{self.id}") if self.is_told_whole else entry)
 
     def _decide_judged(
-        self, attempt: Attempt, wanted: Wanted, place: int, judgement: Judgement, started: float
+        self, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement, started: float
     ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
         """The decision on a judged call, what is to be written of approvals, and the places that it takes."""
         conversation, call = attempt.conversation, judgement.made.call
@@ -487,7 +495,7 @@ class DecisionService:
         return found, resolved
 
     def _objections(
-        self, binding: Binding, attempt: Attempt, wanted: Wanted, place: int, judgement: Judgement
+        self, binding: Binding, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement
     ) -> list[Ground]:
         """What speaks against a call beside the policies: the host's doubt, stops, and the calls of its turn."""
         call, found = judgement.made.call, list[Ground]()
@@ -524,10 +532,12 @@ class DecisionService:
         taking = [use for taken in attempt.uses.values() for use in taken]
         return latest_uses(log, self.journal.tenant, taking, returned)
 
-    def _rule(self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str) -> Ruling:
+    def _rule(
+        self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
+    ) -> ApprovalRuling:
         """The grounds after what persons have said of the call."""
         if self.journal.log is None:
-            return Ruling(grounds)
+            return ApprovalRuling(grounds)
         now, terms, asked = self._shield.clock(), self.postures.approval, ""
         self._approvals.pass_on(conversation.handed_over)
         if self.is_told_whole:
@@ -538,7 +548,7 @@ class DecisionService:
         return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
 
     def _card(
-        self, conversation: Conversation, judgement: Judgement, ruling: Ruling, name: str, *, is_repeated: bool
+        self, conversation: Conversation, judgement: Judgement, ruling: ApprovalRuling, name: str, *, is_repeated: bool
     ) -> Card | None:
         """The card to show the user, if the call waits for nothing but their yes, or for that and an approval.
 
@@ -593,7 +603,7 @@ def _decision(
     pack: Pack,
     judgement: Judgement,
     name: str,
-    ruling: Ruling,
+    ruling: ApprovalRuling,
     weighed: Assessment | None,
     card: Card | None,
     shown: Sequence[LookedUp],

@@ -15,12 +15,12 @@ from typing import Any, Self
 from bylaw.consent import is_message
 from bylaw.engine import door
 from bylaw.engine.context import goes_on
-from bylaw.engine.mutation import AskedCall, Mutation
+from bylaw.engine.conversation import AskedCall, Mutation
 from bylaw.engine.request import Allowance
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.shield.decision import Decision
-from bylaw.shield.decision_service import DecisionService, Wanted
+from bylaw.shield.decision_service import DecisionService, WantedDecisions
 from bylaw.shield.history import Named
 from bylaw.shield.host import Channel, Host
 from bylaw.shield.repeating import Interruption, Resumption
@@ -160,10 +160,12 @@ class LiveSession:
         """The same, for a coroutine: only the log is waited for."""
         return (await self._loop.settle(self._asking(tool, arguments, id, time=time)))[0]
 
-    def _asking(self, tool: str, arguments: Arguments, id: str, *, time: float | None, agent: str = "") -> Wanted:
+    def _asking(
+        self, tool: str, arguments: Arguments, id: str, *, time: float | None, agent: str = ""
+    ) -> WantedDecisions:
         at, by = door.moment(time, self.shield.clock), door.text(agent, "the name of an agent")
         name, called = door.tool_name(tool), door.text(id, "the id of a call")
-        return Wanted([AskedCall(name, arguments, called, at, by)], by=self._by)
+        return WantedDecisions([AskedCall(name, arguments, called, at, by)], by=self._by)
 
     def decide_turn(self, text: str, calls: Sequence[TurnCall], *, time: float | None = None) -> list[Decision]:
         """Whether the agent may make the calls of a turn, `(tool, arguments)` or `(tool, arguments, id)` each.
@@ -173,7 +175,7 @@ class LiveSession:
         """
         asked = self._turn_of(calls, time)
         with self.turn(text):
-            return self._settle(Wanted(asked, by=self._by, is_turn=True))
+            return self._settle(WantedDecisions(asked, by=self._by, is_turn=True))
 
     async def decide_turn_async(
         self, text: str, calls: Sequence[TurnCall], *, time: float | None = None
@@ -181,7 +183,7 @@ class LiveSession:
         """The same, for a coroutine."""
         asked = self._turn_of(calls, time)
         with self.turn(text):
-            return await self._loop.settle(Wanted(asked, by=self._by, is_turn=True))
+            return await self._loop.settle(WantedDecisions(asked, by=self._by, is_turn=True))
 
     def _turn_of(self, calls: Sequence[TurnCall], time: float | None) -> list[AskedCall]:
         calls = door.calls(calls)
@@ -213,7 +215,7 @@ class LiveSession:
             mutations = [*mutations, Mutation("begin_turn")]
         try:
             return await self._loop.settle(
-                Wanted(asked, mutations, named, by=by, context=door.context(context), is_turn=is_turn)
+                WantedDecisions(asked, mutations, named, by=by, context=door.context(context), is_turn=is_turn)
             )
         finally:
             if is_turn:
@@ -229,10 +231,10 @@ class LiveSession:
         """The same, for a coroutine."""
         return (await self._loop.settle(self._asking_after(messages, tool, arguments, id)))[0]
 
-    def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> Wanted:
+    def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> WantedDecisions:
         given, called = door.messages(messages), door.text(id, "the id of a call")
         self._service.is_told_whole = not self.is_named
-        return Wanted([AskedCall(tool, arguments, called, self.shield.clock(), messages=given)], by=self._by)
+        return WantedDecisions([AskedCall(tool, arguments, called, self.shield.clock(), messages=given)], by=self._by)
 
     def confirm(
         self,
@@ -295,7 +297,7 @@ class LiveSession:
 
     def interrupt(self, id: str, decision: Decision) -> None:
         """An allowed call stops before it is done, and may go on later, here or in another worker."""
-        self._settle(Wanted(again=Interruption(id, decision)))
+        self._settle(WantedDecisions(again=Interruption(id, decision)))
 
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
         """Continue an interrupted call: the decision on it, once; None if the call is to be decided anew.
@@ -303,14 +305,14 @@ class LiveSession:
         That is so if no such call waits, it was answered, the user has spoken since, a person has stopped such calls,
         what was shown is too old by now, or a policy objects to it by what happened since.
         """
-        return next(iter(self._settle(Wanted(again=Resumption(id, tool, arguments), by=self._by))), None)
+        return next(iter(self._settle(WantedDecisions(again=Resumption(id, tool, arguments), by=self._by))), None)
 
     def flush(self) -> None:
         """Write what happened since the last decision; on disk when this returns."""
         if self._service.live is not None and self._service.live.has_undecided:
             self._apply(Mutation("assume_executed"))
         if self._service.unwritten:
-            self._settle(Wanted(by=self._by))
+            self._settle(WantedDecisions(by=self._by))
 
     def catch_up(self) -> None:
         """Take in what others have written to the conversation meanwhile."""
@@ -325,7 +327,7 @@ class LiveSession:
                 # What happened is written when the shield closes, even if nobody holds on to the session.
                 self.shield.unwritten[id(self._service)] = self
 
-    def _settle(self, wanted: Wanted) -> list[Decision]:
+    def _settle(self, wanted: WantedDecisions) -> list[Decision]:
         with self._lock:
             if self.shield.log is None:
                 return self._service.attempt(wanted).decisions

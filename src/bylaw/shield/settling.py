@@ -19,9 +19,9 @@ from bylaw.errors import UsageError
 from bylaw.record.entry import Draft
 from bylaw.record.log import Log
 from bylaw.shield.decision import Decision
-from bylaw.shield.decision_service import DecisionService, Wanted
+from bylaw.shield.decision_service import DecisionService, WantedDecisions
+from bylaw.shield.history import TRIES
 from bylaw.shield.host import RunScheduled
-from bylaw.shield.journal import TRIES
 from bylaw.shield.repeating import Repeated
 
 MANY = 50
@@ -32,7 +32,7 @@ ASKING = 200
 Found = TypeVar("Found")
 
 
-class Step(Struct, frozen=True):
+class SettlingStep(Struct, frozen=True):
     """A part of settling that may take its time."""
 
     kind: Literal["catch_up", "read", "ask", "attempt", "write"]
@@ -40,7 +40,7 @@ class Step(Struct, frozen=True):
     drafts: Sequence[Draft] = ()
 
 
-def settle(service: DecisionService, log: Log, wanted: Wanted) -> list[Decision]:
+def settle(service: DecisionService, log: Log, wanted: WantedDecisions) -> list[Decision]:
     """Let things happen and decide; on disk when this returns."""
     steps = _steps(service, log, wanted)
     try:
@@ -56,26 +56,26 @@ def settle(service: DecisionService, log: Log, wanted: Wanted) -> list[Decision]
         return done.value
 
 
-def _steps(service: DecisionService, log: Log, wanted: Wanted) -> Generator[Step, Any, list[Decision]]:
+def _steps(service: DecisionService, log: Log, wanted: WantedDecisions) -> Generator[SettlingStep, Any, list[Decision]]:
     for _ in range(TRIES):
-        yield Step("catch_up", service.catch_up)
+        yield SettlingStep("catch_up", service.catch_up)
         left, before = wanted, None
         if wanted.named is not None:
-            before = yield Step("ask", partial(service.taken_before, wanted))
+            before = yield SettlingStep("ask", partial(service.taken_before, wanted))
         if before is not None:
             left = _left_of(wanted, before)
             if not left.places:
                 return _filled(before, ())
         try:
-            attempt = yield Step("attempt", partial(service.attempt, left))
+            attempt = yield SettlingStep("attempt", partial(service.attempt, left))
         except UsageError:
-            if not (yield Step("read", service.was_overtaken)):
+            if not (yield SettlingStep("read", service.was_overtaken)):
                 raise
             continue
         if wanted.again is not None and not attempt.decisions:
             return []
         try:
-            answers = yield Step("write", partial(log.append, attempt.drafts), attempt.drafts)
+            answers = yield SettlingStep("write", partial(log.append, attempt.drafts), attempt.drafts)
         except BaseException:
             service.forget()
             raise
@@ -84,7 +84,7 @@ def _steps(service: DecisionService, log: Log, wanted: Wanted) -> Generator[Step
     raise service.journal.overtaken
 
 
-def _left_of(wanted: Wanted, answers: Sequence[Repeated]) -> Wanted:
+def _left_of(wanted: WantedDecisions, answers: Sequence[Repeated]) -> WantedDecisions:
     """What is left of a request that was taken: what happened before it happened once, and whether a call that is
     decided anew was made meanwhile is unknown."""
     asked, places = list(wanted.asked), list[int]()
@@ -127,7 +127,7 @@ class LoopSettling:
         self._scheduled = scheduled
         self._queue: asyncio.Lock | None = None
 
-    async def settle(self, wanted: Wanted) -> list[Decision]:
+    async def settle(self, wanted: WantedDecisions) -> list[Decision]:
         """Let things happen and decide; what is answered is on disk."""
         service, log = self._service, self._log
         if log is None:
@@ -140,8 +140,8 @@ class LoopSettling:
                 if service.journal.is_unsettled:
                     await asyncio.to_thread(self._alone, service.settle_reading)
 
-    async def _settle(self, log: Log, steps: Generator[Step, Any, list[Decision]]) -> list[Decision]:
-        resume: Callable[[], Step] = partial(next, steps)
+    async def _settle(self, log: Log, steps: Generator[SettlingStep, Any, list[Decision]]) -> list[Decision]:
+        resume: Callable[[], SettlingStep] = partial(next, steps)
         while True:
             try:
                 step = self._alone(resume)
@@ -152,7 +152,7 @@ class LoopSettling:
             except BaseException as error:
                 resume = partial(steps.throw, error)
 
-    async def _run(self, log: Log, step: Step) -> Any:
+    async def _run(self, log: Log, step: SettlingStep) -> Any:
         service, run = self._service, partial(self._alone, step.run)
         match step.kind:
             case "write":

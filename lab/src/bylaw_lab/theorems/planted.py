@@ -145,7 +145,7 @@ BUGS = (
     ),
     Bug(
         "a failed call gives its place under a limit back",
-        "shield/journal.py",
+        "shield/history.py",
         "is_refused = made is not None and made.result is event and made.is_surely_refused()",
         "is_refused = made is not None",
         "limits",
