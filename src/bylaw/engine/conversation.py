@@ -272,6 +272,11 @@ class Conversation:
         if self._speaker == "tool":
             self._speaker = "agent"
 
+    def end_turn(self) -> None:
+        """The agent's turn is over although nobody has answered: its next call is in a new turn."""
+        self._take()
+        self._speaker = ""
+
     def _begin(self, speaker: str, time: float | None, *, anew: bool = False) -> None:
         """The next event is this party's; it begins a new turn unless the party continues its own."""
         self._take()

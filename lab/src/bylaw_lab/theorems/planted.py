@@ -101,8 +101,8 @@ BUGS = (
     Bug(
         "a message told again is a new one",
         "engine/told_again.py",
-        "        if not self._known:\n            return Known(0)\n",
-        "        return Known(0)\n",
+        "        if not self._known:\n            return KnownMessages(0)\n",
+        "        return KnownMessages(0)\n",
         "requests",
     ),
     Bug(
