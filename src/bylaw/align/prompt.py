@@ -7,10 +7,8 @@ they follow a native tool format they were not trained on.
 from functools import cache
 from typing import Any, Literal, cast
 
-from bylaw.consent import ConsentWitness
 from bylaw.consent.card import CALL
 from bylaw.errors import UsageError
-from bylaw.facts.ledger import Ledger
 from bylaw.pack import Pack, load_pack
 from bylaw.policy.tool import Tool
 
@@ -43,8 +41,7 @@ def system_message(pack: str, policy: PolicyPlace, *, document: str = "") -> str
 def _asking(pack: Pack) -> list[str]:
     """How to ask for a yes that needs no reading, where the pack has sentences for it."""
     put = {tool.name: tool.put_as[0] for tool in pack.schema.tools.values() if tool.put_as}
-    found = (each.witness(Ledger(pack.schema)) for each in pack.book.predicates.values() if each.witness is not None)
-    asks = next((each.words.asks for each in found if isinstance(each, ConsentWitness)), ())
+    asks = next((each.words.asks for each in pack.book.predicates.values() if each.consent), ())
     if not put or not asks:
         return []
     called = "\n".join(f"{name}: {words}" for name, words in put.items())

@@ -74,6 +74,7 @@ GROUPS = {
         "proxy": "Decide on every tool call between an MCP client and server.",
         "tools": "Review and accept changed tool descriptions of an MCP server.",
         "serve": "Serve decisions over HTTP.",
+        "prompt": "Print instructions for the agent's system prompt.",
         "backtest": "Show how a pack change would affect recorded calls.",
         "stop": "Block an agent, a tool, a policy or all writes for a set time.",
         "log": "Verify, export or prune the decision log; answer approvals.",

@@ -152,6 +152,10 @@ class Predicate(Struct, frozen=True):
     """Whether it speaks of the act itself; else of what came before, which is so whether or not the act is made."""
     consent: str = ""
     """How sure a `consented` predicate must be: `card`, `told` or `requested`."""
+    terms: Terms = Terms()
+    """Of a `consented` predicate: which arguments need to be told."""
+    words: CardWords = CardWords()
+    """Of a `consented` predicate: the words of its cards and questions."""
     model_settles: bool = False
     """Whether the pack lets a model's answer count as the user's consent, live too."""
     says_of_model: bool = False
@@ -305,7 +309,8 @@ class PredicateReader:
             name, description, "consented", witness=lambda ledger: ConsentWitness(ledger, basis, terms, words)
         )
         settles, says = body.model == _MAY_SETTLE, body.model is not None
-        return replace(found, by=("user", "agent"), consent=basis, model_settles=settles, says_of_model=says)
+        found = replace(found, by=("user", "agent"), consent=basis, terms=terms, words=words)
+        return replace(found, model_settles=settles, says_of_model=says)
 
     def _alike_on_a_card(self) -> Iterator[tuple[str, str]]:
         """Tools that change something, each with another of the same title whose arguments are called the same."""

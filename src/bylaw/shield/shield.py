@@ -20,6 +20,7 @@ from bylaw.record.stop import STOPS
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import Opening, read_opening
 from bylaw.shield.host import RunScheduled
+from bylaw.shield.instructions import instructions
 from bylaw.shield.resolving import RunTool
 from bylaw.shield.session import LiveSession
 from bylaw.text.own_log import own_log
@@ -127,6 +128,11 @@ class Shield:
         call twice, `id` says which one is meant; without it, it is the second, which comes after the first.
         """
         return LiveSession(self, context=door.context(context)).decide_after(messages, tool, arguments, id=id)
+
+    def instructions(self) -> str:
+        """What belongs in the agent's system prompt, as Markdown: which writes need the user's yes, the sentence or
+        card for each, and what to look up first. Empty if no write needs any of it."""
+        return instructions(self.pack)
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
         """The pack of now, or the one that a conversation began under, with its postures."""

@@ -1,0 +1,169 @@
+"""What an agent's system prompt should say under a shield: which writes need a yes, how to ask for it, what to look up.
+
+An agent that follows it asks each user once: with a sentence of the pack, or with the card of a stopped call.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.consent.card import CALL, SLOT, what_matters
+from bylaw.facts.entity import Entity
+from bylaw.pack import Pack
+from bylaw.pack.predicate import Predicate
+from bylaw.pack.rules import TOLD
+from bylaw.policy.tool import Tool
+from bylaw.rule.act import Act
+from bylaw.rule.formula import atoms
+from bylaw.rule.monitor import holds
+from bylaw.rule.rule import Rule
+
+_ANSWERS = """\
+# Changes: look up, ask once, then call
+
+Each tool call is checked before it runs. If a call is stopped, the answer begins with:
+
+- **Not done yet**: nothing was changed. Do what the answer says next.
+- **Done**: the change was made earlier. Do not make the call again.
+- **May have been done**: nobody knows whether the change was made. Tell the user, and do not make the call again."""
+_ASKING = """\
+To ask the user for a yes:
+
+- First make the look-ups listed for the tool, as far as they apply and you have not seen their results yet.
+- Send the question as your whole message, word for word, with the values of the call in place of `{...}` (in an option,
+  a space for each `_`). If other words stand beside it, the user's yes does not count.
+- After a yes, make the call with exactly these values. One yes is for one call.
+- If there is no question, or a value is a longer text or an object, make the call without asking. The answer holds a
+  card: show the user that card, word for word, as your whole message.
+- Never ask for a yes in other words."""
+
+
+class WriteInstruction(Struct, frozen=True):
+    """What an agent should know before it calls a write."""
+
+    tool: str
+    look_ups: tuple[str, ...] = ()
+    """The look-ups that the policies of the tool may need, such as `get_order(order_id)`."""
+    questions: tuple[str, ...] = ()
+    """Sentences that ask the user for a yes, with `{argument}` for each value."""
+    needs_card: bool = False
+    """Whether the user's yes is needed and only the answer to a card counts."""
+    unnamed: tuple[str, ...] = ()
+    """Optional arguments that no question names: a call with one of them needs a card."""
+
+
+def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
+    """What to say of each write that needs a look-up or the user's yes, in the order of the catalogue."""
+    rules = [(rule, found) for rule in pack.book.rules if (found := _consents(pack, rule))]
+    made = (_instruction(pack, tool, rules) for tool in pack.schema.tools.values() if tool.effect == "write")
+    return tuple(each for each in made if each.look_ups or each.questions or each.needs_card)
+
+
+def instructions(pack: Pack) -> str:
+    """The instructions as Markdown; empty if no write needs a look-up or a yes."""
+    writes = write_instructions(pack)
+    if not writes:
+        return ""
+    asks = [_ASKING] if any(each.questions or each.needs_card for each in writes) else []
+    return "\n\n".join((_ANSWERS, *asks, *map(_section, writes))) + "\n"
+
+
+def _section(write: WriteInstruction) -> str:
+    lines = [f"## {write.tool}", ""]
+    if write.look_ups:
+        lines.append(f"- Look up first: {', '.join(f'`{each}`' for each in write.look_ups)}")
+    lines += [f"- Ask: `{each}`" for each in write.questions]
+    if write.unnamed:
+        given = " or ".join(f"`{each}`" for each in write.unnamed)
+        lines.append(f"- With {given}: call without asking; the answer holds a card.")
+    if write.needs_card:
+        lines.append("- Call without asking; the answer holds a card.")
+    return "\n".join(lines)
+
+
+def _instruction(pack: Pack, tool: Tool, rules: Sequence[tuple[Rule, Sequence[Predicate]]]) -> WriteInstruction:
+    wanted = [each for rule, found in rules if _needs_yes(pack, rule, tool) for each in found]
+    wanted = [each for each in wanted if each.consent != "requested"]
+    questions, unnamed = _questions(tool, wanted)
+    return WriteInstruction(
+        tool.name, tuple(dict.fromkeys(_look_ups(pack, tool))), questions, bool(wanted) and not questions, unnamed
+    )
+
+
+def _consents(pack: Pack, rule: Rule) -> list[Predicate]:
+    """The predicates about consent of an enforced rule."""
+    if rule.policy in pack.held_back:
+        return []
+    return [each for name in atoms(rule.formula) if (each := pack.book.predicates[name]).consent]
+
+
+def _needs_yes(pack: Pack, rule: Rule, tool: Tool) -> bool:
+    """Whether a call may break a rule for want of the user's yes."""
+    act = Act(0, tool.name, {}, "", (), (), 1, 1, False, tool.effect)
+    values: dict[str, bool | None] = {}
+    for name in atoms(rule.formula):
+        each = pack.book.predicates[name]
+        if each.way in TOLD:
+            is_named = each.names(tool.name, tool.effect)
+            values[name] = each.find(act) if each.find is not None else None if is_named else False
+    agreed, refused = (
+        holds(rule.formula, [values | {each.name: answer for each in _consents(pack, rule)}])
+        for answer in (True, False)
+    )
+    return refused is not True and agreed is not False
+
+
+def _questions(tool: Tool, wanted: Sequence[Predicate]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The sentences that name every required argument, and the optional arguments that none of them names."""
+    if not wanted or any(each.consent == "card" for each in wanted):
+        return (), ()
+    asks = [ask for ask in wanted[0].words.asks if all(ask in each.words.asks for each in wanted)]
+    matters = [name for name in tool.parameters if any(_matters(tool, name, each) for each in wanted)]
+    required = {name for name in matters if name in tool.required}
+    whole = [phrase for phrase in tool.put_as if required <= set(SLOT.findall(phrase))]
+    if not asks or not whole:
+        return (), ()
+    named = {name for phrase in whole for name in SLOT.findall(phrase)}
+    return tuple(asks[0].replace(CALL, phrase) for phrase in whole), tuple(
+        each for each in matters if each not in named
+    )
+
+
+def _matters(tool: Tool, name: str, wanted: Predicate) -> bool:
+    declared: Any = tool.parameters[name]
+    kind = cast("dict[str, Any]", declared).get("type") if isinstance(declared, dict) else None
+    return bool(what_matters({name: "" if kind == "string" else 0}, wanted.terms))
+
+
+def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
+    """The look-ups of what the guards of a tool read; those that the call names come first."""
+    guards = [guard for policy, guard in pack.by_tool.get(tool.name, ()) if policy.id not in pack.held_back]
+    read = [fact.partition(".") for guard in guards for fact in guard.facts]
+    entities = [each for each in pack.schema.entities.values() if any(entity == each.name for entity, _, _ in read)]
+    is_later = {each.name: not set(each.key) <= tool.parameters.keys() for each in entities}
+    for entity in sorted(entities, key=lambda each: is_later[each.name]):
+        fields = {field for name, _, field in read if name == entity.name}
+        yield from _ways(pack, entity, fields)
+
+
+def _ways(pack: Pack, entity: Entity, fields: set[str]) -> Iterator[str]:
+    """How an agent sees these fields of a thing: by its own look-up, or else by the tools that show it."""
+    known = [name for name in entity.fields if name in fields and entity.fields[name].origin == "system"]
+    if entity.origin != "system" or not (known or "exists" in fields):
+        return
+    own = [ways[0].tool for name in known or ["exists"] if (ways := pack.schema.ways[entity.name, name])]
+    shown = [tool for tool, kinds in pack.schema.shows.items() if entity.name in kinds]
+    for name in own or [" or ".join(_called(pack, each) for each in shown if _is_read(pack, each))]:
+        if name:
+            yield _called(pack, name) if own else name
+
+
+def _is_read(pack: Pack, tool: str) -> bool:
+    return tool in pack.schema.tools and pack.schema.tools[tool].effect == "read"
+
+
+def _called(pack: Pack, tool: str) -> str:
+    """`get_order(order_id)`."""
+    declared = pack.schema.tools.get(tool)
+    return f"{tool}({', '.join(declared.parameters)})" if declared is not None else tool
