@@ -26,7 +26,7 @@ from consent_trades import FILES, tools_of
 from msgspec import Struct
 
 from bylaw import Pack, read, verdicts
-from bylaw.answering.consent import consent_answer, consent_request
+from bylaw.answering.consent import consent_answer, consent_request, no_question
 from bylaw.audit.shelf import Shelf
 from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
@@ -59,7 +59,10 @@ class Collect:
         """Nobody answers."""
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
-        request = consent_request(self._pack, predicate, act, question, self._trajectory.events)
+        events = self._trajectory.events
+        if why := no_question(self._pack, act, events):
+            return Answered(predicate.name, act.step, None, because=why)
+        request = consent_request(self._pack, predicate, act, question, events)
         self.asked[act.step] = (predicate, act, request)
         return Answered(predicate.name, act.step, None)
 

@@ -1,6 +1,7 @@
 """An open consent is shown as work to do; a model's one answer settles it only with the user's own words."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def test_what_is_open_is_counted_by_rule_and_reason(folder: Path) -> None:
         "rules": {"confirm": {"calls": 2, "trajectories": 2, "reasons": {"unread": 2}}},
     }
     assert "Undecided: 2 calls to review" in done.stdout
-    assert "use --llm MODEL or `bylaw view`" in done.stdout
+    assert "use --llm MODEL or `bylaw view`" in " ".join(done.stdout.split())
     report = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert '"open":{"calls":2' in report.replace(" ", "")
 
@@ -139,6 +140,34 @@ def test_what_it_costs_is_told_before_anything_is_asked(folder: Path, monkeypatc
     assert first.startswith("small will be sent 2 requests: about ")
     assert first.endswith("--budget allows 1: the rest stays open.")
     assert any("The model was not asked" in line for line in rest)
+
+
+def test_a_batch_says_first_what_it_costs_and_asks_for_nothing_twice(folder: Path) -> None:
+    first = bylaw(folder, *ASKING).stdout.splitlines()[0]
+    assert re.match(r"2 requests to answer: about \d,\d{3} tokens, at most 1,200 in answers\. ", first)
+    assert first.endswith("Put the answers into asked/*.jsonl and run the same command again.")
+    name = next(iter(requests(folder)))
+    line = json.dumps({"custom_id": name, "text": '{"answer": "no", "quotes": [], "because": "."}'})
+    (folder / "asked" / "answers.jsonl").write_text(line, encoding="utf-8")
+    first = bylaw(folder, *ASKING).stdout.splitlines()[0]
+    assert first.startswith("1 request to answer: ")
+    assert first.endswith(" 1 already answered.")
+    *_, latest = sorted((folder / "asked" / "requests").iterdir())
+    assert name not in latest.read_text(encoding="utf-8")
+
+
+def test_nobody_is_asked_about_a_refused_call_or_one_that_was_carried_out_before(folder: Path) -> None:
+    done, refused = talk("done", OPEN), talk("refused", OPEN)
+    done["messages"] += [{"role": "user", "content": "Did it go through?"}, *done["messages"][3:]]
+    refused["messages"][4]["content"] = "Error: no such order"
+    tools = (folder / "desk" / "tools.yaml").read_text(encoding="utf-8")
+    tools = tools.replace("put_as:", "refused: '^Error: ', put_as:")
+    (folder / "desk" / "tools.yaml").write_text(tools, encoding="utf-8")
+    (folder / "talk.jsonl").write_text(f"{json.dumps(done)}\n{json.dumps(refused)}", encoding="utf-8")
+    bylaw(folder, *ASKING)
+    (asked,) = requests(folder).values()
+    assert "no such order" not in asked
+    assert "Did it go through?" not in asked
 
 
 def test_a_batch_is_one_file_however_often_it_is_asked_for(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """What a model is shown of an open consent, what it is not asked at all, and what its answer may rest on."""
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -72,7 +73,7 @@ def test_the_call_is_shown_with_what_its_tool_does_and_what_the_pack_spares() ->
     assert "Need not be told" not in shown(ASKED, YES, call)
 
 
-def test_of_results_the_parts_around_each_value_are_shown_however_short_it_is() -> None:
+def test_a_look_up_is_shown_only_around_values_that_nobody_mentioned() -> None:
     filler = "x" * 2000
     found = Result(0, f'{filler} {{"card_id": "c4", "card": "Visa 3310"}} {filler} {{"id": "R-7", "sum": 58}} {filler}')
     look, other = Call("find", {}, turn=0), Result(0, '{"id": "R-71", "cards": ["c44"]}', tool="find")
@@ -81,8 +82,8 @@ def test_of_results_the_parts_around_each_value_are_shown_however_short_it_is() 
     call = Call("cancel_order", {"order_id": "R-7", "channel": "c4"}, turn=9)
     text = shown(look, found, other, ASKED, YES, call, pack=pack)
     assert "Visa 3310" in text
-    assert '"sum": 58' in text
-    assert filler not in text
+    assert "58" not in text, "R-7 was mentioned"
+    assert filler[:300] not in text
     assert "[2] tool" not in text, "R-71 is not R-7, and c44 is not c4"
 
 
@@ -112,14 +113,26 @@ def test_a_request_is_enough_only_where_the_pack_says_so() -> None:
     assert "a request is enough" not in shown(ASKED, YES, CALL)
 
 
-def test_what_is_shown_is_bounded_and_what_was_said_last_is_whole() -> None:
+def test_the_last_exchange_is_whole_and_earlier_messages_are_short() -> None:
     said = [Message(("agent", "user")[at % 2], f"line {at} " + "la " * 3000, at) for at in range(40)]
-    long = Message("agent", "begin " + "la " * 30_000 + "So R-7 goes, right?", 50)
+    long = Message("agent", "begin " + "la " * 3000 + "So R-7 goes, right?", 50)
     text = shown(*said, long, YES, CALL)
-    assert len(text) < 62_000
+    assert len(text) < 20_000
+    assert f"[40] agent: {long.text}\n[41] user: Mhm, off with it." in text
+    assert re.search(r"\[39\] user: line 39 la.{400,1000}\n", text)
+    assert re.search(r"\[2\] agent: line 2 la.{50,150}\n", text)
+    many = [Message(("agent", "user")[at % 2], f"{at} " * 80, at) for at in range(400)]
+    text = shown(*many, long, YES, CALL)
+    assert len(text) < 35_000
     assert "earlier pieces are left out here)\n[" in text
-    assert "begin la" in text
-    assert "So R-7 goes, right?\n[41] user: Mhm, off with it." in text
+
+
+def test_what_is_repeated_is_shown_where_it_was_said_last() -> None:
+    terms = "Cancelling order R-7 costs 12.00 and cannot be undone."
+    first = Message("agent", f"Let me see.\n{terms}\nShall I?", 1)
+    text = shown(first, Message("user", "What about R-8?", 2), Message("agent", f"No.\n{terms}\nR-7?", 3), YES, CALL)
+    assert text.count(terms) == 1
+    assert text.index(terms) > text.index("What about R-8?")
 
 
 def test_what_is_too_old_or_may_be_done_already_is_no_question() -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import msgspec
 
-from bylaw.answering.consent import consent_answer, consent_request
+from bylaw.answering.consent import consent_answer, consent_request, no_question
 from bylaw.answering.history import History
 from bylaw.answering.memory import EXAMPLES, SAME, Outcome, Plans
 from bylaw.answering.operation import Check, Plan, Search
@@ -17,7 +17,7 @@ from bylaw.answering.running import PROMPTS, Operation, PlanRun
 from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
 from bylaw.llm import Answer, Chat, Pending, Request
-from bylaw.llm.chat import ChatError, Unreachable, render, schema_of
+from bylaw.llm.chat import LETTERS_PER_TOKEN, ChatError, Unreachable, render, schema_of
 from bylaw.llm.source import at_hand
 from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate
@@ -159,6 +159,8 @@ class ConversationAnswers:
 
         def settle(queries: "_Queries") -> Answered:
             events = self._events()
+            if why := no_question(self._pack, act, events):
+                return Answered(predicate.name, act.step, None, because=why)
             request = consent_request(self._pack, predicate, act, question, events)
             return consent_answer(predicate, act, queries.ask(request), events)
 
@@ -259,10 +261,6 @@ def _meaning(predicate: Predicate) -> str:
     return " ".join(filter(None, (predicate.question, predicate.description))) or predicate.name.replace("_", " ")
 
 
-_CHARACTERS = 4
-"""Of a token, about."""
-
-
 class Estimate:
     """A chat that only has known answers, and counts the other requests."""
 
@@ -270,10 +268,12 @@ class Estimate:
         """`most` is the budget: as many requests are kept in `asked`."""
         self._known, self._most = known, most
         self._counted: dict[str, Request] = {}
+        self._answered = set[str]()
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
         """The known answers; ChatError if one is not known."""
         found = [self._known(request) for request in requests]
+        self._answered |= {each.key for each, answer in zip(requests, found, strict=True) if answer is not None}
         self._counted |= {each.key: each for each, answer in zip(requests, found, strict=True) if answer is None}
         if None in found:
             raise ChatError("counted, not asked")
@@ -289,14 +289,19 @@ class Estimate:
         """How many requests would be sent at once."""
         return len(self._counted)
 
-    def words(self, model: str) -> str:
-        """What it costs, in one line."""
+    def words(self, llm: str) -> str:
+        """What `--llm` will cost and, for a batch, where the answers go."""
         every = self._counted.values()
         characters = sum(len(message.content) for each in every for message in each.messages)
         leads = sum(each.name == "plan" for each in every)
         count = "1 request" if self.requests == 1 else f"{self.requests:,} requests"
         answers = sum(each.max_tokens for each in every)
-        tokens = f"about {characters // _CHARACTERS:,} tokens, at most {answers:,} in answers"
+        tokens = f"about {characters // LETTERS_PER_TOKEN:,} tokens, at most {answers:,} in answers"
         more = f"; {leads:,} of them ask for a plan, each with a few more to follow" if leads else ""
         over = f". --budget allows {self._most:,}: the rest stays open" if self.requests > self._most else ""
-        return f"{model} will be sent {count}: {tokens}{more}{over}."
+        folder = llm.removeprefix("batch:")
+        if folder == llm:
+            return f"{llm} will be sent {count}: {tokens}{more}{over}."
+        known = f" {len(self._answered):,} already answered." if self._answered else ""
+        where = f"Put the answers into {folder}/*.jsonl and run the same command again."
+        return f"{count} to answer: {tokens}{more}{over}. {where}{known}"

@@ -366,14 +366,13 @@ def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, 
     from bylaw.answering.answerer import Estimate
     from bylaw.llm.source import at_hand
 
-    is_batch = llm.startswith("batch:")
-    if llm == "recorded" or (is_batch and only_print):
+    if llm == "recorded" or (llm.startswith("batch:") and only_print):
         return
     estimate = Estimate(at_hand(answers.chat), budget)
     counting = Answerer(estimate, plans=answers.plans, operations=answers.operations.values())
     for _ in open_examiner(replace(request, answers=counting)).examine_all(request):
         pass
-    if estimate.requests and not is_batch:
+    if estimate.requests:
         print(estimate.words(llm))
     if not only_print:
         answers.ask_ahead(estimate.asked)

@@ -197,7 +197,8 @@ def _settling(summary: dict[str, Any]) -> list[str]:
     told: list[str] = []
     for name, row in summary["answered"].items():
         left = f", undecided {row['open']:,} times" if row["open"] else ""
-        told.append(f"Decided by a model: {name} is true {row['yes']:,} times, false {row['no']:,} times{left}.")
+        if row["yes"] or row["no"]:
+            told.append(f"Decided by a model: {name} is true {row['yes']:,} times, false {row['no']:,} times{left}.")
     if summary["open"]["calls"] and not summary["answered"] and not summary.get("unanswered"):
         told.append("Undecided calls are not counted as violations. To decide them, use --llm MODEL or `bylaw view`.")
     return told

@@ -1,0 +1,141 @@
+"""The part of a conversation that a question about one call shows: what was said, what was changed, and what explains
+values of the call that nobody mentioned."""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from itertools import pairwise
+from typing import Any
+
+from bylaw.answering.history import History, Piece
+from bylaw.facts.result_places import leaves
+from bylaw.pack import Pack
+from bylaw.rule.act import Act
+from bylaw.trace.event import Call, Event, Message
+
+_LAST = 12_000
+"""Characters of a message in the last exchange."""
+_RECENT = 500
+"""The same for messages of the exchange before it."""
+_EARLIER = {"user": 180, "agent": 90, "tool": 0}
+"""The same for all earlier messages."""
+_CHANGE, _OUTCOME = 300, 150
+"""Characters of an earlier change and of its result."""
+_BEFORE, _AFTER = 80, 160
+"""Characters of a look-up's result before and after a value of the call."""
+_LINE = 25
+"""A shorter line is shown again if it is repeated."""
+_MOST = 30_000
+"""Characters of an excerpt. The earliest pieces are left out."""
+_CUT = "[...]"
+
+
+class Excerpt:
+    """Chooses the pieces from the last to the first, so that what is repeated is shown where it was said last."""
+
+    def __init__(self, pack: Pack, events: Sequence[Event], act: Act, arguments: dict[str, Any]) -> None:
+        self._pack, self._events = pack, events
+        self._pieces = History(events, act).pieces
+        messages = [piece for piece in self._pieces if isinstance(events[piece.step], Message)]
+        asks = [this.step for this, after in pairwise(messages) if (this.by, after.by) == _ASKS]
+        self._last = asks[-1] if asks else messages[-1].step if messages else 0
+        self._recent = asks[-2] if len(asks) > 1 else -1
+        self._seen = set[str]()
+        """Lines and changes that are shown already."""
+        self._unsaid = _unsaid(arguments, "\n".join(piece.text for piece in messages))
+
+    def text(self) -> str:
+        """The pieces in the order of the conversation, each with its number."""
+        shown, room, left = list[str](), _MOST, len(self._pieces)
+        for piece in reversed(self._pieces):
+            text = self._shown(piece)
+            if len(text) > room and piece.step < self._recent:
+                break
+            left -= 1
+            room -= len(text)
+            shown += [text] if text else []
+        if left:
+            shown.append(f"({left} earlier pieces are left out here)")
+        return "\n".join(reversed(shown)) or "(nothing was said)"
+
+    def _shown(self, piece: Piece) -> str:
+        """A piece as the model reads it; empty if it adds nothing."""
+        event = self._events[piece.step]
+        if isinstance(event, Message):
+            text = self._message(piece) if piece.text else f"({piece.note})"
+        elif isinstance(event, Call):
+            text = self._new(piece.text, _CHANGE) if self._may_change(event.tool) or event.card else ""
+        elif self._may_change(event.tool):
+            text = _cut(piece.text, _OUTCOME) or f"({piece.note})"
+        else:
+            text = self._explanation(piece.text)
+        if not text or text == _CUT:
+            return ""
+        has_failed = not isinstance(event, Message | Call) and event.error
+        return f"[{piece.step}] {piece.by}{' (it failed)' if has_failed else ''}: {text}"
+
+    def _message(self, piece: Piece) -> str:
+        """A message without the lines that are repeated later; the last exchange is whole."""
+        if piece.step >= self._last:
+            self._seen.update(_plain(line) for line in piece.text.splitlines())
+            return _cut(piece.text, _LAST)
+        lines = [self._new(line.strip()) for line in piece.text.splitlines()]
+        text = re.sub(r"(?:\[\.\.\.\]\s*){2,}", f"{_CUT}\n", "\n".join(line for line in lines if line))
+        return _cut(text.strip(), _RECENT if piece.step >= self._recent else _EARLIER[piece.by])
+
+    def _new(self, text: str, most: int = _LAST) -> str:
+        """A text, or a mark in its place if it is shown already."""
+        plain = _plain(text)
+        if plain in self._seen:
+            return _CUT
+        if len(plain) >= _LINE:
+            self._seen.add(plain)
+        return _cut(text, most)
+
+    def _explanation(self, result: str) -> str:
+        """Of a look-up's result the parts around values that no message has, each value once."""
+        parts: list[str] = []
+        for value in [*self._unsaid]:
+            found = _whole(value).search(result)
+            if found is not None:
+                self._unsaid.remove(value)
+                part = result[max(0, found.start() - _BEFORE) : found.end() + _AFTER]
+                parts += [] if any(value in other for other in parts) else [part]
+        return f"{_CUT} {f' {_CUT} '.join(parts)} {_CUT}" if parts else ""
+
+    def _may_change(self, tool: str) -> bool:
+        known = self._pack.schema.tools.get(tool)
+        return known is None or known.effect in ("write", "unknown")
+
+
+_ASKS = ("agent", "user")
+
+
+def _unsaid(arguments: dict[str, Any], said: str) -> list[str]:
+    """Values of a call that no message has, the longest first; none so short that it appears everywhere."""
+    found = {str(leaf) for leaf in leaves(arguments) if leaf is not None and not isinstance(leaf, bool)}
+    values = [each for each in found if len(each) > (2 if each.isdigit() else 1) and not _is_day(each)]
+    return sorted((each for each in values if not _whole(each).search(said)), key=lambda each: (-len(each), each))
+
+
+def _is_day(value: str) -> bool:
+    """Whether a value is a day, which people say in other words than a call."""
+    try:
+        return bool(date.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+def _whole(value: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cut(text: str, most: int) -> str:
+    """The beginning and, longer, the end of a text: a question is at the end."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 3].rstrip()} {_CUT} {text[-(most - most // 3) :].lstrip()}"
