@@ -22,7 +22,6 @@ from near_miss_ways import Domain, by_code, by_code_of_policies, by_model, flagg
 
 from bylaw.audit.shelf import Shelf
 from bylaw.cli.logs import open_logs
-from bylaw.compile.search import ModelSearch
 from bylaw.compile.tools import read_tools, with_logs
 from bylaw.facts.interval import wilson
 from bylaw.llm import Chat, Pending
@@ -30,6 +29,7 @@ from bylaw.llm.recorded import Batch, Recorded, Recordings
 from bylaw.policy.folder import find_folder
 from bylaw.trace import Trajectory, read
 from bylaw_lab.clinic.simulator.generate import write
+from bylaw_lab.search import ModelSearch
 
 CLINIC_TOOLS = Path(__file__).parents[1] / "packs" / "clinic_compiled" / "source" / "tools.json"
 CLINIC_SEARCHED = 30

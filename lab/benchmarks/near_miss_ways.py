@@ -11,7 +11,6 @@ from near_miss_draw import Place, judged
 from bylaw.compile.card import Card
 from bylaw.compile.desk import Desk
 from bylaw.compile.lookups import Lookups, fields_read, write_lookups
-from bylaw.compile.search import ModelSearch
 from bylaw.engine.verdict import Verdict, worst
 from bylaw.facts.world import World
 from bylaw.guard import Vocabulary, parse_lookups, run_lookup
@@ -20,6 +19,7 @@ from bylaw.llm.source import at_hand
 from bylaw.pack import Pack
 from bylaw.policy.folder import read_folder
 from bylaw.trace import Trajectory
+from bylaw_lab.search import ModelSearch
 
 SHOWN = 20
 """Conversations that look-up code is tried on."""

@@ -84,7 +84,7 @@ GROUPS = {
         "review": "Review the checks of a pack, and accept or reject them.",
     },
     "Align the next model": {"align": "Train a model to recall the right policy, and evaluate it."},
-    "Rules": {"rules": "List, draw, simulate and learn the rules of a pack."},
+    "Rules": {"rules": "List, draw and learn the rules of a pack."},
 }
 """Summaries of the commands, by purpose. Each command has a module of its name."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import Comparison, compare_audits, read_baseline, write_comparison
-from bylaw.audit.examine import Examiner, open_examiner
+from bylaw.audit.examine import open_examiner
 from bylaw.audit.finding import Finding, Gate
 from bylaw.audit.request import Request
 from bylaw.audit.run import Report, audit
@@ -168,8 +168,6 @@ class Batch(Struct, frozen=True, kw_only=True):
     def check(self, wanted: dict[str, Any]) -> None:
         """Refuses options that exclude each other. `wanted` has the values of other options, by name."""
         given = [name for name, value in wanted.items() if value]
-        if self.in_shards and "--search" in given:
-            raise UsageError("`--search` works only in one process", hint="leave out --format and --engine")
         if self.update and self.has_lines:
             raise UsageError("`--update` adds to tables", hint="give --format parquet; `bylaw report OUT` reads them")
         if self.update and given:
@@ -274,13 +272,6 @@ def audit_command(
     waivers: Annotated[File, "Accepted findings, each with an owner, a reason and an expiry date."] = None,
     sarif: Annotated[File, "Also write the findings as SARIF 2.1.0."] = None,
     junit: Annotated[File, "Also write the calls as JUnit XML."] = None,
-    search: Annotated[
-        str,
-        "--search llm[:MODEL]",
-        "Let a model search results for facts that no observation shows; it must quote the result. llm:batch:DIR"
-        " writes the questions to files.",
-    ] = "",
-    searched: Annotated[Folder, "For --search: folder for answers; by default OUT-search."] = None,
     redact: Annotated[bool, "Leave out log text, and replace ids with pseudonyms."] = False,
     redact_key: Annotated[
         str | None,
@@ -297,7 +288,7 @@ def audit_command(
         hint = "give a local folder, and upload it afterwards"
         raise UsageError("the output of an audit must be a local folder", place=str(out), hint=hint)
     needing = {"--report": report, "--sarif": sarif, "--junit": junit, "--baseline": baseline, "--waivers": waivers}
-    batch.check(needing | {"--search": search})
+    batch.check(needing)
     key = mark = None
     if redact:
         from bylaw.audit.redaction import Pseudonyms, redaction_key
@@ -311,18 +302,15 @@ def audit_command(
         if answers is not None and jobs > 1:
             raise UsageError("`--llm` works only in one process", hint="leave out --jobs")
         _refuse_overwriting((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
-        # Search results of a model are known only in this process.
-        jobs = 1 if search else jobs
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
         request = replace(request, answers=answers, columns=batch.columns)
         if answers is not None and asking.llm is not None:
             _ask_ahead(request, answers, asking.llm, budget, only_print=batch.update)
         batch.check_logs(has_pipe=bool(opened.kept), is_keyless=redact and redact_key is None)
-        examiner = searching(request, search, searched or out.with_name(f"{out.name}-search")) if search else None
         if batch.in_shards:
             found = batch.run(request, out)
         else:
-            found = audit(request, out, progress=_count(opened.files), examiner=examiner)
+            found = audit(request, out, progress=_count(opened.files))
         _print_result(found, opened)
         if key is not None:
             scope = (
@@ -376,17 +364,6 @@ def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, 
         print(estimate.words(llm))
     if not only_print:
         answers.ask_ahead(estimate.asked)
-
-
-def searching(request: Request, search: str, kept: Path) -> Examiner:
-    """An examiner that also has the facts a model found."""
-    from bylaw.compile.search import searching_examiner
-    from bylaw.llm.source import open_chat
-
-    method, _, model = search.partition(":")
-    if method != "llm":
-        raise UsageError(f"`{search}` is not a search method", hint="give llm, llm:MODEL or llm:batch:DIR")
-    return searching_examiner(request, open_chat(model, kept=kept), tell=print)
 
 
 def _refuse_overwriting(inputs: Iterable[LogFile | None], outputs: dict[str, Path | None]) -> None:

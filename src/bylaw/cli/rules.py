@@ -1,6 +1,5 @@
-"""`bylaw rules`: list, draw, simulate and learn the rules of a pack."""
+"""`bylaw rules`: list, draw and learn the rules of a pack."""
 
-import random
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +16,6 @@ from bylaw.cli.logs import GivenLogs, open_logs
 from bylaw.compile.lesson import Lesson, episodes, read_labels, teach
 from bylaw.errors import UsageError
 from bylaw.pack import Pack, load_pack
-from bylaw.rule.act import Act
 from bylaw.rule.formula import atoms
 from bylaw.rule.learning import Loss
 from bylaw.text.visible import visible
@@ -105,7 +103,7 @@ def risk_command(
 
 @click.group("rules", cls=InOrder)
 def rules_command() -> None:
-    """List, draw, simulate and learn the rules of a pack."""
+    """List, draw and learn the rules of a pack."""
 
 
 @command("eval", rules_command)
@@ -195,50 +193,6 @@ def clusters_command(pack: PackArgument) -> None:
     for name, circuit in circuits(book.every, actions).items():
         table.add_row(name, str(len(circuit.rules)), str(len(by_clusters(name, book.every, found))))
     console.print(table)
-
-
-@command("simulate", rules_command)
-def simulate_command(
-    pack: PackArgument,
-    *,
-    steps: Annotated[Count, "Acts in the random episode."] = 8,
-    seed: Annotated[int, "--seed N", "Random seed."] = 1,
-) -> None:
-    """Run the rules on a random episode."""
-    from bylaw.rule.monitor import Monitor
-
-    loaded = load_pack(pack)
-    source = random.Random(seed)
-    monitors = [Monitor(rule) for rule in loaded.book.rules]
-    for number in range(steps):
-        values = _random_act(loaded, number, source)
-        true = ", ".join(name for name, value in values.items() if value) or "nothing"
-        print(f"act {number}: {true}")
-        for monitor in monitors:
-            report = monitor.step(values)
-            if report.broke:
-                print(f"  breaks {monitor.rule.name}: {monitor.rule.text}")
-    for monitor in monitors:
-        if monitor.finish().broke:
-            print(f"end: {monitor.rule.name} was not fulfilled")
-
-
-def _random_act(pack: Pack, step: int, source: random.Random) -> dict[str, bool]:
-    """Random predicate values for an act, consistent with its tool and its turn."""
-    tool = source.choice([None, *pack.schema.tools])
-    effect = pack.schema.tools[tool].effect if tool else ""
-    calls = source.choice((1, 1, 1, 2)) if tool else source.choice((0, 0, 0, 1))
-    writes = calls if effect == "write" else 0
-    act = Act(step, tool, {}, "", (), (), calls, writes, tool is None or source.random() < 0.3, effect)
-    values: dict[str, bool] = {}
-    for name, predicate in pack.book.predicates.items():
-        drawn = source.random() < 0.4
-        if predicate.way == "pattern":
-            drawn = drawn and tool is None
-        if predicate.find is not None and predicate.way in ("tool", "effect", "message", "turn"):
-            drawn = bool(predicate.find(act))
-        values[name] = drawn
-    return values
 
 
 rules_command.add_command(learn_command)

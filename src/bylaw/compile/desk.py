@@ -182,10 +182,13 @@ class Prompt(Struct, Generic[Data], frozen=True):
     max_tokens: int = 4096
     rounds: int = 2
     schema: dict[str, Any] | None = None
+    folder: Path = _FOLDER
 
     def request(self, shown: Mapping[str, str], attempt: int = 1) -> Request:
         """The request with these values."""
-        return render(self.name, shown, schema=self.schema, attempt=attempt, max_tokens=self.max_tokens)
+        return render_file(
+            self.folder, self.name, shown, schema=self.schema, attempt=attempt, max_tokens=self.max_tokens
+        )
 
     def judged(self, text: str, judge: Judge[Data, Made], empty: Made) -> tuple[Made, list[str]]:
         """What an answer makes, and what is wrong with it."""
@@ -196,7 +199,7 @@ class Prompt(Struct, Generic[Data], frozen=True):
         return judge(data)
 
 
-def json_prompt(name: str, shape: type[Data], *, max_tokens: int = 4096) -> Prompt[Data]:
+def json_prompt(name: str, shape: type[Data], *, max_tokens: int = 4096, folder: Path = _FOLDER) -> Prompt[Data]:
     """A question with an answer in JSON of this shape."""
 
     def read(text: str) -> Data:
@@ -205,7 +208,7 @@ def json_prompt(name: str, shape: type[Data], *, max_tokens: int = 4096) -> Prom
         except (msgspec.DecodeError, RecursionError) as error:
             raise Unreadable(f"not the JSON asked for: {error}") from None
 
-    return Prompt(name, read, max_tokens, schema=schema_of(shape))
+    return Prompt(name, read, max_tokens, schema=schema_of(shape), folder=folder)
 
 
 def yaml_answer(text: str) -> dict[str, Any]:

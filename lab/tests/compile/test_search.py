@@ -9,18 +9,18 @@ from msgspec.structs import replace
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import compile_pack
-from bylaw.compile.search import (
+from bylaw.engine.finished import verdicts
+from bylaw.facts.entity import UNSEEN, Entity, Field
+from bylaw.llm import Answer, Request
+from bylaw.pack import Pack
+from bylaw.trace import Call, Result, Trajectory
+from bylaw_lab.search import (
     Finding,
     ModelSearch,
     Piece,
     _checked,  # pyright: ignore[reportPrivateUsage]
     _Need,  # pyright: ignore[reportPrivateUsage]
 )
-from bylaw.engine.finished import verdicts
-from bylaw.facts.entity import UNSEEN, Entity, Field
-from bylaw.llm import Answer, Request
-from bylaw.pack import Pack
-from bylaw.trace import Call, Result, Trajectory
 from tests.compile.shop import Scripted, source
 
 ORDER = '{"order_id": "A1", "customer_id": "C1", "delivered_on": "2025-01-10", "refunded": "0.00"}'

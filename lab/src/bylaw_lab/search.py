@@ -8,14 +8,13 @@ counts only where each quote stands, letter for letter, in the result that it na
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.audit.examine import Examiner, open_examiner
-from bylaw.audit.request import Request as AuditRequest
 from bylaw.compile.desk import Desk, Unanswered, json_prompt
 from bylaw.compile.lookups import fields_read
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key
@@ -52,7 +51,7 @@ class _Answer(Struct, frozen=True):
     facts: tuple[Finding, ...]
 
 
-_SEARCH = json_prompt("search", _Answer)
+_SEARCH = json_prompt("search", _Answer, folder=Path(__file__).parent)
 
 
 class _Need(NamedTuple):
@@ -163,24 +162,6 @@ class ModelSearch:
             value = _checked(said.get(number), need, shown)
             self.refused += value is UNSEEN and number in said and said[number].settled
             self._known[shown, str(need)] = (value,)
-
-
-def searching_examiner(request: AuditRequest, chat: Chat, *, tell: Callable[[str], None] = lambda _: None) -> Examiner:
-    """An examiner for an audit whose facts a model has looked for, too."""
-    search = ModelSearch(chat)
-
-    def examined() -> Examiner:
-        examiner = open_examiner(request)
-        examiner.shelf.adapt(search.over)
-        for _ in examiner.examine_all(request):
-            pass
-        return examiner
-
-    search.repeat(examined)
-    tell(f"asked a model about {search.asked} states of what was shown; {search.refused} findings had no ground")
-    examiner = open_examiner(request)
-    examiner.shelf.adapt(search.over)
-    return examiner
 
 
 def _told(tools: Sequence[str], history: ShownResults) -> tuple[str, ...]:
