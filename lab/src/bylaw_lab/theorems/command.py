@@ -17,7 +17,7 @@ from bylaw_lab.theorems.run import Report, check_conversations, seeds_of, told
 @click.option("--conversations", default=1000, show_default=True, help="Number of conversations.")
 @click.option("--seed", default=1, show_default=True, help="Seed of the run.")
 @click.option("--only", default="", metavar="SEED", help="Replay one conversation, by the seed in its rejection.")
-@click.option("--planted", is_flag=True, help="Search for 20 bugs planted in copies of the shield instead.")
+@click.option("--planted", is_flag=True, help="Search for the bugs planted in copies of the shield instead.")
 @click.option("--bug", "bugs", multiple=True, metavar="NAME", help="With --planted: only this bug.")
 @click.option("--stop-after", default=0, help="Stop after this many rejections.")
 @click.option("--story", type=click.Choice(list(STORIES)), help="Play one kind of conversation.")

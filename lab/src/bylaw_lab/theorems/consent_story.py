@@ -16,9 +16,9 @@ Move = Callable[[Story, Wanted], None]
 def consent_story(rng: Random, log: Log | None, name: str) -> list[True_]:
     """Play one conversation; its true events."""
     certainty = rng.choice(("card", "told", "requested"))
-    pack = desk.consent_pack(certainty, handover=rng.random() < 0.3)
+    pack = desk.consent_pack(certainty, handover=rng.random() < 0.5)
     kinds: tuple[type[Host], ...] = (Host, Host, HistoryHost) if log is not None else (Host, HistoryHost, StatelessHost)
-    principal = rng.choice(("", "P1"))
+    principal = rng.choice(("", "P1", "P1"))
     model = Model(rng)
     host = rng.choice(kinds)(rng, pack, log, name, principal, answers=model.open)
     story = Story(rng, host, (f"T{desk.CERTAINTIES.index(certainty) + 1}-{certainty}",), f"consent: {certainty}")
@@ -90,7 +90,7 @@ def _pursue(story: Story, wanted: Wanted, certainty: str) -> None:
         else:
             story.attempt(called)
         _disturb(story, wanted)
-        if story.chance(0.6):
+        while story.paused and story.chance(0.6):
             story.resume()
 
 
@@ -172,8 +172,8 @@ def _presses_late(story: Story, wanted: Wanted) -> None:
 
 
 def _hands_over(story: Story, wanted: Wanted) -> None:
-    before, principal = story.host.principal, story.rng.choice(("P1", "P2"))
-    if before and principal != before and story.host.vouch(principal):
+    principal = "P2" if story.host.principal == "P1" else "P1"
+    if story.host.principal and story.host.vouch(principal):
         story.events.append(HandedOver(principal))
 
 
@@ -196,6 +196,7 @@ _DISTURBANCES: tuple[Move, ...] = (
     _waits,
     _crashes,
     _presses_late,
+    _hands_over,
     _hands_over,
     _looks_up,
     _resumes,

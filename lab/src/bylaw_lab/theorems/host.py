@@ -118,7 +118,8 @@ class Host:
 
     def result(self, content: str, tool: str, arguments: Mapping[str, Any], id: str, **told: Any) -> None:
         self.session.result(content, id=id, **told)
-        self._unwritten.append(lambda: self._result_again(content, id, told))
+        again = {**told, "time": self.clock.now}
+        self._unwritten.append(lambda: self._result_again(content, id, again))
 
     def _result_again(self, content: str, id: str, told: Mapping[str, Any]) -> None:
         # A result that was written before the crash is refused: its call waits for none.

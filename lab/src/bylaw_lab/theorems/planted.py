@@ -120,8 +120,8 @@ BUGS = (
     Bug(
         "a paused call resumes twice",
         "shield/history.py",
-        "interrupted.pop(decision.call, None)",
-        "pass",
+        "                self.interrupted.pop(decision.call, None)\n",
+        "                pass\n",
     ),
     Bug(
         "a model's answer counts for every later call",

@@ -108,12 +108,12 @@ class Shop(Story):
     def carry_out(self, decision: Decision, wanted: Wanted, id: str) -> None:
         super().carry_out(decision, wanted, id)
         last = self.events[-1]
-        if wanted.tool == "refund" and isinstance(last, Ran) and last.outcome != "did not run":
+        if wanted.tool in ("refund", "pay_out") and isinstance(last, Ran) and last.outcome != "did not run":
             order = true_name(wanted.arguments["order_id"])
             self.refunded[order] += Decimal(wanted.arguments["amount"])
-            # What was seen before is out of date.
-            for name in next(names for names in ORDERS if order in names):
-                self._last_seen.pop(name, None)
+            # What any agent saw before is out of date.
+            for seen in [each for each in self._last_seen if true_name(each.split()[-1]) == order]:
+                self._last_seen.pop(seen)
 
     def stop(self) -> None:
         """A person stops a tool or all writes."""

@@ -189,7 +189,9 @@ class Story:
         decision = self.host.session.resume(id, wanted.tool, wanted.arguments)
         self.events.append(Note(f"{id} resumes: {'no' if decision is None else decision.answer}"))
         if decision is not None and decision.allowed:
-            self.events.append(replace(self.allow(decision, wanted), resumes=place))
+            first = self.events[place]
+            assert isinstance(first, Allowed)
+            self.events.append(replace(self.allow(decision, wanted), resumes=place, agent=first.agent))
             # Only its result says that a paused call came after the look-ups made meanwhile: the host has to report it.
             if self.reports_resumed or self.chance(0.5):
                 self.host.result("done", wanted.tool, wanted.arguments, id)
