@@ -1,6 +1,6 @@
 """Open consents put to a model in batch mode: the questions as an audit asks them, and the answers by the labels.
 
-    uv run python lab/benchmarks/consent_answers.py ask DIR [SETS] [--most 60] [--seed 7]
+    uv run python lab/benchmarks/consent_answers.py ask DIR [SETS] [--most 60] [--seed 7] [--chunk 25]
     uv run python lab/benchmarks/consent_answers.py score DIR [SETS]
 
 SETS: [--airline FOLDER] [--trades FOLDER...] [--hostile]
@@ -10,7 +10,8 @@ FOLDER of the airline holds the runs (`tau1/runs`, `tau2/runs`); a trade's holds
 kept apart on which both readers agree. The hostile ones are the tries of `consent_hostile.py`, none of which should be
 taken for agreed. DIR gets `questions.jsonl` (`custom_id`, `system`, `user`); whoever answers
 writes `answers*.jsonl` beside it (`custom_id`, `text`), whose lines are scored where what they answer is still open.
-Answers quote the conversations, so they stay with them.
+Answers quote the conversations, so they stay with them. With `--chunk` the questions are also written for readers:
+`instructions.md`, and so many of them in each `chunk-NN.md`, in random order, so that each chunk is a sample.
 """
 
 import argparse
@@ -128,13 +129,53 @@ def ask(given: argparse.Namespace) -> None:
     """Draw, and write the questions down."""
     given.folder.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
+    asked: list[Open] = []
     for name, found in sets(given).items():
         drawn = random.Random(given.seed).sample(found, min(given.most, len(found)))
         print(f"{name}: {len(drawn)} questions")
+        asked += drawn
         for each in sorted(drawn, key=lambda each: each.id):
             system, user = (message.content for message in each.request.messages)
             lines.append(json.dumps({"custom_id": each.request.key, "system": system, "user": user}))
     (given.folder / "questions.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if given.chunk:
+        random.Random(given.seed).shuffle(asked)
+        chunks(given.folder, asked, given.chunk)
+
+
+READERS = """# How to answer
+
+Read these instructions, then answer every question of the chunk you were given, each from its own text alone.
+
+{system}
+
+# What to write
+
+One line of JSON for each question, without anything else, to `{folder}/answers-NN.jsonl`, where NN is the number of
+the chunk. `custom_id` is the heading of the question, `text` the answer as JSON in a string, in this schema:
+
+    {schema}
+
+For example:
+
+    {example}
+"""
+
+
+def chunks(folder: Path, asked: list[Open], size: int) -> None:
+    """The questions for readers, so many a file, and what they are told."""
+    system = asked[0].request.messages[0].content
+    schema = json.dumps(asked[0].request.schema)
+    answer = {"answer": "yes", "quotes": [{"step": 4, "text": "..."}], "because": "..."}
+    example = json.dumps({"custom_id": "...", "text": json.dumps(answer)})
+    text = READERS.format(system=system, folder=folder, schema=schema, example=example)
+    (folder / "instructions.md").write_text(text, encoding="utf-8")
+    for start in range(0, len(asked), size):
+        parts = (
+            f"# {each.request.key}\n\n{each.request.messages[1].content}\n" for each in asked[start : start + size]
+        )
+        name = f"chunk-{start // size + 1:02}.md"
+        (folder / name).write_text("\n---\n\n".join(parts), encoding="utf-8")
 
 
 def score(given: argparse.Namespace) -> None:
@@ -184,6 +225,7 @@ def main() -> None:
     parser.add_argument("--trades", type=Path, nargs="*", default=[])
     parser.add_argument("--hostile", action="store_true")
     parser.add_argument("--most", type=int, default=60)
+    parser.add_argument("--chunk", type=int, default=0)
     parser.add_argument("--seed", type=int, default=7)
     given = parser.parse_args()
     ask(given) if given.what == "ask" else score(given)

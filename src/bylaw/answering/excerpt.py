@@ -80,8 +80,10 @@ class Excerpt:
             self._seen.update(_plain(line) for line in piece.text.splitlines())
             return _cut(piece.text, _LAST)
         lines = [self._new(line.strip()) for line in piece.text.splitlines()]
-        text = re.sub(r"(?:\[\.\.\.\]\s*){2,}", f"{_CUT}\n", "\n".join(line for line in lines if line))
-        return _cut(text.strip(), _RECENT if piece.step >= self._recent else _EARLIER[piece.by])
+        if piece.step >= self._recent:
+            text = re.sub(r"(?:\[\.\.\.\]\s*){2,}", f"{_CUT}\n", "\n".join(line for line in lines if line))
+            return _cut(text.strip(), _RECENT)
+        return _cut("\n".join(line for line in lines if line not in ("", _CUT)) or _CUT, _EARLIER[piece.by])
 
     def _new(self, text: str, most: int = _LAST) -> str:
         """A text, or a mark in its place if it is shown already."""
