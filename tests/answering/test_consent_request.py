@@ -119,7 +119,7 @@ def test_the_last_exchange_is_whole_and_earlier_messages_are_short() -> None:
     text = shown(*said, long, YES, CALL)
     assert len(text) < 20_000
     assert f"[40] agent: {long.text}\n[41] user: Mhm, off with it." in text
-    assert re.search(r"\[39\] user: line 39 la.{400,1000}\n", text)
+    assert re.search(r"\[39\] user: line 39 la.{300,1000}\n", text)
     assert re.search(r"\[2\] agent: line 2 la.{50,150}\n", text)
     many = [Message(("agent", "user")[at % 2], f"{at} " * 80, at) for at in range(400)]
     text = shown(*many, long, YES, CALL)

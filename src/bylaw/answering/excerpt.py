@@ -15,7 +15,7 @@ from bylaw.trace.event import Call, Event, Message
 
 _LAST = 12_000
 """Characters of a message in the last exchange."""
-_RECENT = 500
+_RECENT = 400
 """The same for messages of the exchange before it."""
 _EARLIER = {"user": 180, "agent": 90, "tool": 0}
 """The same for all earlier messages."""
