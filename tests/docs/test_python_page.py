@@ -40,4 +40,4 @@ def test_the_guide_on_cards_prints_what_it_shows(tmp_path: Path, demo: Demo, mon
     page = ROOT / "docs" / "guides" / "cards.md"
     walk(page, tmp_path, demo)
     monkeypatch.chdir(tmp_path)
-    assert examples_of(page) == 5
+    assert examples_of(page) == 6
