@@ -216,7 +216,7 @@ def test_audited_a_model_settles_what_was_told_and_never_a_card(consented: str, 
     [
         ("", "Cancel R-1001.", "the user has not been asked to confirm this call", True),
         (ASKED, "No.", "Make the call only if the user agrees to it after all", False),
-        (ASKED, "Yes, half of it.", "they must answer a card that shows this call", True),
+        (ASKED, "Yes, half of it.", "the user's yes came with a condition, so it does not count", True),
         (OPEN, "Yes.", "they must answer a card that shows this call", True),
     ],
 )

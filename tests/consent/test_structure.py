@@ -82,7 +82,9 @@ def paid(*said: Event | list[Event]) -> tuple[bool | None, str]:
         ([REQUEST, agent("I would pay it. Fine?"), YES], "unread"),
         ([REQUEST, agent("I would pay it. Fine?"), user("No.")], "unread"),
         ([REQUEST, agent("I would pay it twice. Fine?"), YES, done("pay", PAID)], "unread"),
-        ([REQUEST, ASKED, user("Not yet.")], "unread"),
+        ([REQUEST, ASKED, user("Not yet.")], "unclear"),
+        ([REQUEST, ASKED, user("Yes, but pay it tomorrow.")], "conditional"),
+        ([REQUEST, ASKED, user("да")], "other_language"),
     ],
 )
 def test_it_is_open_where_an_answer_may_have_been_given(said: list[Any], reason: str) -> None:

@@ -91,6 +91,71 @@ def test_a_call_that_nobody_can_allow_gets_no_card() -> None:
     assert "Please confirm" not in decision.feedback
 
 
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("Yes, but only 40 of it.", "the user's yes came with a condition"),
+        ("Will it take long?", "neither a plain yes nor a plain no"),
+        ("да", "in a language that is not read here"),
+    ],
+)
+def test_the_agent_is_told_why_an_answer_does_not_count_and_gets_the_card_again(
+    session: LiveSession, answer: str, why: str
+) -> None:
+    look_up(session)
+    card = session.decide("refund", REFUND).card
+    assert card is not None
+    session.agent(card.text)
+    session.user(answer)
+    again = session.decide("refund", REFUND)
+    assert (again.answer, why in again.feedback) == ("ask", True)
+    assert again.feedback.endswith(card.text)
+
+
+def test_a_yes_that_comes_after_another_message_is_said_to_be_late(session: LiveSession) -> None:
+    look_up(session)
+    card = session.decide("refund", REFUND).card
+    assert card is not None
+    session.agent(card.text)
+    session.user("What is that for?")
+    session.agent("It is what you paid for the second day.")
+    session.user("Yes")
+    again = session.decide("refund", REFUND)
+    assert not again.allowed
+    assert "another message came between the card and the user's answer" in again.feedback
+
+
+def test_after_two_answers_in_vain_the_agent_is_told_the_way_out(session: LiveSession) -> None:
+    look_up(session)
+    for _ in range(2):
+        card = session.decide("refund", REFUND).card
+        assert card is not None
+        session.agent(card.text)
+        session.user("Maybe, who knows?")
+    last = session.decide("refund", REFUND)
+    assert "Please confirm" not in last.feedback
+    for way in ("button", "hand the user over to a person", "cannot be confirmed here"):
+        assert way in last.feedback
+    assert last.card is not None
+    session.confirm(last.card, True, by="button")
+    assert session.decide("refund", REFUND).allowed
+
+
+def test_a_call_that_was_made_is_put_again_only_for_a_second_time(session: LiveSession) -> None:
+    small = {**REFUND, "amount": "5.00"}
+    look_up(session)
+    card = session.decide("refund", small).card
+    assert card is not None
+    session.agent(card.text)
+    session.user("Yes")
+    assert session.decide("refund", small).allowed
+    session.result("paid")
+    look_up(session)
+    again = session.decide("refund", small)
+    assert again.feedback.startswith("Done (refund)")
+    assert "Only if the user wants it done a second time: show the user the text below" in again.feedback
+
+
 def test_a_call_that_may_have_run_is_said_to_have(session: LiveSession) -> None:
     look_up(session)
     card = session.decide("refund", REFUND).card

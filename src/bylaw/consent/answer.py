@@ -16,6 +16,8 @@ from typing import Literal
 from msgspec import Struct, convert
 
 Said = Literal["yes", "no", "other"]
+Unclear = Literal["conditional", "other_language", "unclear"]
+"""Why an answer says neither yes nor no: a condition is attached, it is in a language that is not read, or other."""
 Kind = Literal["yes", "ok", "alone", "also", "unclear", "no", "thanks", "polite", "small"]
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u2032\u00b4\uff07]")
@@ -35,6 +37,8 @@ _TOKEN = re.compile(r"\w(?:[\w.@/+:&#'-]*\w)?")
 _NUMBER = re.compile(r"[$\u00a3\u20ac]?(\d+(?:\.\d+)?)[$\u00a3\u20ac]?")
 _JOINS = re.compile(r"[,;]\s+|\s+(?:and|und|et|y|e|en|oraz|i|ve)\s+")
 _ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|et|y|e|en|i|ve)$")
+_OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""A letter of a script that no language of `answers.toml` is written in."""
 _LONGEST = 200
 """A longer answer says more than yes or no."""
 _SHARE = 0.15
@@ -275,6 +279,16 @@ def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]
         return True
     helpers = frozenset[str]().union(*(each.phrases.small | each.phrases.helper for each in languages().values()))
     return not (set(words.split()) - helpers).isdisjoint(asked.split())
+
+
+def why_unclear(text: str, known: frozenset[str] = ENGLISH) -> Unclear:
+    """Returns why an answer that says neither yes nor no does not count."""
+    if said(text, known=frozenset(languages())) != "other" or _OTHER_SCRIPT.search(text):
+        return "other_language"
+    words = bare(text)
+    spoken = [languages()[name].phrases for name in _begun_in(words) | (languages_of(text) & known)]
+    is_conditional = any(not (each.condition | each.contrast).isdisjoint(words.split()) for each in spoken)
+    return "conditional" if begins_with_yes(text) and is_conditional else "unclear"
 
 
 def _begun_in(words: str) -> frozenset[str]:

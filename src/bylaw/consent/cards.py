@@ -11,7 +11,17 @@ from itertools import islice
 
 from msgspec import Struct
 
-from bylaw.consent.answer import Said, Shown, bare, begins_with_yes, is_courtesy, languages_of, said
+from bylaw.consent.answer import (
+    Said,
+    Shown,
+    Unclear,
+    bare,
+    begins_with_yes,
+    is_courtesy,
+    languages_of,
+    said,
+    why_unclear,
+)
 from bylaw.consent.card import CALL, CardWords, Terms, card_form, digest, what_matters
 from bylaw.consent.talk import Exchange
 from bylaw.facts.value import alike
@@ -248,6 +258,14 @@ class Cards:
         answers = (self.answer(Put(each), exchanges, before, now) for each in others)
         no = [each for each in answers if each is not None and not each.yes]
         return max(no, key=lambda each: each.step, default=None)
+
+    def is_put_in(self, exchange: Exchange, put: Put) -> bool:
+        """Whether the agent's last message puts this call, by a card or a sentence."""
+        return any(text and text in exchange.shown for text in (put.card, *self.texts_of(put.digest), *put.sentences))
+
+    def why_unclear(self, exchange: Exchange) -> Unclear:
+        """Why the answer to what was put says neither yes nor no."""
+        return why_unclear("\n".join(text for _, text in exchange.answer), self._languages)
 
     def is_beside_words(self, exchange: Exchange, put: Put) -> bool:
         """Whether the agent's last message has a card, or puts this call, beside words that may take it back."""

@@ -35,12 +35,14 @@ Reason = Literal[
     "confirmed",
     "never_put", "unnamed", "spent", "declined",
     "unrecorded", "unanswered", "unread", "perhaps_spent", "no_card", "beside_card", "changed_card",
-    "expired",
+    "expired", "interrupted", "conditional", "other_language", "unclear",
 ]  # fmt: skip
 """Agreed: by a plain yes to a card or a sentence of the pack's. Not agreed: nothing was put, nothing of it was named,
 the yes was spent, a no to a card. Open: something was not recorded; a question has no answer among the user's words;
 what was said is for somebody to read; a call like it may have been carried out; no card was answered; one was, beside
-words that may take it back, or in changed words; what the user said last is too old."""
+words that may take it back, or in changed words; what the user said last is too old; a yes came later than right
+after the card; the answer to a card or a sentence has a condition, is in a language that is not read, or is neither a
+yes nor a no for another reason."""
 
 
 class QuotedSpan(Struct, frozen=True):
@@ -96,6 +98,8 @@ class Consent(Struct, frozen=True):
 
 _QUOTED = 50
 """Messages in a row that are quoted, at most: the last of them."""
+_RECENT = 4
+"""The exchanges in which a card without a plain answer is looked for: the last and those before it."""
 _CHANGES = ("write", "unknown")
 """Effects of tools that a user may have to agree to."""
 
@@ -197,9 +201,19 @@ class Consents:
         given = what_matters(call.call.arguments, self._terms)
         if basis != "requested" and self._named.is_nothing_of(call, given, exchanges):
             return _found(False, "unnamed", last)
-        if basis == "card":
+        unclear = self._why_unclear(call, put)
+        if unclear is None and basis == "card":
             return _found(None, "no_card", last)
-        return _found(None, "expired" if self._is_over(call, last) else "unread", last)
+        return _found(None, "expired" if self._is_over(call, last) else unclear or "unread", last)
+
+    def _why_unclear(self, call: CallRecord, put: Put) -> Reason | None:
+        """Why the user's answer to the card or the sentence of a call does not count; None if there was neither."""
+        *before, last = self._talk.exchanges[-_RECENT:]
+        if self._cards.is_put_in(last, put):
+            return self._cards.why_unclear(last)
+        shown = [each for each in before if self._cards.is_put_in(each, put)]
+        is_unused = bool(shown) and self._writes.spending(call, shown[-1].answered_from) is None
+        return "interrupted" if is_unused else None
 
     def _confirmed(self, call: CallRecord, put: Put) -> Consent | None:
         """What the answer to a card, or to a sentence of the pack's, says; None where there is none."""

@@ -145,6 +145,14 @@ def consent_words(why: Mapping[str, Any]) -> str:
             return f"the answer at step {answered} is too old"
         case "changed_card":
             return f"the text of the card at step {why.get('told_at')} was changed"
+        case "interrupted":
+            return "another message came between the card and the user's answer"
+        case "conditional":
+            return f"the answer at step {answered} attaches a condition"
+        case "other_language":
+            return f"the answer at step {answered} is in a language that is not read"
+        case "unclear":
+            return f"the answer at step {answered} is neither a plain yes nor a plain no"
         case "beside_card":
             return f"what was asked at step {why.get('told_at')} stood beside words that may take it back"
         case _:
@@ -164,6 +172,10 @@ _TO_AGENT = {
     "unread": "what was said does not settle whether the user agrees: they must answer a card that shows this call",
     "no_card": "the user must answer a card that shows this call",
     "expired": "the user's last answer is too old to count",
+    "interrupted": "another message came between the card and the user's answer: the answer must come right after it",
+    "conditional": "the user's yes came with a condition, so it does not count: make a call that meets it",
+    "other_language": "the user's answer is in a language that is not read here: they must answer in that of the card",
+    "unclear": "the user's answer is neither a plain yes nor a plain no: if they asked something, answer it first",
     "beside_card": "an answer does not count where other words stand beside what was asked: show the card alone",
 }
 """What is found of consent, and after a full stop what to do next, if there is no card that says it."""

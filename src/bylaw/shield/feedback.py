@@ -76,9 +76,10 @@ _MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
         (
             "card in_vain",
             "The user's answers to this card did not count. Do not ask again in words. If your application shows a "
-            "button for this card, ask the user to press it. Otherwise tell the user that this cannot be confirmed "
-            "here.",
+            "button for this card, ask the user to press it. Otherwise hand the user over to a person, or tell them "
+            "that this cannot be confirmed here.",
         ),
+        ("card done", f"Only if the user wants it done a second time: {SHOW[0].lower()}{SHOW[1:]}\n{{card}}"),
         ("card", f"{SHOW}\n{{card}}"),
         (
             "ask confirmable -asks -person -hopeless",
