@@ -262,8 +262,6 @@ class Conduct:
             self.acts.append((act, every))
         true = self._told(act)
         unknown, lost = ready.untold, 0
-        if not self._families and monitors.passes(true, unknown):
-            return
         while unknown and (needed := monitors.needs(true, unknown | lost) & unknown):
             bit, predicate = next(each for each in ready.asked if each[0] & needed)
             unknown ^= bit

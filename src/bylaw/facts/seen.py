@@ -356,6 +356,8 @@ class HindsightFacts:
     def _is_there(self, thing: SeenThing, entity: Entity, key: Key) -> Any:
         """Whether the thing exists; None if results contradict each other, NOTHING if no result says."""
         known, at = shown_before(thing.shown("exists"), self._at.start), self._at
+        if known and not thing.is_ever_absent and self._was_so(entity, key, "exists", known[-1]):
+            return True
         changed = self._ledger.changes.between(entity.name, key, "exists", -1, at.step) if known else None
         there = is_there(known, changed, lambda each: self._was_so(entity, key, "exists", each))
         if there is not NOTHING:

@@ -311,7 +311,7 @@ def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
 
 def common_value(field: Field, shown: Sequence[Shown]) -> Any:
     """The value if all are equal, else `OneOf` them; UNSEEN if one of them is a bare `null`."""
-    return one_of(field, [each.value for each in shown])
+    return coerce(field, shown[0].value) if len(shown) == 1 else one_of(field, [each.value for each in shown])
 
 
 def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[Shown], bool]) -> Any:

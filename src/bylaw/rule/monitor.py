@@ -328,15 +328,6 @@ class MonitorSet:
                 found |= book.needs(place, states, values & mask & ~unknown, unknown & mask)
         return found
 
-    def passes(self, values: int, unknown: int) -> bool:
-        """Read an act that breaks no rule, whatever the unknown predicates are; False, and nothing read, for others."""
-        if unknown and self.needs(values, unknown):
-            return False
-        after, step = self._after(values, self._book.everything)
-        if step is UNTOUCHED:
-            self.states = after
-        return step is UNTOUCHED
-
     def mask(self, values: Values) -> tuple[int, int]:
         """The values and which are known, as the bits `step` takes; names of no rule are left out."""
         true = known = 0
@@ -350,18 +341,14 @@ class MonitorSet:
 
     def step(self, values: int, known: int = -1) -> RuleStep:
         """Read one act: the bits of the true predicates, and of those known (all, unless said)."""
-        self.states, step = self._after(values, known)
-        return step
-
-    def _after(self, values: int, known: int) -> tuple[tuple[States, ...], RuleStep]:
         move, after, broken, unsure = self._book.move, list[States](), list[int](), list[int]()
         for place, (states, mask) in enumerate(zip(self.states, self._book.masks, strict=True)):
             reached, broke = move(place, states, values & mask, known & mask)
             after.append(reached)
             if broke is not False:
                 (broken if broke else unsure).append(place)
-        step = RuleStep(tuple(broken), tuple(unsure)) if broken or unsure else UNTOUCHED
-        return tuple(after), step
+        self.states = tuple(after)
+        return RuleStep(tuple(broken), tuple(unsure)) if broken or unsure else UNTOUCHED
 
     def tables(self, act: ActValues) -> dict[str, TruthTable]:
         """By rule name, what it would say of an act (see `Monitor.table`)."""

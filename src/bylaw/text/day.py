@@ -45,10 +45,6 @@ class Day(NamedTuple):
     start: int
     end: int
 
-    def may_be(self, other: date) -> bool:
-        """Whether it is that day, or may be."""
-        return (self.month, self.day) == (other.month, other.day) and self.year in (0, other.year)
-
 
 def month_number(word: str) -> int:
     """1 to 12, also for `Mar`; 0 for a word that is no month."""

@@ -94,15 +94,6 @@ class ChatMessage(Struct, gc=False):
     """Context that the host vouches for once another principal continues."""
 
 
-_EXPORTED: dict[str, tuple[str, Any]] = {
-    "approved": ("approved", Approved),
-    "looked_up": ("looked_up", tuple[LookedUp, ...]),
-    "card": ("card", Card),
-    "vouched": ("context", dict[str, Any]),
-}
-"""Fields that `bylaw log export` adds to a call, each with our field and its type. Other values are ignored."""
-
-
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
     """Add the messages to the transcript. `result_id` names the field with the id of the call that a result answers."""
     by_id = result_id == "id"
@@ -180,9 +171,14 @@ def _call(transcript: Transcript, call: "ToolCall", by: Party, agent: str) -> No
     transcript.call(name, arguments, text_id(call.id), by, agent)
     if call.refused:
         transcript.mark(refused=True)
-    for recorded, (field, type) in _EXPORTED.items():
-        if (value := _as(getattr(call, recorded), type)) is not None:
-            transcript.mark(**{field: value})
+    if call.approved is not None or call.looked_up is not None or call.card is not None or call.vouched is not None:
+        told = {
+            "approved": _as(call.approved, Approved),
+            "looked_up": _as(call.looked_up, tuple[LookedUp, ...]),
+            "card": _as(call.card, Card),
+            "context": _as(call.vouched, dict[str, Any]),
+        }
+        transcript.mark(**{field: value for field, value in told.items() if value is not None})
 
 
 def _call_legacy(transcript: Transcript, message: ChatMessage, call: Function) -> None:
