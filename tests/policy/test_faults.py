@@ -178,7 +178,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a condition without a value": (
         edited("entities.yaml", "absent: not found", "when: {path: $.kind}"),
-        "BY404 entities.yaml:13: `when` needs `is` or `in`",
+        "BY404 entities.yaml:13: `when` needs `is`, `in` or `exists`",
     ),
     "a section of its own": (
         {"entities.yaml": FILES["entities.yaml"] + "things: {}\n"},

@@ -257,7 +257,7 @@ def test_a_catalogue_gives_names_and_parameters(tmp_path: Path) -> None:
     tools = (tmp_path / "desk/tools.yaml").read_text()
     assert "from: tools.json" in tools
     assert "  get_loan, get_member, get_opening_hours: {effect: read}\n" in tools
-    assert "close_account: {effect: write}" in tools, "never called, so guessed by its name"
+    assert "close_account: {effect: write, changes: [Member.*]}" in tools, "never called, so guessed by its name"
     assert tools.count("parameters:") == 1, "only `pay_fine` is not in the catalogue"
     assert tools.count("# Not in tools.json") == 1
     assert {*sound(tmp_path / "desk").schema.tools} >= {"pay_fine", "close_account"}
@@ -315,7 +315,7 @@ def test_results_that_are_an_id_alone_are_no_fault(tmp_path: Path) -> None:
             '{"data": {"buys": {"PAID": {"owner": "Ann", "paid": true, "gift": false}}}}',
             "{each: $.data.buys.*, key: $key}",
         ),
-        ('{"buys": [{"order_id": "PAID", "owner": "Ann", "paid": true, "gift": false}]}', '{each: "$.buys[*]"}'),
+        ('{"buys": [{"order_id": "PAID", "owner": "Ann", "paid": true, "gift": false}]}', "{each: '$.buys[*]'}"),
     ],
 )
 def test_a_database_given_at_init_is_found_by_name_or_mapped(body: str, line: str, tmp_path: Path) -> None:

@@ -21,3 +21,15 @@ def record_demo() -> None:
     from bylaw_lab.clinic.story import record
 
     record()
+
+
+@main.command("drafts")
+def drafts() -> None:
+    """Print how much of the drafts of `bylaw init` survives into finished packs."""
+    import tempfile
+    from pathlib import Path
+
+    from bylaw_lab.drafts import report
+
+    with tempfile.TemporaryDirectory() as folder:
+        click.echo(report(Path(folder)))

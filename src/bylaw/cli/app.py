@@ -60,7 +60,7 @@ GROUPS = {
     "Start": {
         "demo": "Show a near-miss and a violation in a built-in example.",
         "scan": "Find patterns in logs, without a pack, a model or a database.",
-        "init": "Draft a pack from logs and a policy document.",
+        "init": "Draft a pack from a policy document, and from tools, a database or logs.",
         "check": "Check a pack: the next step, its cases, its coverage.",
     },
     "Audit recorded conversations": {

@@ -1,21 +1,22 @@
-"""`bylaw init`: draft a pack from logs and a policy document."""
+"""`bylaw init`: draft a pack from a policy document, tools, a database and logs, or any of them."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
 from bylaw.cli.command import File, command, pack_name
+from bylaw.cli.console import counted
 from bylaw.cli.logs import GivenLogs, open_logs
-from bylaw.errors import UsageError
+from bylaw.errors import UsageError, WorldError
+from bylaw.facts.database import open_snapshot
 from bylaw.pack import load_pack
-from bylaw.policy.catalogue import read_catalogue
 from bylaw.policy.document import LONGEST, PARTED, TOO_LONG, Document
-from bylaw.policy.tool import Effect
 from bylaw.scan.effect import read_effects
 from bylaw.scan.skeleton import Skeleton, skeleton
-from bylaw.scan.stored import stored_in, world_lines
+from bylaw.scan.table import read_tables
 from bylaw.trace.log_file import LogFile
 
 _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
@@ -23,34 +24,39 @@ _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
 
 @command("init")
 def init_command(
-    logs: GivenLogs,
+    logs: Annotated[GivenLogs, "[LOGS]..."] = (),
     *,
-    document: Annotated[File, "The policy document: Markdown or plain text."] = None,
+    document: Annotated[
+        tuple[Path, ...], "--document FILE", "The policy document: Markdown or plain text. May be repeated."
+    ] = (),
     policy: Annotated[Path | None, "Deprecated: use --document.", {"hidden": True}] = None,
     out: Annotated[Path, "--out DIR", "Folder for the new pack."] = Path("pack"),
     effects: Annotated[File, "Corrected effects, from `bylaw scan --write-effects`."] = None,
     tools: Annotated[
-        File, "A tool catalogue to copy into the pack: an MCP tools/list result or function definitions, as JSON."
-    ] = None,
-    world: Annotated[File, "The database of the tools, JSON or SQLite, to map records to."] = None,
+        str,
+        "--tools FILE",
+        "The tools: OpenAPI, MCP tools/list or function definitions; or Python: `tools.py`, `module:function`.",
+    ] = "",
+    world: Annotated[File, "The database of the tools, JSON or SQLite: its tables become the entities."] = None,
 ) -> int:
-    """Draft a pack from logs and a policy document.
+    """Draft a pack from a policy document, and from tools, a database or logs.
 
-    Tools, entities and observations come from the logs. Every sentence of the document is listed as unenforced.
+    Tools come from --tools and the logs, entities from the database and the logs. Every sentence of the document is
+    listed as unenforced.
     """
-    document = document or policy
-    if document is None:
+    documents = document or ((policy,) if policy is not None else ())
+    if not documents:
         hint = "give --document FILE, Markdown or plain text; `bylaw compile` also reads PDF and DOCX"
         raise UsageError("no policy document", hint=hint)
-    if world is not None and not world.is_file():
-        raise UsageError("no such file", place=str(world))
-    made = init_pack(logs, document, out, effects=effects, tools=tools)
+    if not logs and not tools:
+        raise UsageError("neither logs nor tools", hint="give logs, --tools FILE, or both: a pack needs its tools")
+    made = init_pack(logs, documents, out, effects=effects, tools=tools, world=world)
     scan = made.scan
     writes = sum(guess.effect == "write" for guess in scan.tools)
-    print(f"read {scan.trajectories:,} conversations: {len(scan.tools)} tools, {writes} of them writes")
+    read = f"{counted(scan.trajectories, 'conversation')}: " if logs else ""
+    print(f"read {read}{counted(len(scan.tools), 'tool')}, {writes} of them writes")
     if scan.unreadable:
-        records = "record" if scan.unreadable == 1 else "records"
-        print(f"{scan.unreadable:,} {records} could not be read, such as {scan.faults[0]}")
+        print(f"{counted(scan.unreadable, 'record')} could not be read, such as {scan.faults[0]}")
     for each in scan.evidence:
         if each.cures and each.tool not in made.whole:
             print(f"{each.tool}: of {each.results:,} results {each.readable:,} can be read; {each.cures[0]}")
@@ -58,9 +64,11 @@ def init_command(
         print(f"  wrote {out / path}")
     if made.undeclared:
         print(f"called in the logs but not in {tools}: {', '.join(made.undeclared)}; check whether these tools exist")
-    print(f"entities: {', '.join(made.things) or 'none found in the results'}")
+    print(f"entities: {', '.join(made.things) or 'none found'}")
+    if unread := [name for name in made.things if name in made.unread]:
+        print(f"no look-up known for: {', '.join(unread)}; add `read` or an observation if a tool shows them")
     if world is not None:
-        print(_world(out, world))
+        print(_world(out, world, made))
     guard = f"example guard: {made.example}" if made.example else "no example guard, since no write names a record"
     print(f"sentences: {made.sentences}, all unenforced so far; {guard}")
     print("if the policy requires consent, or one call at a time, enable the rule in rules.yaml")
@@ -68,37 +76,58 @@ def init_command(
     return 3 if scan.unreadable else 0
 
 
-def _world(out: Path, world: Path) -> str:
+def _world(out: Path, world: Path, made: Skeleton) -> str:
     """Describe the records in the database, after adding places to the draft for entities with other names."""
-    schema = load_pack(out, cases=False).schema
-    stored = stored_in(world, schema)
-    if lines := world_lines(world, schema, stored.missing):
+    held, missing = _held(out, world)
+    if lines := [f"  {name}: {made.places[name]}" for name in missing if name in made.places]:
         entities = out / "entities.yaml"
-        entities.write_text(entities.read_text(encoding="utf-8").rstrip("\n") + f"\n{lines}", encoding="utf-8")
-        stored = stored_in(world, load_pack(out, cases=False).schema)
-    held = ", ".join(f"{count:,} {name}" for name, count in stored.found.items()) or "none of these entities"
-    found = f"world: {world} has {held}"
-    if not stored.missing:
+        text = "\n".join([entities.read_text(encoding="utf-8").rstrip("\n"), "world:", *lines])
+        entities.write_text(f"{text}\n", encoding="utf-8")
+        held, missing = _held(out, world)
+    counts = ", ".join(f"{count:,} {name}" for name, count in held.items()) or "none of these entities"
+    found = f"world: {world} has {counts}"
+    if not missing:
         return found
-    return f"{found}; not found: {', '.join(stored.missing)}; map them under `world:` in {out / 'entities.yaml'}"
+    return f"{found}; not found: {', '.join(missing)}; map them under `world:` in {out / 'entities.yaml'}"
+
+
+def _held(out: Path, world: Path) -> tuple[dict[str, int], list[str]]:
+    """How many of each entity the database holds, and the entities that it does not have."""
+    schema = load_pack(out, cases=False).schema
+    keyed = [entity.name for entity in schema.entities.values() if entity.key]
+    try:
+        snapshot = open_snapshot(world, schema)
+    except WorldError:
+        return {}, keyed
+    listed = {name: snapshot.members(name, {}) for name in keyed}
+    held = {name: len(keys) for name, keys in listed.items() if keys is not None}
+    return held, [name for name in keyed if name not in held]
 
 
 def init_pack(
-    logs: Sequence[LogFile], policy: Path, out: Path, *, effects: Path | None = None, tools: Path | None = None
+    logs: Sequence[LogFile],
+    policy: Path | Sequence[Path],
+    out: Path,
+    *,
+    effects: Path | None = None,
+    tools: str | Path | None = None,
+    world: Path | None = None,
 ) -> Skeleton:
     """Write the files of the pack into `out`, without overwriting any."""
-    document = read_document(policy)
+    document = read_documents([policy] if isinstance(policy, Path) else policy)
     known = read_effects(effects) if effects is not None else {}
-    catalogue = read_catalogue(tools, file=str(tools)) if tools is not None else {}
-    said: dict[str, Effect] = {name: body["effect"] for name, body in catalogue.items() if "effect" in body}
+    catalogue = _catalogue(str(tools)) if tools else {}
+    if world is not None and not world.is_file():
+        raise UsageError("no such file", place=str(world))
+    tables = read_tables(world) if world is not None else []
     with open_logs(logs) as opened:
         made = skeleton(
-            opened.trajectories(), document, name=pack_name(out), effects=said | dict(known), catalogue=catalogue
+            opened.trajectories(), document, name=pack_name(out), effects=known, catalogue=catalogue, tables=tables
         )
         faults = tuple(map(opened.named, made.scan.faults))
     made = msgspec.structs.replace(made, scan=msgspec.structs.replace(made.scan, faults=faults))
-    if tools is not None:
-        made.files["tools.json"] = tools.read_text(encoding="utf-8")
+    if catalogue:
+        made.files["tools.json"] = _tools_json(str(tools), catalogue)
     there = [path for path in made.files if (out / path).exists()]
     if there:
         hint = "give another folder with --out"
@@ -107,6 +136,47 @@ def init_pack(
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         (out / path).write_text(text, encoding="utf-8")
     return made
+
+
+def _catalogue(given: str) -> dict[str, dict[str, Any]]:
+    """By tool its description, parameters and, as far as known, its effect and the schema of its results."""
+    from bylaw.compile.tools import read_tools
+
+    return {
+        name: {
+            "description": card.description,
+            "parameters": {"type": "object", "properties": card.parameters, "required": list(card.required)},
+            **({"effect": card.effect} if card.effect else {}),
+            **({"output": card.output} if card.output else {}),
+        }
+        for name, card in read_tools([given]).items()
+    }
+
+
+def _tools_json(given: str, catalogue: dict[str, dict[str, Any]]) -> str:
+    """The catalogue as given, if a pack can read it; of OpenAPI or Python, as function definitions."""
+    path = Path(given)
+    if path.suffix == ".json" and path.is_file():
+        text = path.read_text(encoding="utf-8")
+        data: Any = json.loads(text)
+        if not (isinstance(data, dict) and ("openapi" in data or "swagger" in data)):
+            return text
+    listed = [
+        {"name": name, "description": body["description"], "parameters": body["parameters"]}
+        for name, body in catalogue.items()
+    ]
+    return json.dumps(listed, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_documents(paths: Sequence[Path]) -> Document:
+    """One document of all the files."""
+    if len(paths) == 1:
+        return read_document(paths[0])
+    names = [path.name for path in paths]
+    if len({*names}) < len(names):
+        raise UsageError("two documents have the same name", hint="rename one of them")
+    texts = [read_document(path).text for path in paths]
+    return Document.joined(list(zip(names, texts, strict=True)), name="policy.md")
 
 
 def read_document(path: Path) -> Document:

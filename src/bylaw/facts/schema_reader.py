@@ -138,7 +138,9 @@ class PathReader:
         if body.in_ is not None:
             allowed = body.in_
             return lambda scope: path(scope) in allowed
-        self.fault("`when` needs `is` or `in`", *at)
+        if (exists := body.exists) is not None:
+            return lambda scope: (path(scope) not in (NOTHING, None)) == exists
+        self.fault("`when` needs `is`, `in` or `exists`", *at)
         return None
 
     def pattern(self, text: Any, at: YamlPath, *, but_not: str = "") -> Pattern | None:

@@ -64,6 +64,7 @@ class WrittenWhen(Struct, frozen=True, forbid_unknown_fields=True):
     path: Scalar = "$"
     is_: Any = field(name="is", default=UNSET)
     in_: list[Any] | None = field(name="in", default=None)
+    exists: bool | None = None
 
 
 class WrittenObservation(Struct, frozen=True, forbid_unknown_fields=True):

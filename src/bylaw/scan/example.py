@@ -7,8 +7,9 @@ from msgspec import Struct
 
 from bylaw.policy.verb import words_of
 from bylaw.scan.shape import Shape
-from bylaw.scan.survey import Scan, Write
-from bylaw.scan.thing import LoggedThing, arguments_for, is_name, spelled_like
+from bylaw.scan.spelling import is_name, spelled_like
+from bylaw.scan.survey import Scan
+from bylaw.scan.thing import LoggedThing, arguments_for
 from bylaw.scan.written import flow
 
 _MARK = "(example written by init)"
@@ -40,24 +41,26 @@ class Example(Struct, frozen=True):
 def choose_example(scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]) -> Example | None:
     """The write that is most surely preceded by a look-up of a record that its arguments name."""
     best: tuple[float, Example] | None = None
-    for write in scan.writes:
-        shape = shapes[write.tool]
-        required = {name: shape.arguments[name] for name in shape.required if is_name(name)}
-        for thing, arguments in _about(write, required, found, shapes):
-            surest = max((habit.sure for habit in write.habits if thing.read in habit.tools), default=0.0)
+    habits = {write.tool: write.habits for write in scan.writes}
+    called = sorted((guess for guess in scan.tools if guess.effect == "write"), key=lambda each: not each.calls)
+    for tool in [guess.tool for guess in called if guess.tool in shapes]:
+        shape = shapes[tool]
+        required = {name: shape.arguments[name] for name in shape.required if is_name(name) and name in shape.arguments}
+        for thing, arguments in _about(tool, required, found, shapes):
+            surest = max((habit.sure for habit in habits.get(tool, ()) if thing.read in habit.tools), default=0.0)
             if best is None or surest > best[0]:
-                best = surest, Example(write.tool, thing, arguments)
+                best = surest, Example(tool, thing, arguments)
     return best[1] if best else None
 
 
 def _about(
-    write: Write, required: Mapping[str, Any], found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]
+    tool: str, required: Mapping[str, Any], found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]
 ) -> Sequence[tuple[LoggedThing, tuple[str, ...]]]:
     """The things that a write's arguments name, by the names nearest to their keys."""
     fitting = [
         (distance, thing, arguments)
         for thing in found.values()
-        if thing.key and is_name(write.tool)
+        if thing.key and is_name(tool)
         for arguments, distance in [arguments_for(thing.key, thing.name, required, _known(thing, shapes))]
         if arguments
     ]

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from bylaw.facts.acceptance import failed
@@ -60,6 +60,8 @@ class SeenValues:
         seen = {kind for kind in self.types if kind != "null"}
         if seen == {"integer", "number"}:
             return "number"
+        if seen == {"integer", "boolean"} and self.seen <= {"0", "1", "True", "False"}:
+            return "boolean"  # SQLite has no booleans
         if len(seen) == 1 and len(self.currencies) <= 1:
             return cast(FieldType, next(iter(seen)))
         return "object" if seen & {"object", "list"} else "string"
@@ -81,6 +83,8 @@ class RecordShape:
 
     def __init__(self) -> None:
         self.count = 0
+        self.asked: Counter[str] = Counter()
+        """Arguments whose value was the key of the record."""
         self.fields: dict[str, SeenValues] = {}
         self.repeated: set[str] = set()
         """Fields whose value stood twice in one result, which therefore cannot be a key."""
@@ -105,13 +109,19 @@ class Shape:
         self.definition: dict[str, Any] = {}
         self.places: dict[str, RecordShape] = {}
         """Where records stand in its results, as an `each` path (empty: the result itself) -> the records there."""
+        self.shown: dict[tuple[str, str], RecordShape] = {}
+        """The same for records that are rows of a table, by place and entity."""
+        self.promised: dict[str, SeenValues] = {}
+        """The fields of its results by its definition."""
         self.texts = SeenValues()
         self.absent: Counter[str] = Counter()
         self.sampled = 0
 
     @property
     def required(self) -> list[str]:
-        """The arguments that no call left out."""
+        """The arguments that no call left out; without calls, those that its definition requires."""
+        if not self.calls:
+            return self.defined
         return [name for name, values in self.arguments.items() if values.count == self.calls]
 
     @property
@@ -122,11 +132,24 @@ class Shape:
         return [str(name) for name in cast("list[Any]", required)] if isinstance(required, list) else []
 
 
-class Shapes:
-    """Shapes by tool, gathered over conversations."""
+RowKind = Callable[[str, Mapping[str, Any], Mapping[str, Any]], "tuple[str, tuple[str, ...]]"]
+"""By tool, record and arguments, the entity whose row the record is, and its key; empty names if it is none."""
 
-    def __init__(self) -> None:
+
+class Shapes:
+    """Shapes by tool, gathered over conversations. `kind_of` recognises the rows of a database's tables."""
+
+    def __init__(self, kind_of: RowKind | None = None) -> None:
         self.tools: dict[str, Shape] = {}
+        self._kind_of = kind_of
+
+    def define(self, definition: Mapping[str, Any]) -> None:
+        """A tool of the catalogue."""
+        shape = self.tools.setdefault(str(definition["name"]), Shape())
+        shape.definition = dict(definition)
+        shape.promised = _typed(definition.get("output"))
+        for name, values in _typed(definition.get("parameters")).items():
+            shape.arguments.setdefault(name, values)
 
     def add(self, trajectory: Trajectory) -> None:
         for definition in trajectory.tools:
@@ -140,7 +163,7 @@ class Shapes:
             elif isinstance(event, Result) and event.call is not None and event.captured:
                 call = trajectory.events[event.call]
                 if isinstance(call, Call):
-                    self._result(self.tools.setdefault(call.tool, Shape()), event)
+                    self._result(self.tools.setdefault(call.tool, Shape()), event, call)
 
     def _call(self, call: Call) -> None:
         shape = self.tools.setdefault(call.tool, Shape())
@@ -148,7 +171,7 @@ class Shapes:
         for name, value in call.arguments.items():
             shape.arguments.setdefault(name, SeenValues()).add(value)
 
-    def _result(self, shape: Shape, result: Result) -> None:
+    def _result(self, shape: Shape, result: Result, call: Call) -> None:
         if shape.sampled >= _SAMPLES:
             return
         shape.sampled += 1
@@ -158,9 +181,31 @@ class Shapes:
             return
         value = result.value()
         for place, records in records_in(value):
-            shape.places.setdefault(place, RecordShape()).add(records)
+            unknown: list[dict[str, Any]] = []
+            kinds: dict[str, list[dict[str, Any]]] = {}
+            for record in records:
+                kind, key = self._kind_of(call.tool, record, call.arguments) if self._kind_of else ("", ())
+                kinds.setdefault(kind, unknown if not kind else []).append(record)
+                if kind and len(key) == 1 and key[0] in record:
+                    asked = shape.shown.setdefault((place, kind), RecordShape()).asked
+                    asked.update(each for each, given in call.arguments.items() if str(given) == str(record[key[0]]))
+            for kind, own in kinds.items():
+                at = shape.shown.setdefault((place, kind), RecordShape()) if kind else None
+                (at or shape.places.setdefault(place, RecordShape())).add(own)
         if isinstance(value, (str, int, float)):
             shape.texts.add(value)
+
+
+def _typed(schema: Any) -> dict[str, SeenValues]:
+    """The properties of a JSON schema as fields of which no value was seen yet."""
+    properties: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
+    made: dict[str, SeenValues] = {}
+    names = {"array": "list", "string": "string", "integer": "integer", "number": "number", "boolean": "boolean"}
+    for name, body in cast("dict[str, Any]", properties).items() if isinstance(properties, dict) else ():
+        kind: Any = cast("dict[str, Any]", body).get("type") if isinstance(body, dict) else body
+        made[name] = SeenValues()
+        made[name].types[names.get(str(kind).rstrip("?"), "object" if kind == "object" else "string")] += 1
+    return made
 
 
 def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:

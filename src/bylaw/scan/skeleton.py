@@ -1,6 +1,6 @@
 """A pack to start from: what logs and a policy document give by themselves, each guess marked as one."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -11,16 +11,20 @@ from bylaw.policy.document import Document
 from bylaw.policy.statement import DRAFTED_BY
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import words_of
-from bylaw.scan.effect import Behaviour, Guess, guess
+from bylaw.scan.effect import Guess
 from bylaw.scan.example import Example, choose_example, example_files
 from bylaw.scan.shape import SeenValues, Shape, Shapes, parameters_of
+from bylaw.scan.spelling import bare, is_name
 from bylaw.scan.survey import Scan, Survey
-from bylaw.scan.thing import LoggedThing, ToolSight, arguments_for, is_name, things
+from bylaw.scan.table import Table, kind_of
+from bylaw.scan.thing import LoggedThing, ToolSight, arguments_for, things
 from bylaw.scan.written import dump, flow, remark, word, wrapped
 from bylaw.trace import Trajectory
 
 _WIDE = 110
 _UNDECIDED = "undecided"
+_ROWS = 20
+"""Rows of a table from which on a field with few words is drafted as an enumeration."""
 _LOOKED_UP = "an example: its guard asks only that the record was looked up and exists"
 _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
 """Words of writes after which a thing may be there no more, or only then."""
@@ -39,6 +43,10 @@ class Skeleton(Struct, frozen=True):
     """Tools whose results, plain texts such as an id, are taken as they are."""
     undeclared: tuple[str, ...] = ()
     """Tools that the logs call and the catalogue, where there is one, does not have."""
+    places: dict[str, str] = {}
+    """For `world:`, where each entity is found in the database."""
+    unread: frozenset[str] = frozenset()
+    """Entities that no tool is known to show."""
 
 
 def skeleton(
@@ -47,15 +55,23 @@ def skeleton(
     *,
     name: str,
     effects: Mapping[str, Effect] | None = None,
-    catalogue: Collection[str] = (),
+    catalogue: Mapping[str, Mapping[str, Any]] | None = None,
+    tables: Sequence[Table] = (),
 ) -> Skeleton:
     """The files of a pack for `document`, from what `trajectories` show.
 
-    `catalogue` names the tools that a `tools.json` beside the pack describes.
+    `catalogue` is what a `tools.json` in the pack says of each tool: description, parameters, effect, output. `tables`
+    are those of the tools' database.
     """
+    catalogue = catalogue or {}
+    said: dict[str, Effect] = {name: body["effect"] for name, body in catalogue.items() if body.get("effect")}
+    effects = {**said, **(effects or {})}
     if not document.sentences:
         raise UsageError("the document has no sentence", place=document.name)
-    survey, shapes = Survey(effects=effects), Shapes()
+    survey, shapes = Survey(effects=effects), Shapes(kind_of(tables) if tables else None)
+    for tool, body in catalogue.items():
+        survey.define({"name": tool, **body})
+        shapes.define({"name": tool, **body})
     timed = False
     for trajectory in trajectories:
         survey.add(trajectory)
@@ -65,13 +81,14 @@ def skeleton(
     scan = survey.result()
     guesses = {each.tool: each for each in scan.tools}
     if not guesses:
-        raise UsageError("the logs show no tool", hint="a pack needs the tools that the agent may call")
-    found = things(shapes.tools, guesses)
+        raise UsageError("the logs show no tool", hint="a pack needs the tools that the agent may call: give --tools")
+    found = things(shapes.tools, guesses, tables)
     example = choose_example(scan, found, shapes.tools)
+    is_timed = timed or not scan.trajectories
     files = {
-        "pack.yaml": _manifest(name, document, stated_clock(document) if not timed else None),
-        "policy.md": document.text,
-        "tools.yaml": _tools(scan.tools, shapes.tools, list(found.values()), effects or {}, catalogue),
+        "pack.yaml": _manifest(name, document, stated_clock(document) if not is_timed else None),
+        **{file.name: file.text for file in document.files},
+        "tools.yaml": _tools(scan.tools, shapes.tools, list(found.values()), catalogue),
         "entities.yaml": _entities(found.values()),
         "policies.yaml": _policies(document, example),
         "rules.yaml": _RULES,
@@ -82,7 +99,10 @@ def skeleton(
     whole = frozenset(sight.tool for sight in sights if "$" in sight.fields.values())
     undeclared = tuple(each.tool for each in scan.tools if catalogue and each.tool not in catalogue)
     called = example.id if example is not None else ""
-    return Skeleton(files, scan, tuple(found), len(document.sentences), called, whole, undeclared)
+    names = tuple(thing.name for thing in found.values())
+    unread = frozenset(thing.name for thing in found.values() if not thing.read and not thing.sights)
+    places = {thing.name: flow(dict(thing.table.world)) for thing in found.values() if thing.table is not None}
+    return Skeleton(files, scan, names, len(document.sentences), called, whole, undeclared, places, unread)
 
 
 _RULES = """\
@@ -101,7 +121,9 @@ _RULES = """\
 
 def _manifest(name: str, document: Document, clock: Clock | None) -> str:
     title = next((line.lstrip("# ").strip() for line in document.text.splitlines() if line.startswith("# ")), name)
-    body = dump({"format": 1, "name": name, "version": "0.1.0", "title": title, "document": "policy.md"})
+    names = [file.name for file in document.files]
+    named = names[0] if len(names) == 1 else names
+    body = dump({"format": 1, "name": name, "version": "0.1.0", "title": title, "document": named})
     body += "# timezone: Europe/Berlin   # whose clocks the document means; without it, those of UTC\n"
     if clock is not None:
         return body + f"now: {clock.now}   # the logs have no times, and the document says: {remark(clock.sentence)}\n"
@@ -112,8 +134,7 @@ def _tools(
     guesses: Sequence[Guess],
     shapes: Mapping[str, Shape],
     found: Sequence[LoggedThing],
-    effects: Mapping[str, Effect],
-    catalogue: Collection[str],
+    catalogue: Mapping[str, Mapping[str, Any]],
 ) -> str:
     lines = [
         "# What each tool does is a guess: read | write | none. Correct it; a write is what policies bind.",
@@ -121,10 +142,8 @@ def _tools(
         *(["from: tools.json   # names, descriptions and parameters"] if catalogue else []),
         "tools:",
     ]
-    called = {each.tool for each in guesses}
-    never = [guess(tool, Behaviour(), effects.get(tool)) for tool in sorted(set(catalogue) - called)]
     alike: dict[str, list[Guess]] = {}
-    for each in sorted((*guesses, *never), key=lambda each: (each.effect != "write", each.tool)):
+    for each in sorted(guesses, key=lambda each: (each.effect != "write", each.tool)):
         shape = shapes.get(each.tool, Shape())
         body: dict[str, Any] = {"effect": each.effect}
         if each.tool not in catalogue:
@@ -212,8 +231,8 @@ def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) ->
 def _entities(found: Iterable[LoggedThing]) -> str:
     found = list(found)
     lines = [
-        "# Things and their fields, as the results in the logs show them. Types are guesses. Where a field repeats",
-        "# few words, they stand beside it: make it an enum once you know them all, and a typo in a guard is a fault.",
+        "# Entities and their fields, from the database and the results in the logs. Types are guesses. If a field",
+        "# has few words, they are listed: make it an enumeration once you know them all, to find typos in guards.",
     ]
     finding = [thing for thing in found if thing.finds]
     if finding:
@@ -232,10 +251,17 @@ def _entities(found: Iterable[LoggedThing]) -> str:
             lines.append(f"    read: {flow({'tool': thing.read, 'arguments': thing.asked_with})}   # a guess")
         elif thing.read:
             lines.append(f"    read: {word(thing.read)}")
-        lines.append("    fields:")
+        lines.append(
+            "    fields:" if thing.fields else "    fields: {}   # no log shows them: write down what guards need"
+        )
         for name, values in thing.fields.items():
-            words = f"  # seen: {remark(', '.join(values.few))}" if values.few and name not in thing.key else ""
+            few = values.few if bare(name) == tuple(words_of(name)) else ()
             none = "?" if values.nullable and values.type != "boolean" else ""
+            if few and thing.table is not None and thing.table.rows >= _ROWS:
+                body = {"type": "enum?", "values": list(few)} if none else list(few)
+                lines.append(f"      {name}: {flow(body)}")
+                continue
+            words = f"  # seen: {remark(', '.join(few))}" if few else ""
             lines.append(f"      {name}: {values.type}{none}{words}")
     return "\n".join([*lines, *_observations(found)]) + "\n"
 
@@ -261,7 +287,9 @@ def _shown_by_itself(thing: LoggedThing) -> list[str]:
 
 
 def _observation(thing: LoggedThing, sight: ToolSight) -> dict[str, Any]:
-    parts = {"each": sight.each, "as": thing.name, "key": sight.key, "fields": sight.fields, "absent": sight.absent}
+    when = {"path": f"$.{sight.has}", "exists": True} if sight.has else {}
+    parts = {"each": sight.each, "as": thing.name, "key": sight.key, "when": when, "fields": sight.fields}
+    parts["absent"] = sight.absent
     return {name: part for name, part in parts.items() if part}
 
 
@@ -287,7 +315,7 @@ def _policies(document: Document, example: Example | None) -> str:
     for sentence in (each for each in document.sentences if first[each.text] is each):
         if sentence.heading != heading:
             remarked = f", {sentence.heading}" if sentence.heading else ""
-            lines.append(f"      # {document.name}:{sentence.line}{remark(remarked)}")
+            lines.append(f"      # {document.file_at(sentence.start).name}:{sentence.line}{remark(remarked)}")
             heading = sentence.heading
         lines.append(f"      - {flow([sentence.text])[1:-1]}")
     return "\n".join(lines) + "\n"

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -75,6 +76,10 @@ class Survey:
         self._behaviour: defaultdict[str, Behaviour] = defaultdict(Behaviour)
         self._prepared: dict[str, Preparation] = {}
         self._origins: dict[tuple[str, str], Origins] = {}
+
+    def define(self, definition: Mapping[str, Any]) -> None:
+        """Take in a tool of the catalogue, called or not."""
+        self._behaviour[str(definition["name"])].definitions.add(by_definition(definition))
 
     def add(self, trajectory: Trajectory | BylawError) -> None:
         """Count one conversation, or one that could not be read."""

@@ -1,6 +1,5 @@
 """The things that logs speak of: entities, their keys and fields, and which results show them."""
 
-import keyword
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
@@ -8,31 +7,15 @@ from msgspec import Struct, field
 from bylaw.policy.verb import words_of
 from bylaw.scan.effect import Guess, by_name
 from bylaw.scan.shape import RecordShape, SeenValues, Shape
+from bylaw.scan.spelling import bare, is_name, singular, spelled_like
+from bylaw.scan.table import Table
 
-_TAILS = {"id", "ids", "number", "no", "nr", "code", "key", "ref", "uuid"}
 _SHARED = 0.5
 """Of an argument's values, the share that must be known as values of the key."""
 _FEWEST = 2
-
-
-def bare(name: str) -> tuple[str, ...]:
-    """The words of a name without what only says that it is an id: `reservationId`, `reservation` -> reservation."""
-    words = words_of(name)
-    while words and words[-1] in _TAILS:
-        words.pop()
-    return tuple(words)
-
-
-def spelled_like(part: str, names: Collection[str], *, thing: str = "") -> str:
-    """The name that means the same as a key's part: the same words, but for case, joints and the word `id`."""
-    if part in names:
-        return part
-    words = words_of(part)
-    same = [name for name in names if words and words_of(name) == words]
-    # A part that is only called `id` is the id of its thing.
-    meant = bare(part) or tuple(words_of(thing))
-    same = same or [name for name in names if meant and bare(name) == meant]
-    return same[0] if same else ""
+_SHORT = 300
+_ASKED = 0.8
+"""The share of a look-up's records whose key was the value of one argument."""
 
 
 def arguments_for(
@@ -70,7 +53,6 @@ def _shared(values: SeenValues, known: Collection[str]) -> float:
 
 
 _FILLER = "details detail info information by id for all current most recent the a"
-_SHORT = 100
 
 
 class ToolSight(Struct):
@@ -82,6 +64,8 @@ class ToolSight(Struct):
     """Only the parts that are not found under their own name."""
     fields: dict[str, str] = field(default_factory=dict[str, str])
     absent: str = ""
+    has: str = ""
+    """A field that only records of this kind have, if one look-up shows several kinds."""
 
 
 class LoggedThing(Struct):
@@ -98,11 +82,15 @@ class LoggedThing(Struct):
     """The key of another thing, which is all that its look-up answers."""
     found_at: str = "$"
     """Where it stands in the answer."""
+    table: Table | None = None
+    """The table of the database that it comes from."""
 
 
-def things(shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> dict[str, LoggedThing]:
-    """The entities that read tools fetch and list, each with every tool whose results show it."""
-    found: dict[str, LoggedThing] = {}
+def things(
+    shapes: Mapping[str, Shape], guesses: Mapping[str, Guess], tables: Sequence[Table] = ()
+) -> dict[str, LoggedThing]:
+    """The entities: tables of the database, and what read tools fetch and list, each with the tools that show it."""
+    found = {each.name: each for each in (_stored(table, shapes, guesses) for table in tables)}
     reads = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "read"]
     writes = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "write"]
     # The tool that is named after its key names the thing; others with that key may show more of it.
@@ -117,11 +105,97 @@ def things(shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> dict[st
     for tool, shape in writes:
         for place, record in shape.places.items():
             _shown_as_known(tool, shape, place, record, found)
+    if not tables:
+        for tool, shape in reads:
+            _defined(tool, shape, found)
     for thing in found.values():
         _name_what_it_finds(thing, found)
         if not thing.read:
             _propose_look_up(thing, reads)
-    return found
+    _tell_apart(found.values())
+    return {name: thing for name, thing in found.items() if _is_in_use(thing, shapes)}
+
+
+def _is_in_use(thing: LoggedThing, shapes: Mapping[str, Shape]) -> bool:
+    """Whether a tool shows it or takes its key; a database may have tables that no tool is about."""
+    if thing.table is None or thing.read or thing.sights:
+        return True
+    return any(all(spelled_like(p, shape.arguments, thing=thing.name) for p in thing.key) for shape in shapes.values())
+
+
+def _stored(table: Table, shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> LoggedThing:
+    """The entity of a table, with every tool whose results show its rows."""
+    thing = LoggedThing(table.entity, table.key, dict(table.fields), table=table)
+    looked_up: list[tuple[int, int, str, dict[str, str]]] = []
+    shown = [
+        (tool, shape, place, shape.shown[place, kind])
+        for tool, shape in sorted(shapes.items())
+        for place, kind in shape.shown
+        if kind == table.entity and _effect(tool, guesses) != "none"
+    ]
+    if not table.is_key_named:
+        _take_key(thing, [(tool, shape) for tool, shape, place, _ in shown if "[*]" not in place])
+    for tool, shape, place, record in shown:
+        _add_sight(tool, shape, place, record, thing)
+        asked = _asked_with(shape, record, thing)
+        if asked and "[*]" not in place and _effect(tool, guesses) == "read":
+            looked_up.append((sum(name != part for name, part in asked.items()), -record.count, tool, asked))
+    if looked_up:
+        _, _, thing.read, thing.asked_with = min(looked_up, key=lambda each: each[:3])
+        noun = name_of_thing(thing.read, ())
+        # `get_order(order_id)` finds an order, whatever its table is called.
+        thing.name = noun if bare(thing.key[0]) == tuple(words_of(noun)) and not thing.key[1:] else thing.name
+    return thing
+
+
+def _take_key(thing: LoggedThing, looked_up: Sequence[tuple[str, Shape]]) -> None:
+    """The name of a key that only the look-up knows."""
+    for _, shape in looked_up:
+        if len(shape.required) == 1 and is_name(shape.required[0]):
+            old, new = thing.key[0], shape.required[0]
+            thing.fields = {new if name == old else name: values for name, values in thing.fields.items()}
+            thing.key = (new,)
+            return
+
+
+def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[str, str]:
+    """The arguments that name the one record that a look-up answers with, each with its part of the key."""
+    if len(thing.key) == 1:
+        usual = [name for name, count in record.asked.items() if count >= _ASKED * record.count and is_name(name)]
+        chosen = [spelled_like(thing.key[0], usual, thing=thing.name) or next(iter(usual), "")]
+        chosen = chosen if chosen[0] else [spelled_like(thing.key[0], shape.required, thing=thing.name)]
+    else:
+        chosen = [spelled_like(part, shape.required, thing=thing.name) for part in thing.key]
+    if not all(chosen) or len({*chosen}) < len(chosen):
+        return {}
+    return dict(zip(chosen, thing.key, strict=True))
+
+
+def _tell_apart(found: Iterable[LoggedThing]) -> None:
+    """If one look-up shows several kinds, tell their records apart by a field that only one kind has."""
+    kinds: dict[tuple[str, str], list[LoggedThing]] = {}
+    for thing in found:
+        for sight in thing.sights:
+            kinds.setdefault((sight.tool, sight.each), []).append(thing)
+    for place, alike in kinds.items():
+        for thing in alike:
+            others = {name for other in alike if other is not thing for name in other.fields}
+            sight = next(each for each in thing.sights if (each.tool, each.each) == place)
+            if thing.table is None or not others or any(part not in others for part in thing.key):
+                continue
+            own = (name for name, values in thing.fields.items() if name not in others and not values.nullable)
+            sight.has = next(own, "")
+            if not sight.has:
+                thing.sights.remove(sight)
+
+
+def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
+    """A look-up that was never called, by its definition: what it is named after, and the fields it promises."""
+    name, key = name_of_thing(tool, ()), tuple(shape.required)
+    if shape.calls or name in found or name == "LoggedThing" or not key or not all(map(is_name, key)):
+        return
+    if shape.promised or _named_after_its_key(tool, shape):
+        found[name] = LoggedThing(name, key, dict(shape.promised), tool, [ToolSight(tool)])
 
 
 def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> None:
@@ -130,6 +204,10 @@ def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> 
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     near: list[tuple[int, str, dict[str, str]]] = []
     for tool, shape in reads:
+        described = words_of(str(shape.definition.get("description", ""))[:_SHORT])
+        takes_any_id = not shape.calls and len(shape.required) == 1 and not bare(shape.required[0])
+        if takes_any_id and len(thing.key) == 1 and {*words_of(thing.name)} <= {*map(singular, described)}:
+            near.append((9, tool, {shape.required[0]: thing.key[0]}))
         given = {name: shape.arguments.get(name, SeenValues()) for name in shape.required or shape.defined}
         chosen, distance = arguments_for(thing.key, thing.name, given, known)
         fits = len(chosen) == len(thing.key) == len(given) and all(map(is_name, chosen))
@@ -137,6 +215,8 @@ def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> 
             near.append((distance, tool, dict(zip(chosen, thing.key, strict=True))))
     if near:
         _, thing.read, thing.asked_with = min(near, key=lambda each: each[:2])
+        if thing.table is not None:
+            thing.sights.append(ToolSight(thing.read))
 
 
 def _name_what_it_finds(thing: LoggedThing, found: Mapping[str, LoggedThing]) -> None:
@@ -184,7 +264,8 @@ def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
     elif not shape.places and shape.texts.count and max((len(word) for word in shape.texts.words), default=0) < 40:
         *of, last = words_of(tool) or ["value"]
         name = "value"
-        if is_name(last) and last not in key and name_of_thing("_".join(of), ()) != "LoggedThing":
+        noun = name_of_thing("_".join(of), ())
+        if is_name(last) and last not in key and noun != "LoggedThing" and getattr(found.get(noun), "key", key) == key:
             name, called = last, "_".join(of)  # `get_flight_status` shows the status of a flight
         fields = {name: shape.texts}
         sight = ToolSight(tool, fields={name: "$"}, absent=absent)
@@ -214,6 +295,12 @@ def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, fo
     # `list_invoices` of an account shows invoices, though each bears the account's id.
     own = name_of_thing(tool, ())
     thing = max(fitting, key=lambda thing: (thing.name == own, len(record.fields.keys() & thing.fields.keys())))
+    _add_sight(tool, shape, place, record, thing)
+    return True
+
+
+def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: LoggedThing, has: str = "") -> None:
+    """Note that a tool's results show a thing, and where its key is found."""
     # An empty field would hide the argument of the same name.
     key: dict[str, str] = {}
     for part in thing.key:
@@ -223,9 +310,9 @@ def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, fo
             key[part] = f"$args.{given}"
         elif name and name != part and is_name(name):
             key[part] = f"$.{name}"
-    thing.sights.append(ToolSight(tool, place, key))
+    absent = shape.absent.most_common(1)[0][0] if shape.absent and thing.table is not None else ""
+    thing.sights.append(ToolSight(tool, place, key, absent=absent))
     _join(thing, {name: values for name, values in record.fields.items() if is_name(name)})
-    return True
 
 
 def _join(thing: LoggedThing, fields: Mapping[str, SeenValues]) -> None:
@@ -279,16 +366,10 @@ def name_of_thing(tool: str, taken: Iterable[str]) -> str:
     words = words_of(tool)
     verb = next((word for word in words if by_name(word)), "")
     kept = [word for word in words if word != verb and word not in _FILLER.split() and not word.isdigit()]
-    if kept and kept[-1].endswith("s") and not kept[-1].endswith(("ss", "us", "is")):
-        kept[-1] = kept[-1].removesuffix("s")
+    if kept:
+        kept[-1] = singular(kept[-1])
     name = "".join(word.capitalize() for word in kept) or "LoggedThing"
     candidate, number = name, 2
     while candidate in set(taken):
         candidate, number = f"{name}{number}", number + 1
     return candidate
-
-
-def is_name(text: str) -> bool:
-    """Whether a guard can write it after a dot."""
-    plain = text.isidentifier() and text.isascii() and len(text) < _SHORT
-    return plain and not text.startswith("_") and not keyword.iskeyword(text)
