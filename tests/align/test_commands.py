@@ -30,7 +30,7 @@ def test_turns_are_scored_with_the_switches_that_are_set(tmp_path: Path) -> None
     for weight in ("nan", "inf"):
         ran = bylaw(tmp_path, "align", "score", "--compliance", weight, stdin=line)
         assert (ran.returncode, ran.stdout) == (2, "")
-        assert f"`{weight}` is no weight" in ran.stderr
+        assert f"`{weight}` is not a weight" in ran.stderr
         assert "Traceback" not in ran.stderr
 
 

@@ -1,6 +1,6 @@
 """A shop to audit, and the clinic's conversations."""
 
-import gzip
+import bz2
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,6 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clinic")
     build(folder / "clinic.sqlite").close()
     logs = folder / "logs.jsonl"
-    lines = gzip.decompress((READY / "clinic" / "demo" / "logs.jsonl.gz").read_bytes()).splitlines(keepends=True)
+    lines = bz2.decompress((READY / "clinic" / "demo" / "logs.jsonl.bz2").read_bytes()).splitlines(keepends=True)
     logs.write_bytes(b"".join(lines[:60]))
     return logs

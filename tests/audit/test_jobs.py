@@ -1,5 +1,6 @@
 """An audit by several workers writes the same bytes as one by a single worker."""
 
+import bz2
 import multiprocessing
 import threading
 import time
@@ -23,7 +24,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("logs")
     build(folder / "clinic.sqlite").close()
-    lines = gzip.decompress((READY / "clinic" / "demo" / "logs.jsonl.gz").read_bytes()).splitlines(keepends=True)
+    lines = bz2.decompress((READY / "clinic" / "demo" / "logs.jsonl.bz2").read_bytes()).splitlines(keepends=True)
     (folder / "whole.jsonl").write_bytes(b"".join(lines[:23]))
     broken = b"".join([*lines[:9], b"{not JSON\n", *lines[9:30]])
     (folder / "broken.jsonl.gz").write_bytes(gzip.compress(broken, mtime=0)[:-9])

@@ -88,7 +88,7 @@ def test_an_author_who_goes_on_writing_is_not_held_back_by_an_old_review(by_hand
 def test_a_compiled_pack_says_how_many_nobody_accepted(by_hand: Path) -> None:
     (by_hand / "compiled.yaml").write_text("policies: {}\n")
     assert repr(Shield(by_hand)) == "<shield of shop 0: enforce; 2 of 2 policies not enforced>"
-    assert "2 not enforced: returned-first, paid-only (open)" in bylaw(by_hand.parent, "check", by_hand).stdout
+    assert "2 not enforced: returned-first, paid-only (unsigned)" in bylaw(by_hand.parent, "check", by_hand).stdout
 
 
 def test_many_that_are_not_enforced_are_counted_and_the_first_named() -> None:
