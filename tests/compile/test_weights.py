@@ -130,7 +130,7 @@ def test_the_command_learns_from_labels_and_an_update_learns_again(
     write_labels(tmp_path, labelled(unasked_is_safe=True))
     again = bylaw(tmp_path, "compile", "--update", "pack")
     assert "the rules get 100.0% right with them and 50.0% without" in again.stdout, again.stderr
-    assert "confirm-refunds has another check" in again.stdout
+    assert "confirm-refunds has a new check" in again.stdout
 
 
 def _scripted(*_: object, **__: object) -> Scripted:

@@ -166,7 +166,7 @@ def test_a_sign_in_outlives_a_restart_under_one_secret(log: Log, keys: dict[str,
 def test_a_session_secret_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _session_secret("x" * 32) == _session_secret("x" * 32)
     assert _session_secret("") != _session_secret("")
-    with pytest.raises(UsageError, match="too few"):
+    with pytest.raises(UsageError, match="too short"):
         _session_secret("short")
 
 

@@ -13,7 +13,7 @@ STEPS = 2_000_000
 class TooCostly(BylawError):
     """A request that would take too long; nothing is decided and nothing is written."""
 
-    code = "BY703"
+    code = "BY705"
 
 
 class Cost:
