@@ -129,6 +129,20 @@ def test_conversations_are_removed_by_name_or_by_age_and_the_chain_still_holds(t
         assert (ran.returncode, said in ran.stdout) == (1, True)
 
 
+def test_the_signing_key_may_be_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path)
+    remove = ("log", "remove", "--log", "decisions.db", "--even-live", "chat-1")
+    fold = ("log", "fold", "--log", "decisions.db", "--before", "2001-01-01")
+    for unsigned in (remove, fold):
+        ran = bylaw(tmp_path, *unsigned)
+        assert (ran.returncode, "removals need a signing key" in ran.stderr) == (2, True)
+    monkeypatch.setenv("BYLAW_SIGNING_KEY", KEY.decode())
+    assert bylaw(tmp_path, *remove).returncode == 0
+    assert bylaw(tmp_path, "log", "verify", "--log", "decisions.db").returncode == 4
+    monkeypatch.setenv("BYLAW_SIGNING_KEY", KEY.decode()[::-1])
+    assert bylaw(tmp_path, "log", "verify", "--log", "decisions.db").returncode == 1
+
+
 def test_an_export_is_audited(tmp_path: Path) -> None:
     write(tmp_path)
     shop_files = tmp_path / "shop"

@@ -1,5 +1,6 @@
 """Messages that a host tells again happened once: no second yes, no fresh look-up, and no "no" that gets lost."""
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -353,3 +354,30 @@ def test_what_somebody_else_said_is_not_new_after_a_handover() -> None:
     live.vouch({"signed_in_as": "P2"})
     live.messages([{"role": "assistant", "content": "So far: a yes."}, YES])
     assert words(live).count("Yes.") == 1
+
+
+ROUND: dict[str, Any] = {
+    "the same word": lambda number: (["a"] * number, ["a"] * number),
+    "the same word after another": lambda number: (["a"] * number, ["b", *["a"] * (number - 1)]),
+    "two words in turn": lambda number: (["a", "b"] * (number // 2), ["b", "a"] * (number // 2)),
+    "an end that nearly fits": lambda number: (["a"] * number, [*["a"] * (number - 1), "b"]),
+    "words that are all new": lambda number: (["a"] * number, [str(at) for at in range(number)]),
+}
+
+
+@pytest.mark.parametrize("kind", ROUND)
+def test_a_history_that_goes_round_in_circles_costs_no_more_than_its_length(kind: str) -> None:
+    """Four times as many messages take about four times as long, and not sixteen times."""
+
+    def seconds(number: int) -> float:
+        session = Shield(WORDS_ONLY).session("c")
+        first, second = ([{"role": "user", "content": word} for word in words] for words in ROUND[kind](number))
+        session.messages(first)
+        begun = process_time()
+        session.messages(second)
+        return process_time() - begun
+
+    ratios = (
+        min(seconds(1600) for _ in range(times)) / min(seconds(400) for _ in range(times)) for times in (1, 2, 4, 8)
+    )
+    assert any(ratio < 9 for ratio in ratios)

@@ -1,5 +1,6 @@
 """Confirmations over HTTP: the user's answer to a card, reported by the host, in the log, and nobody else's."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,30 @@ def test_the_users_answer_lets_the_call_run_once(bank: Pack, log: Log) -> None:
     said = [each.confirmation for each in history.events if isinstance(each, Message)]
     assert [each for each in said if each is not None] == [Confirmation(card, True, "button")]
     assert verify(log.journal.store, "default").faults == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({}, "has written something else"),
+        ({"after": 3}, "has written something else"),
+        ({"at": "later"}, "has written something else"),
+        ({"at": "in the future", "after": 3}, "in the future"),
+        ({"at": "later", "after": 9}, "has 3 messages"),
+        ({"at": "later", "after": 3}, ""),
+    ],
+)
+def test_after_other_words_a_yes_needs_its_time_and_the_last_message_seen(
+    bank: Pack, log: Log, given: dict[str, Any], why: str
+) -> None:
+    app = Service(Desk(bank, log), {})
+    card = decide(app, events=[{"user": "Send 250 to AC-22.", "time": time.time() - 60}])["card"]["id"]
+    said = [{"user": "What is the fee?", "time": time.time() - 30}, {"agent": "There is none."}]
+    assert post(app, "/v1/events", {"conversation": "c", "events": said}).json["position"] == 3
+    times = {"later": time.time(), "in the future": time.time() + 600}
+    told = confirm(app, card, **{name: times.get(each, each) for name, each in given.items()})
+    assert (told.status, why in str(told.json)) == (422 if why else 200, True), told.json
+    assert decide(app)["allowed"] is not bool(why)
 
 
 def test_a_request_that_is_sent_again_is_taken_once(bank: Pack, log: Log) -> None:

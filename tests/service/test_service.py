@@ -3,10 +3,13 @@
 import asyncio
 import json
 import random
+import re
 import socket
 import sqlite3
+import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -20,6 +23,7 @@ from bylaw.service.desk import Desk
 from bylaw.service.openapi import document
 from bylaw.shield.history import read_history
 from tests.command import bylaw
+from tests.ready import begin
 from tests.service.asgi import ask, get, post
 from tests.service.malformed import LOOK, REFUND, allowed_writes, malformed
 from tests.shield.scenes import shop
@@ -290,6 +294,21 @@ def test_a_busy_port_is_told_in_one_line_and_nothing_is_promised(tmp_path: Path)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert f"cannot listen at 127.0.0.1:{port}" in ran.stderr
     assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("anchors", "warns"), [((), True), (("--anchors", "elsewhere/anchors"), False)])
+def test_anchors_next_to_the_log_are_warned_of(tmp_path: Path, anchors: tuple[str, ...], warns: bool) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    serve = [*begin("bylaw"), "serve", "--pack", "clinic", "--port", "0", "--store", "log.db", *anchors]
+    with subprocess.Popen(serve, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as service:
+        assert service.stdout is not None
+        for line in service.stdout:
+            if address := re.search(r"http://[\d.]+:\d+", line):
+                with urlopen(f"{address[0]}/health") as answer:
+                    assert answer.status == 200
+                break
+        service.terminate()
+        assert ("anchors in log.db.anchors are next to the log" in service.stdout.read()) is warns
 
 
 def test_a_name_belongs_to_one_request_whole(log: Log) -> None:

@@ -181,6 +181,11 @@ async def _large_work() -> None:
     [
         ({"events": [{"messages": [{"role": "user", "content": "a"}] * 1001}]}, "more than 1000 messages"),
         ({"events": [{"user": "a" * 200_001}]}, "more than 200,000 characters"),
+        ({"events": [{"messages": [{"role": "user", "content": "a" * 200_001}]}]}, "more than 200,000 characters"),
+        (
+            {"events": [{"messages": [{"role": "user", "content": [{"type": "text", "text": "a" * 200_001}]}]}]},
+            "more than 200,000 characters",
+        ),
     ],
 )
 def test_a_request_that_says_too_much_is_refused(said: dict[str, Any], why: str) -> None:

@@ -1,6 +1,6 @@
 """What goes into the service and what comes out: records, read strictly where bytes enter."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -17,6 +17,7 @@ from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question
 from bylaw.shield.history import Named
 from bylaw.shield.stopping import check_target
 from bylaw.trace.event import Card
+from bylaw.trace.recorded_value import plain_text
 
 NAME = 300
 """Characters in a name at most."""
@@ -105,7 +106,7 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
             raise BadRequest("`messages` are the whole history: with them, give `tool` and `arguments` alone")
         if self.messages is not None and len(self.messages) > MESSAGES:
             raise BadRequest(f"more than {MESSAGES} messages in one request")
-        _check_size(each.get("content") for each in self.messages or ())
+        _check_size(_contents(self.messages or ()))
         if self.tool:
             return [(self.tool, self.arguments, self.id)]
         return [(call.tool, call.arguments, call.id) for call in self.calls]
@@ -140,14 +141,20 @@ def _check(
     if len(events) > MANY or len(calls) > MANY:
         raise BadRequest(f"more than {MANY} events or calls in one request")
     for event in events:
-        _check_size([event.user, event.agent])
+        messages = event.messages if isinstance(event.messages, list) else ()
+        _check_size([event.user, event.agent, *_contents(messages)])
     if sum(len(event.messages) for event in events if isinstance(event.messages, list)) > MESSAGES:
         raise BadRequest(f"more than {MESSAGES} messages in one request")
 
 
+def _contents(messages: Iterable[dict[str, Any]]) -> Iterator[Any]:
+    """What messages say. A tool's results may be longer."""
+    return (each.get("content") for each in messages if each.get("role") != "tool")
+
+
 def _check_size(said: Iterable[Any]) -> None:
     """No message is longer than anybody would write."""
-    if any(isinstance(text, str) and len(text) > LONGEST for text in said):
+    if any(len(plain_text(content)) > LONGEST for content in said):
         raise BadRequest(f"a message has more than {LONGEST:,} characters")
 
 

@@ -39,7 +39,13 @@ tools:
   pay: {effect: write, parameters: {account: string, amount: number, date: "string?", note: "string?"}}
   reserve_inn: {effect: write, parameters: {inn: string, start_day: "string?"}}
   book: {effect: write, parameters: {title: string, start_time: string, end_time: string}}
-  share: {effect: write, parameters: {path: string, right: {type: string, enum: [r, rw]}, lasting: "boolean?"}}
+  share:
+    effect: write
+    parameters:
+      path: string
+      right: {type: string, enum: [r, rw]}
+      lasting: "boolean?"
+      options: {type: object, properties: {seen: {type: string}, public: {type: boolean}}, optional: true}
   remove_user: {effect: write, parameters: {user: string}}
   mail:
     effect: write

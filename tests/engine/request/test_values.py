@@ -202,6 +202,14 @@ def test_a_flag_is_not_turned_round() -> None:
         assert decided(text, "share", call, [], *slots) == want
 
 
+def test_flags_inside_of_a_stated_value_need_a_look() -> None:
+    text = "Share plan.txt, read only, and keep it private."
+    slots = (said("path", text, "plan.txt"), said("right", text, "read"), said("options", text, "private"))
+    call = {"path": "plan.txt", "right": "r"}
+    assert decided(text, "share", {**call, "options": {"seen": "private"}}, [], *slots) == "allow"
+    assert decided(text, "share", {**call, "options": {"seen": "private", "public": True}}, [], *slots) == "ask"
+
+
 def test_a_flag_of_which_only_the_words_are_known_needs_a_look() -> None:
     text = "Share plan.txt for good."
     slots = (said("path", text, "plan.txt"), Slot("right", "free"), said("lasting", text, "for good"))

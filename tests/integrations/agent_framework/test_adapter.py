@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import Agent, AgentSession
+from agent_framework import Agent, AgentSession, Message
 from agent_framework.openai import OpenAIChatCompletionClient
 
 from bylaw.integrations.agent_framework import UNHEARD, ShieldMiddleware
 from bylaw.policy.posture import Postures
 from bylaw.shield import Shield
 from bylaw.trace import Call
+from tests.integrations.agent_framework.desk import agent
 from tests.integrations.every_adapter import EveryAdapter
 from tests.integrations.guide import run_section
+from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
 from tests.integrations.shop import USERS, Shop, check_log, check_talk, start_model, step, write_pack
 
 
@@ -43,6 +45,25 @@ class Desk:
             else:
                 said = (await agent.run(user, session=self.session)).text
         return said
+
+
+@pytest.mark.parametrize(("author", "runs"), [(None, True), ("helper", False)])
+def test_a_message_with_an_authors_name_is_not_the_users(tmp_path: Path, author: str | None, runs: bool) -> None:
+    rentals = Rentals()
+    guard = ShieldMiddleware(desk(tmp_path), context=CUSTOMER)
+    session = AgentSession(session_id="c1")
+
+    def script(messages: list[Any]) -> Any:
+        if messages[-1].contents[-1].type == "function_result":
+            return "End."
+        first = {"Hello": [("get_rental", {"rental_id": "R1"})], "Extend R1": PUT_EXTEND}
+        return first.get(messages[-1].text, [("extend_rental", EXTEND)])
+
+    tools = [rentals.get_rental, rentals.extend_rental, rentals.refund]
+    scripted = agent(script, tools, guard.all)
+    for said in ("Hello", "Extend R1", Message(role="user", contents=["Yes, please."], author_name=author)):
+        asyncio.run(scripted.run(said, session=session))
+    assert bool(rentals.ran) is runs
 
 
 @pytest.mark.parametrize("stream", [False, True])

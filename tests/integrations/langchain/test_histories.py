@@ -179,6 +179,8 @@ def eager(messages: list[Any]) -> Any:
         ([[HumanMessage("Yes, please."), ChatMessage(role="customer", content="No, stop!")]], False),
         ([[HumanMessage("Yes, please."), ChatMessage(role="system", content="Be kind.")]], True),
         ([[ChatMessage(role="user", content="Yes, do it.")]], True),
+        ([[HumanMessage("Yes, do it.", name="helper")]], False),
+        ([[HumanMessage("Yes, do it.", additional_kwargs={"tool_call_id": "call_1"})]], False),
     ],
 )
 def test_what_is_no_text_or_of_another_class_is_heard(tmp_path: Path, said: list[list[Any]], runs: bool) -> None:

@@ -85,6 +85,25 @@ def test_a_repeated_no_is_heard_where_the_host_keeps_a_short_window(tmp_path: Pa
     assert talk.rentals.ran == []
 
 
+@pytest.mark.parametrize(
+    ("mark", "runs"), [({}, True), ({"name": "helper"}, False), ({"tool_call_id": "call_1"}, False)]
+)
+def test_a_message_with_a_name_or_of_a_tool_is_not_the_users(tmp_path: Path, mark: dict[str, str], runs: bool) -> None:
+    talk = Talk(tmp_path)
+
+    def script(items: list[Any]) -> Any:
+        last = items[-1]
+        if last.get("type") == "function_call_output":
+            return f"End: {last['output']}"
+        return {"Hello": LOOK, "Extend R1": PUT_EXTEND}.get(text_of(last), [("extend_rental", EXTEND)])
+
+    agent = talk.agent(script)
+    for text in ("Hello", "Extend R1"):
+        talk.run(agent, [{"role": "user", "content": text}])
+    talk.run(agent, [{"role": "user", "content": "Yes, please.", **mark}])
+    assert bool(talk.rentals.ran) is runs
+
+
 def greedy(items: list[Any]) -> Any:
     """An inner agent that pays out whatever it is told."""
     has_asked = any(each.get("name") == "refund" for each in items)

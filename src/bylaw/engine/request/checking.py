@@ -19,7 +19,7 @@ from bylaw.engine.request.choosing import Choosing, fits, is_beyond
 from bylaw.engine.request.figures import Amounts, Lasting, Moments
 from bylaw.engine.request.naming import Naming
 from bylaw.engine.request.saying import Saying
-from bylaw.engine.request.values import View, is_code, number_of, parts_of, says
+from bylaw.engine.request.values import View, has_flags, is_code, number_of, parts_of, says
 from bylaw.facts.provenance import plain_link
 from bylaw.policy.tool import Tool
 from bylaw.text.folding import fold, occurs
@@ -96,6 +96,9 @@ class Check:
                 if fold(str(slot.value)) != str(given).lower() and (slot.fill == "said" or slot.value is not None):
                     found.append(self._objection("not_said" if slot.value is not None else "in_part", slot, str(given)))
             else:
+                if slot.fill == "said" and has_flags(given):
+                    found.append(self._objection("in_part", slot, str(given)))
+                    continue
                 values = parts_of(given, self._tool)
                 # People put themselves on the list, too.
                 others = [value for value in values if len(values) < 2 or not self._is_the_users_own(value)]

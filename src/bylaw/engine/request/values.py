@@ -108,6 +108,13 @@ def leaves_of(value: Any) -> Iterator[str | float]:
         yield value
 
 
+def has_flags(value: Any) -> bool:
+    """Whether a list or a record contains yes or no, which no quoted words can equal."""
+    if isinstance(value, Mapping):
+        return any(map(has_flags, cast("Mapping[str, Any]", value).values()))
+    return isinstance(value, bool) or (isinstance(value, list) and any(map(has_flags, cast("list[Any]", value))))
+
+
 def given_words(arguments: Any) -> list[str]:
     """The same as words, folded, links without their scheme."""
     return [fold(str(plain_link(each))) for each in leaves_of(arguments)]
