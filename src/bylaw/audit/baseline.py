@@ -93,7 +93,7 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
 
 def check_baseline(store: Store, *, redacted: str | None = None) -> None:
     """Raise `UsageError` if the findings of an earlier audit have other ids, because of another redaction key."""
-    if store.summary.get("redacted") != redacted:
+    if store.summary["redacted"] != redacted:
         hint = "give both audits --redact with the same --redact-key, or neither"
         raise UsageError(
             "finding ids differ: the earlier audit was redacted with another key", place=str(store.path), hint=hint

@@ -22,6 +22,22 @@ from bylaw.audit.row import FINDING_IDS, CallRow, JsonRecord, RuleRow, finding_i
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 
+_EMPTY: JsonRecord = {
+    "pack": {},
+    "criterion": "determined",
+    "finding_ids": 1,
+    "verdicts": {"strict": {}, "determined": {}},
+    "open": {"calls": 0, "rules": {}},
+    **dict.fromkeys(("date", "world", "citations"), ""),
+    **dict.fromkeys(("period", "redacted")),
+    **dict.fromkeys(("repeated_ids", "untimed", "clockless", "contradicted"), 0),
+    **{name: {} for name in ("counts", "by_tool", "by_lookup", "by_policy", "by_reason", "by_rule", "answered")},
+    **{name: {} for name in ("failed_guards", "worlds", "outcome_from", "unknown_tools", "unmapped_fields")},
+    **dict.fromkeys(("agents", "files", "limits", "evidence", "clock", "skipped", "unanswered", "unguarded_tools"), ()),
+    **dict.fromkeys(("changed_policy", "stale_policies", "unreviewed_policies", "unenforced_policies"), ()),
+    "other_documents": (),
+}
+"""What earlier versions did not write into a summary."""
 CALLS, RULES, CONVERSATIONS = "calls.jsonl", "findings.jsonl", "conversations.jsonl"
 _REPEATED = re.compile(r"~[2-9][0-9]*$|~1[0-9]+$")
 _NAMED = 5
@@ -65,8 +81,8 @@ class Store:
 
     @cached_property
     def summary(self) -> JsonRecord:
-        """`summary.json`."""
-        return self.document("summary.json")
+        """`summary.json`, with empty values for what an earlier version did not write."""
+        return _EMPTY | self.document("summary.json")
 
     @cached_property
     def policies(self) -> JsonRecord:
@@ -76,12 +92,12 @@ class Store:
     @property
     def criterion(self) -> Criterion:
         """The criterion of the audit; audits of older versions do not name it."""
-        return "strict" if self.summary.get("criterion") == "strict" else "determined"
+        return "strict" if self.summary["criterion"] == "strict" else "determined"
 
     @property
     def names_calls(self) -> bool:
         """Whether the ids of findings depend on the arguments of calls, as they have since version 0.2."""
-        return self.summary.get("finding_ids", 1) >= FINDING_IDS
+        return self.summary["finding_ids"] >= FINDING_IDS
 
     def document(self, name: str) -> JsonRecord:
         """A whole JSON file as a record; empty if there is none."""

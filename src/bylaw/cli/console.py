@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bylaw.cli.screen import Screen, bare
+from bylaw.text.number import counted as counted
 from bylaw.text.visible import visible
 
 
@@ -48,11 +49,6 @@ def print_json(value: Any) -> None:
 def local_time(moment: float) -> str:
     """A time by the user's clock."""
     return datetime.fromtimestamp(moment).isoformat(" ", "minutes")
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 call`, `3 calls`."""
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def wrapped(console: Console, text: str, head: str = "", hang: int | None = None) -> list[str]:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from bylaw.audit.counts import OPEN_REASONS
 from bylaw.audit.finding import SEVERITIES
+from bylaw.audit.notes import notes
 from bylaw.audit.output import has_tables
 from bylaw.cli.console import counted, titled_table
 from bylaw.text.visible import visible
@@ -33,7 +34,7 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
         console.print(_undecided(summary))
     for line in _failures(summary, out):
         console.print(line, style="bold", markup=False)
-    for line in _notes(summary):
+    for line in notes(summary):
         console.print(line, style="dim", markup=False)
     for line in summary.get("unanswered", ()):
         console.print(visible(line), markup=False, soft_wrap=True)
@@ -192,18 +193,6 @@ def _undecided(summary: dict[str, Any]) -> Group:
     return titled_table(title, ["rule", "undecided because"], ["calls"], rows)
 
 
-def _settling(summary: dict[str, Any]) -> list[str]:
-    """The answers of a model, and how to decide the rest."""
-    told: list[str] = []
-    for name, row in summary["answered"].items():
-        left = f", undecided {row['open']:,} times" if row["open"] else ""
-        if row["yes"] or row["no"]:
-            told.append(f"Decided by a model: {name} is true {row['yes']:,} times, false {row['no']:,} times{left}.")
-    if summary["open"]["calls"] and not summary["answered"] and not summary.get("unanswered"):
-        told.append("Undecided calls are not counted as violations. To decide them, use --llm MODEL or `bylaw view`.")
-    return told
-
-
 def _failures(summary: dict[str, Any], out: Path) -> list[str]:
     """Failed guards, which left calls without a verdict."""
     failed: dict[str, dict[str, int]] = summary.get("failed_guards", {})
@@ -216,92 +205,6 @@ def _failures(summary: dict[str, Any], out: Path) -> list[str]:
         f"Failed guards, so that calls have no verdict: {', '.join(places[:_MOST])}{more}.",
         f"To see why: bylaw explain {shlex.quote(str(out))} --verdict inconclusive",
     ]
-
-
-def _notes(summary: dict[str, Any]) -> list[str]:
-    notes: list[str] = []
-    verdicts = summary["verdicts"][summary["criterion"]]
-    if summary["world"] != "snapshot" and summary["agents"]:
-        unjudged = sum(summary["by_tool"][tool]["executed"] for tool in summary["unguarded_tools"])
-        uninformed, total = verdicts.get("uninformed", 0), sum(verdicts.values()) - unjudged
-        settle = "; to decide them, give --world" if uninformed else ""
-        notes.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
-    notes += [_lacking(lookup) for lookup in summary["evidence"] if lookup["cures"]]
-    notes += [
-        f"{tool}: {each['perhaps_done']:,} of {each['calls']:,} results do not say whether the write was executed."
-        " Add `surely_refused` to the tool in tools.yaml (`bylaw explain` shows the line)."
-        for tool, each in summary["by_tool"].items()
-        if each.get("perhaps_done") and each["effect"] == "write"
-    ]
-    notes += _settling(summary)
-    if len(summary["outcome_from"]) > 1:
-        sources = ", ".join(f"{name} ({count:,})" for name, count in summary["outcome_from"].items())
-        notes.append(f"Outcomes come from: {sources}.")
-    if others := summary["other_documents"]:
-        notes.append(
-            f"The given document is not that of {', '.join(others)}, so their findings are cited by heading and line."
-        )
-    elif summary["citations"] != "text":
-        notes.append(
-            "Citations have only heading and line, since the pack does not contain its document; give --document."
-        )
-    if summary["unreviewed_policies"]:
-        count = len(summary["unreviewed_policies"])
-        notes.append(f"{counted(count, 'policy', 'policies')} of the pack not accepted yet; see `bylaw review`.")
-    if names := summary.get("unenforced_policies"):
-        are = "is" if len(names) == 1 else "are"
-        notes.append(f"Counted here but not enforced by a shield: {', '.join(names)} {are} `unenforced` in the pack.")
-    if summary["stale_policies"]:
-        notes.append(f"Policies with a quote that is not in the document: {', '.join(summary['stale_policies'])}")
-    for change in summary["changed_policy"]:
-        count = sum(change["trajectories"].values())
-        notes.append(
-            f"{count:,} conversations ran under a policy text that differs in: {', '.join(change['statements'])};"
-            " they have separate rows."
-        )
-    if summary["unguarded_tools"]:
-        names = ", ".join(summary["unguarded_tools"])
-        notes.append(f"Tools without a guard, so that their calls were not judged: {names}")
-    if summary["clockless"]:
-        notes.append(
-            f"{summary['clockless']:,} calls depend on the time, which is unknown: add a"
-            " `timestamp` to messages, or `now:` to the pack."
-        )
-    if count := summary.get("repeated_ids", 0):
-        what = "conversation has the same id as another" if count == 1 else "conversations have the same id as others"
-        notes.append(f"{count:,} {what}, now with `~2`, `~3` and so on appended, in the order of the files.")
-    if summary["contradicted"]:
-        count = summary["contradicted"]
-        notes.append(
-            f"At {count:,} {'call' if count == 1 else 'calls'} the database contradicts what the agent had"
-            " looked up. Check that it is the database at the start of these conversations."
-        )
-    if summary["clock"] and summary["period"] is not None:
-        notes.append(
-            f"The pack sets the time (`now: {', '.join(summary['clock'])}`): calls were judged at that time, not at"
-            " the times in the logs."
-        )
-    for limit in summary.get("limits", []):
-        if limit["over"] or limit["open"]:
-            lacking = ("untimed", "without a time"), ("unknown_whose", "without an owner")
-            why = ", ".join(f"{limit[name]:,} calls {what}" for name, what in lacking if limit[name])
-            counts = f"{limit['over']:,} of {limit['calls']:,} calls exceeded it"
-            counts += f", {limit['open']:,} undecided{f' ({why})' if why else ''}" if limit["open"] else ""
-            notes.append(f"Limit `{limit['limit']}` ({limit['text']}): {counts}.")
-    if summary["untimed"]:
-        notes.append(f"Conversations without times, so that no fact expired: {summary['untimed']}")
-    if summary["unknown_tools"]:
-        notes.append(f"Tools that are not in the pack: {', '.join(summary['unknown_tools'])}")
-        if summary["by_tool"].keys() <= summary["unknown_tools"].keys():
-            notes.append("None of the tools is in the pack. Check that it is the pack of these logs.")
-    return notes
-
-
-def _lacking(lookup: dict[str, Any]) -> str:
-    """How many results of a look-up were usable, and how to fix the rest."""
-    counts = f"{lookup['captured']:,} recorded, {lookup['readable']:,} readable"
-    shown = f", {lookup['shown']:,} of use to the pack" if lookup["shown"] is not None else ""
-    return f"{lookup['tool']}: of {lookup['results']:,} results {counts}{shown}: {'; '.join(lookup['cures'])}."
 
 
 def _paper(summary: dict[str, Any]) -> str:

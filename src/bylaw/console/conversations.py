@@ -48,7 +48,7 @@ class ConversationPages(AuditPages):
             audited=self._view.conversations,
             listed=index.totals()[0],
             logged=int(index.about("logged") or 0),
-            agents=[each["agent"] for each in (self._view.summary.get("agents") or [])[:500]],
+            agents=[each["agent"] for each in self._view.summary["agents"][:500]],
         )
 
     @shown("/c/{name:path}")
@@ -103,7 +103,7 @@ def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
         "policies": _stated(view, [finding]),
         "others": [{"id": other.id, "step": other.step, "verdict": other.verdict} for other in others],
         "out": view.out.resolve().name,
-        "document": view.summary.get("citations") == "text",
+        "document": view.summary["citations"] == "text",
     }
 
 

@@ -1,14 +1,13 @@
 """The overview: a summary sentence, the gravest finding, policies, agents, the trend and the audit's limits."""
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Collection
 from datetime import date
-from typing import Any
 
 from msgspec import Struct
 from starlette.responses import Response
 
 from bylaw.audit.finding import rank
+from bylaw.audit.notes import limits
 from bylaw.audit.report.overview import overview
 from bylaw.audit.report.overview import policies as stated_policies
 from bylaw.audit.report.text import cut
@@ -17,8 +16,8 @@ from bylaw.console.app import shown
 from bylaw.console.conversations import finding_data, sentence_of
 from bylaw.console.door import Asked
 from bylaw.console.index import Index, Wanted
-from bylaw.console.page import times
 from bylaw.console.view import AuditPages, View, conversations_of, read_summary
+from bylaw.text.number import counted
 
 TREND = 12
 """Latest audits that the trend shows."""
@@ -27,12 +26,6 @@ _KINDS = {
     "near_miss": ("near-miss", "near-misses"),
     "broken": ("broken rule", "broken rules"),
     "uninformed": ("uninformed call", "uninformed calls"),
-}
-_LISTS = {
-    "Tools without a guard": "unguarded_tools",
-    "Tools unknown to the pack": "unknown_tools",
-    "Policies whose sentences changed": "stale_policies",
-    "Unsigned policies": "unreviewed_policies",
 }
 
 
@@ -87,7 +80,7 @@ class OverviewPages(AuditPages):
             rows=self._policies(index),
             chart={"overview": overview(view.summary, view.criterion), "policies": stated_policies(view.policies)},
             trend=trend(view),
-            unseen=unseen(view.summary, index.states(Wanted())["open"]),
+            limits=list(limits(view.summary)),
             fault=standings.fault,
             base=base,
         )
@@ -122,22 +115,22 @@ class OverviewPages(AuditPages):
         new = index.verdicts(Wanted())
         word = "new " if base else ""
         told = [
-            times(new[kind], f"{word}{one}", f"{word}{many}") for kind, (one, many) in _KINDS.items() if new.get(kind)
+            counted(new[kind], f"{word}{one}", f"{word}{many}") for kind, (one, many) in _KINDS.items() if new.get(kind)
         ]
         if not told:
             opened = index.states(Wanted())["open"]
-            rest = f"; {times(opened, 'undecided call')}" if opened else ""
+            rest = f"; {counted(opened, 'undecided call')}" if opened else ""
             return f"Nothing new{_since(self._view, base)}{rest}."
         policies = len(index.verdicts_by_policy())
         listed = ", ".join(told[:-1]) + (" and " if len(told) > 1 else "") + told[-1]
-        return f"{listed}{_since(self._view, base)}, under {times(policies, 'policy', 'policies')}."
+        return f"{listed}{_since(self._view, base)}, under {counted(policies, 'policy', 'policies')}."
 
     def _about(self) -> str:
         summary = self._view.summary
-        said = times(self._view.conversations, "conversation")
-        if day := summary.get("date"):
+        said = counted(self._view.conversations, "conversation")
+        if day := summary["date"]:
             said += f", audited on {day}"
-        files: list[str] = summary.get("files") or []
+        files: list[str] = summary["files"]
         if files:
             said += f" from {cut(files[0], 60)}" + (f" and {len(files) - 1} more" if len(files) > 1 else "")
         return said
@@ -178,33 +171,7 @@ def trend(view: View, most: int = TREND) -> list[TrendPoint]:
 
 
 def _point(name: str, summary: JsonRecord, is_this: bool, criterion: str) -> TrendPoint:
-    verdicts: dict[str, int] = (summary.get("verdicts") or {}).get(criterion) or {}
+    verdicts: dict[str, int] = summary["verdicts"][criterion]
     calls = sum(verdicts.values())
     violation, near_miss = (verdicts.get(kind, 0) / calls if calls else None for kind in ("violation", "near_miss"))
-    return TrendPoint(name, str(summary.get("date", "")), conversations_of(summary), violation, near_miss, is_this)
-
-
-def unseen(summary: JsonRecord, undecided: int) -> list[tuple[str, str]]:
-    """The limits of the audit, in words."""
-    worlds = {
-        "snapshot": "The database, replayed after each write.",
-        "hindsight": "No database: later results in the same conversation.",
-        "none": "No database, and later results were not used.",
-    }
-    names = {title: _listed(summary.get(key) or ()) for title, key in _LISTS.items()}
-    skipped = len(summary.get("skipped") or ())
-    cited = "" if summary.get("citations") in ("text", None) else "The document was not given: citations are lines."
-    found = {
-        "Ground truth": worlds.get(str(summary.get("world")), "Not recorded."),
-        "Undecided": f"{times(undecided, 'call')} to review, not counted as violations." if undecided else "",
-        **names,
-        "Policy text": cited,
-        "Outcomes": "" if summary.get("outcome_from") else "The conversations have no recorded outcome.",
-        "Unreadable records": f"{times(skipped, 'record')}, never counted as compliant." if skipped else "",
-    }
-    return [(title, words) for title, words in found.items() if words]
-
-
-def _listed(names: Collection[Any]) -> str:
-    first = ", ".join(cut(str(name), 60) for name in [*names][:8])
-    return f"{first} and {len(names) - 8} more" if len(names) > 8 else first
+    return TrendPoint(name, summary["date"], conversations_of(summary), violation, near_miss, is_this)

@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from bylaw.audit.report.page import ELEMENTS, joined_scripts
+from bylaw.text.number import counted
 
 VERDICTS = {
     "violation": "violation",
@@ -59,7 +60,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: dict[str, Any] = {"said": said, "marked": marked, "seen": seen, "plain": plain, "times": times}
+    filters: dict[str, Any] = {"said": said, "marked": marked, "seen": seen, "plain": plain, "times": counted}
     filters |= {"percent": percent, "span": span, "in_path": in_path, "json": as_json}
     made.filters.update(filters)
     words: dict[str, Any] = {
@@ -135,11 +136,6 @@ def as_json(data: Any) -> Markup:
     """Data for a JSON block in a page, which it cannot end."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
     return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
-
-
-def times(count: int, one: str, many: str = "") -> str:
-    """A number with its noun."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def in_path(name: str) -> str:

@@ -184,13 +184,13 @@ class PolicyPages(AuditPages):
         index = view.standings().index
         rows = index.findings(Wanted(policy=name, state="all"), limit=EXCERPT)
         stated: JsonRecord = view.policies.get(name) or {}
-        judged: JsonRecord = (view.summary.get("by_policy") or {}).get(name) or {}
+        judged: JsonRecord = view.summary["by_policy"].get(name) or {}
         now = view.pack_now() if view.root is not None else None
         own = _of_pack(now, name, view.root) if now is not None and view.root is not None else None
         if own is None and not stated:
             raise Refused("there is no such policy", status=404)
         policy = own["policy"] if own is not None else None
-        by_tool: JsonRecord = view.summary.get("by_tool") or {}
+        by_tool: JsonRecord = view.summary["by_tool"]
         return self._page(
             "policy_one.html",
             asked,

@@ -30,7 +30,7 @@ class Standings:
         self._seen: object = None
         self._turn = threading.Lock()
         self._waivers = Waivers(today=date.today())
-        redacted = index.store.summary.get("redacted")
+        redacted = index.store.summary["redacted"]
         self._baseline = read_baseline(base, redacted=redacted) if base is not None else None
         self.refresh()
 

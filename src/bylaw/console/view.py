@@ -1,6 +1,5 @@
 """The data of `bylaw view`: one audit, its pack, and earlier audits in folders next to it."""
 
-import json
 import shlex
 import threading
 from collections import OrderedDict
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bylaw.audit.audited import read_audited
-from bylaw.audit.store import JsonRecord
+from bylaw.audit.store import JsonRecord, Store
 from bylaw.console.app import Pages, Prepared
 from bylaw.console.index import Index, open_index, stamp_of
 from bylaw.console.pack_state import PackState, PackStates, has_changed_since
@@ -60,7 +59,7 @@ class View:
     @property
     def is_redacted(self) -> bool:
         """Whether the audit has pseudonyms instead of texts."""
-        return bool(self.summary.get("redacted"))
+        return bool(self.summary["redacted"])
 
     @property
     def own_root(self) -> Path | None:
@@ -111,7 +110,7 @@ class View:
             return ""
         if not has_changed_since(self.root, self.out / "summary.json"):
             return ""
-        own: JsonRecord = self.summary.get("pack") or {}
+        own: JsonRecord = self.summary["pack"]
         known = {own.get("checks"), *(each.get("checks") for each in own.get("variants") or ())}
         try:
             if "checks" not in own or self._pack.now().pack.pin in known:
@@ -130,7 +129,7 @@ class View:
 
     @property
     def title(self) -> str:
-        pack: JsonRecord = self.summary.get("pack") or {}
+        pack: JsonRecord = self.summary["pack"]
         return f"{pack.get('name', '')} {pack.get('version', '')}".strip()
 
 
@@ -173,7 +172,7 @@ def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
     """The pack's folder: as given, as recorded by the audit, or a pack of that name that comes with Bylaw."""
     if given:
         return _variant(find_folder(given), summary)
-    named: JsonRecord = summary.get("pack") or {}
+    named: JsonRecord = summary["pack"]
     audited = read_audited(out)
     names: list[Any] = [audited.pack if audited is not None else None, named.get("name")]
     for name in names:
@@ -188,7 +187,7 @@ def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
 def _variant(root: Path, summary: JsonRecord) -> Path:
     """For a pack of variants, the variant with the most policies in the audit; else the pack itself."""
     variants = read_variants(root)
-    judged: JsonRecord = summary.get("by_policy") or {}
+    judged: JsonRecord = summary["by_policy"]
 
     def known(folder: Path) -> int:
         part = read_folder(folder, cases=False).parts.get("policies")
@@ -212,19 +211,16 @@ def _bases(out: Path, given: Path | None) -> dict[str, Path]:
 
 
 def conversations_of(summary: JsonRecord) -> int:
-    agents: list[JsonRecord] = summary.get("agents") or []
-    return sum(each.get("trajectories", 0) for each in agents)
+    return sum(each["trajectories"] for each in summary["agents"])
 
 
 def read_summary(out: Path) -> JsonRecord:
     """The summary of an audit; empty if it cannot be read."""
     try:
-        record: Any = json.loads((out / "summary.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return Store(out).summary
+    except (BylawError, OSError):
         return {}
-    return cast("JsonRecord", record) if isinstance(record, dict) else {}
 
 
 def _pack_name(out: Path) -> str:
-    pack: Any = read_summary(out).get("pack")
-    return str(cast("JsonRecord", pack).get("name", "")) if isinstance(pack, dict) else ""
+    return str(read_summary(out).get("pack", {}).get("name", ""))

@@ -12,6 +12,11 @@ TENS = ("", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "ei
 _FIGURES = re.compile(r"[$\u20ac\u00a3 ]*[+-]?[0-9][0-9,.'\u2019]*(?:[eE][+-]?[0-9]{1,3})?|[+-]?\.[0-9]+")
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: `1 call`, `3 calls`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def figure(text: str) -> Decimal | None:
     """The number that figures are: `1,200.50`, `250,00`; None for what is none."""
     if not _FIGURES.fullmatch(text.strip()):

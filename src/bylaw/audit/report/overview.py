@@ -5,7 +5,8 @@ from typing import Any, cast
 
 from bylaw.audit.counts import OPEN_REASONS
 from bylaw.audit.finding import SEVERITIES
-from bylaw.audit.report.text import cut, spelled
+from bylaw.audit.notes import limits
+from bylaw.audit.report.text import cut
 from bylaw.audit.store import CALLS, JsonRecord, Store
 from bylaw.pack import CRITERIA, Criterion
 
@@ -15,26 +16,24 @@ ROWS = 400
 """The most rows of one chart or table."""
 SKIPPED = 200
 """The most skipped records that are named; the rest is counted."""
-_LISTED = ("worlds", "unknown_tools", "unmapped_fields", "stale_policies", "changed_policy")
 
 
 def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
     """The numbers of `summary.json` that the page draws."""
     shown: JsonRecord = cut(summary)
-    period: JsonRecord = shown.get("period") or {}
+    period: JsonRecord = shown["period"] or {}
     return {
         "pack": shown["pack"],
         "criterion": criterion,
-        **{name: shown.get(name, "") for name in ("date", "world", "citations")},
-        **{name: shown.get(name, [])[:ROWS] for name in ("files", "evidence", "unguarded_tools")},
+        **{name: shown[name] for name in ("date", "citations")},
+        **{name: shown[name][:ROWS] for name in ("files", "evidence", "unguarded_tools")},
         "period": [period.get(end, "") for end in ("from", "to")],
         "agents": [_agent(agent, criterion) for agent in shown["agents"][:ROWS]],
-        **{name: _rows(shown.get(name, {}), criterion) for name in ("by_tool", "by_lookup", "by_policy", "by_rule")},
-        "by_reason": _pairs(shown.get("by_reason", {})),
-        "outcome_from": _words(shown.get("outcome_from", {})),
-        **{name: _notes(shown.get(name, [])) for name in _LISTED},
-        "skipped": [f"{each['place']}: {each['why']}" for each in shown.get("skipped", [])[:SKIPPED]],
-        "skipped_count": len(shown.get("skipped", [])),
+        **{name: _rows(shown[name], criterion) for name in ("by_tool", "by_lookup", "by_policy", "by_rule")},
+        "by_reason": _pairs(shown["by_reason"]),
+        "limits": cut(list(limits(summary)), 600)[:ROWS],
+        "skipped": [f"{each['place']}: {each['why']}" for each in shown["skipped"][:SKIPPED]],
+        "skipped_count": len(shown["skipped"]),
     }
 
 
@@ -74,34 +73,17 @@ def _pairs(counts: JsonRecord) -> list[list[Any]]:
     return [[name, count] for name, count in islice(counts.items(), ROWS)]
 
 
-def _notes(value: Any) -> list[str]:
-    """A structure as one line for each of its entries."""
-    if isinstance(value, dict):
-        return [f"{name}: {_words(entry)}" for name, entry in islice(cast(JsonRecord, value).items(), ROWS)]
-    return [_words(entry) for entry in value[:ROWS]]
-
-
-def _words(value: Any) -> str:
-    """A small structure in one line."""
-    if isinstance(value, dict):
-        return cut(", ".join(f"{name}: {_words(entry)}" for name, entry in cast(JsonRecord, value).items()))
-    if isinstance(value, list):
-        return cut(", ".join(_words(entry) for entry in cast(list[Any], value)))
-    return spelled(value, 2000)
-
-
 def undecided(store: Store, summary: JsonRecord, criterion: Criterion) -> JsonRecord:
     """Undecided rules, each with its reasons in words, and the undecided calls."""
-    counted: JsonRecord = summary.get("open") or {}
-    rules: JsonRecord = cut(counted.get("rules") or {})
+    counted: JsonRecord = summary["open"]
+    rules: JsonRecord = cut(counted["rules"])
     groups: list[list[Any]] = []
     for name, row in sorted(rules.items(), key=lambda item: -item[1]["calls"]):
         reasons = sorted(row["reasons"].items(), key=lambda item: -item[1])
         groups.append([name, row["calls"], [[OPEN_REASONS.get(reason, reason), count] for reason, count in reasons]])
-    verdicts: JsonRecord = summary.get("verdicts") or {}
-    if without := verdicts.get(criterion, JsonRecord()).get("inconclusive"):
+    if without := summary["verdicts"][criterion].get("inconclusive"):
         groups.append(["(guards)", without, [["a guard came to no verdict", without]]])
-    calls = counted.get("calls", 0)
+    calls = counted["calls"]
     return {"calls": calls, "rules": groups, "list": _listed(store, criterion) if calls else []}
 
 

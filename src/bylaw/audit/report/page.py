@@ -78,7 +78,7 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
         "out": out.resolve().name,
         "calls": found.calls,
         "flagged": found.total,
-        "counts": summary.get("counts", {}),
+        "counts": summary["counts"],
         "conversations": len(steps),
         "kept": len(places),
     }

@@ -57,29 +57,10 @@ function drawLede() {
     ...(unheld > 0 ? [` ${count(unheld, "conversation")} of ${number(data.conversations)} ${unheld === 1 ? "is" : "are"} not in this page`, unkept ? ` (${unkept === unheld ? "not kept by the audit" : `${number(unkept)} not kept by the audit`})` : "", "; to read one, ", make("code", {}, `bylaw explain ${plain(data.out, 40)} CONVERSATION STEP`), "."] : []));
 }
 
-const WORLDS = new Map(Object.entries({
-  snapshot: "Ground truth: the database, replayed after each write.",
-  hindsight: "No database: ground truth is taken from the same conversation, including later results.",
-  none: "No database, and later results were not used.",
-}));
-
 function drawLimits() {
   const overview = data.overview;
   const section = document.getElementById("limits");
-  const item = (title, ...words) => make("li", {}, make("b", {}, title), " ", words);
-  const listed = (title, lines) => (lines.length ? item(title, lines.length === 1 ? [said(lines[0], 300), "."] : make("details", {}, make("summary", {}, count(lines.length, "entry", "entries")), make("ul", {}, lines.map((line) => make("li", {}, said(line, 500)))))) : null);
-  section.replaceChildren(...heading("limits", "Limits of this audit"), make("ul", {class: "plain"},
-    item("Ground truth.", WORLDS.get(overview.world) || "", " ", total("uninformed") ? `${count(total("uninformed"), "call")} stayed uninformed: the logs do not show whether that was allowed.` : ""),
-    item("Outcomes.", overview.outcome_from ? ["Outcomes were recorded with the conversations (", said(overview.outcome_from, 300), ")."] : "No outcome was recorded with these conversations."),
-    item("Undecided calls.", data.open.calls ? [make("a", {href: "#undecided"}, count(data.open.calls, "call")), ", counted neither as compliant nor as violations."] : "None."),
-    listed("Databases, by file.", overview.worlds),
-    listed("Tools without a guard: their calls were not judged.", overview.unguarded_tools),
-    listed("Tools the pack does not know.", overview.unknown_tools),
-    listed("Result fields without an observation.", overview.unmapped_fields),
-    listed("Policies whose sentences changed since the pack was written.", overview.stale_policies),
-    listed("Agents whose instructions contain other policy sentences.", overview.changed_policy),
-    overview.citations && overview.citations !== "text" ? item("Policy text.", "The document was not given, so policies are cited by heading and line.") : null,
-    overview.skipped_count ? item("Unreadable records.", `${number(overview.skipped_count)} skipped, and never counted as compliant.`) : item("Unreadable records.", "None.")));
+  section.replaceChildren(...heading("limits", "Limits of this audit"), make("ul", {class: "plain"}, overview.limits.map((words) => make("li", {}, said(words, 600)))));
   if (overview.skipped.length) section.append(make("details", {class: "as-table"}, make("summary", {}, "Skipped records"), make("ol", {}, overview.skipped.map((entry) => make("li", {}, said(entry, 500)))),
     overview.skipped_count > overview.skipped.length ? make("p", {class: "note"}, `and ${number(overview.skipped_count - overview.skipped.length)} more in summary.json`) : ""));
 }
