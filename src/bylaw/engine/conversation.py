@@ -14,8 +14,17 @@ from typing import Any, Literal, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.context import PRINCIPAL, AnotherPrincipal, copied, goes_on, warn_of_unknown
-from bylaw.engine.door import as_content, as_object, one_waits, tool_name
+from bylaw.engine.door import (
+    PRINCIPAL,
+    AnotherPrincipal,
+    as_content,
+    as_object,
+    copied,
+    goes_on,
+    one_waits,
+    tool_name,
+    warn_of_unknown,
+)
 from bylaw.engine.finished import is_judged
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered, AnswerPredicate

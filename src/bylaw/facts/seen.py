@@ -28,9 +28,8 @@ from bylaw.facts.tracing import ArgumentOrigin, origins_of, trace_of
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import World
 from bylaw.policy.pattern import Match, Pattern, compile_pattern
-from bylaw.text.condition import is_meant, takes_back
+from bylaw.text.condition import is_meant, passages_about, takes_back
 from bylaw.text.day import spoken_day
-from bylaw.text.passage import passages_about
 from bylaw.trace.event import Call, Result
 
 

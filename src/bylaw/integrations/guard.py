@@ -16,7 +16,7 @@ from typing import Any, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.context import PRINCIPAL, is_of_one
+from bylaw.engine.door import PRINCIPAL, is_of_one
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.history import Asked, Heard, Part

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from bylaw.engine.context import AnotherPrincipal
+from bylaw.engine.door import AnotherPrincipal
 from bylaw.integrations.follower import Follower
 from bylaw.shield import LiveSession, Shield
 from bylaw.shield.history import linked

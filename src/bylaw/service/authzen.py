@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
-from bylaw.engine.context import PRINCIPAL
+from bylaw.engine.door import PRINCIPAL
 from bylaw.service.request import BadRequest, DecideAnswer, DecideRequest, Event, Failure
 
 CONFIGURATION = "/.well-known/authzen-configuration"

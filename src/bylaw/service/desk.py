@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from bylaw.engine.context import AnotherPrincipal
 from bylaw.engine.conversation import OpenAnswers, OpenRequests
+from bylaw.engine.door import AnotherPrincipal
 from bylaw.errors import BylawError
 from bylaw.pack import Pack
 from bylaw.record import Log

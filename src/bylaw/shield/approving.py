@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.context import PRINCIPAL
+from bylaw.engine.door import PRINCIPAL
 from bylaw.engine.judgement import Judgement
 from bylaw.facts.value import alike
 from bylaw.policy.posture import ApprovalTerms

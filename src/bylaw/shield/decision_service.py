@@ -13,9 +13,8 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from bylaw.consent import digest as card_digest
-from bylaw.engine.context import AnotherPrincipal, goes_on, is_of_one
 from bylaw.engine.conversation import AskedCall, Conversation, Mutation
-from bylaw.engine.door import as_object
+from bylaw.engine.door import AnotherPrincipal, as_object, goes_on, is_of_one
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted, Requests

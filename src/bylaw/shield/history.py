@@ -12,9 +12,8 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import astuple, replace
 
-from bylaw.engine.context import PRINCIPAL
 from bylaw.engine.conversation import Conversation
-from bylaw.engine.door import DEEPEST, refuse_deep, writable
+from bylaw.engine.door import DEEPEST, PRINCIPAL, refuse_deep, writable
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.record.approval import Change, fingerprint

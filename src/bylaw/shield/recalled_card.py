@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.consent import standing_of
-from bylaw.engine.context import PRINCIPAL
+from bylaw.engine.door import PRINCIPAL
 from bylaw.record.approval import fingerprint
 from bylaw.record.entry import Draft
 from bylaw.record.log import Log

@@ -14,8 +14,8 @@ from typing import Any, Self
 
 from bylaw.consent import is_message
 from bylaw.engine import door
-from bylaw.engine.context import goes_on
 from bylaw.engine.conversation import AskedCall, Mutation
+from bylaw.engine.door import goes_on
 from bylaw.engine.request import Allowance
 from bylaw.errors import UsageError
 from bylaw.pack import Pack

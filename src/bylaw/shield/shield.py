@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from bylaw.engine import door
-from bylaw.engine.context import warn_of_model
 from bylaw.engine.conversation import OpenAnswers, OpenRequests
+from bylaw.engine.door import warn_of_model
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.pack.review import held_to, told_unaccepted

@@ -1,4 +1,4 @@
-"""Whether a phrase plainly states what it says: "it is broken", and neither "it is not", "broken?" nor "[ ] broken".
+"""What a message plainly states: "it is broken", and neither "it is not", "broken?" nor "[ ] broken"; and of what.
 
 What is certain is told by the shape of its sentence. Whatever else a sentence may mean, it states nothing here.
 """
@@ -6,8 +6,25 @@ What is certain is told by the shape of its sentence. Whatever else a sentence m
 import re
 from functools import lru_cache
 
-from bylaw.text.sentence import END, LONGEST, lowered, sentences
+from bylaw.text.folding import fold
+from bylaw.text.identifier import identifiers
+from bylaw.text.spelling import spell
 
+LONGEST = 1_000
+_SENTENCES = 400
+"""Longer texts are cut, so that no text costs more than its length."""
+_END = re.compile(r"(?<=[.!?;])[\"')*]*\s+|\n+")
+_PART_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+_BREAK = re.compile(r"(?:[.!?;\u061f\uff1f]+[\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n)\s*")
+_LIST = re.compile(r"\A(?:[\s>#|\-\u2022+]|\(?\d{1,2}[.)](?=\s))+")
+_ORDINAL = re.compile(r"(?:^|\s)(?:\d{1,2}|[a-z]|no|st|mr|mrs|ms|dr|vs|approx|e\.g|i\.e|[ap]\.m)\.$")
+"""What ends with a point and ends no sentence."""
+_PLAIN = str.maketrans(
+    dict.fromkeys("\u2018\u2019\u02bc\u2032\u00b4\uff07", "'")
+    | dict.fromkeys("\u201c\u201d", '"')
+    | dict.fromkeys("\u2014\u2013\u2011", "-")
+    | dict.fromkeys("*`\u00a0\u202f", " ")
+)
 _DENYING = (
     r"(?:no|not|none|nothing|nobody|nowhere|nor|neither|never|cannot|without|hardly|barely|"
     r"[a-z]+n[' ]t|"
@@ -53,10 +70,10 @@ _TAG = 2
 
 def is_meant(text: str, start: int, end: int) -> bool:
     """Whether a phrase found in a message states what it says, and nothing in its message may turn that."""
-    plain = lowered(text)
-    begin = max((match.end() for match in END.finditer(plain, max(0, start - LONGEST), start)), default=0)
+    plain = _lowered(text)
+    begin = max((match.end() for match in _END.finditer(plain, max(0, start - LONGEST), start)), default=0)
     begin = max(begin, start - LONGEST)
-    stop = match.start() if (match := END.search(plain, end, end + LONGEST)) else min(len(plain), end + LONGEST)
+    stop = match.start() if (match := _END.search(plain, end, end + LONGEST)) else min(len(plain), end + LONGEST)
     sentence = plain[begin:stop]
     lead = _CLAUSE.split(plain[begin:start])[-1]
     tail, *after = _CLAUSE.split(plain[end:stop])
@@ -82,15 +99,57 @@ def takes_back(text: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _takes_back(text: str) -> bool:
-    clauses = [clause for each in sentences(text) for clause in _CLAUSE.split(each.words)]
+    clauses = [clause for each in _sentences(text) for clause in _CLAUSE.split(each)]
     return any(_WRONG.fullmatch(each) or (_is_bare_denial(each) and _NOT_SO.search(each)) for each in clauses)
 
 
 def _is_denied_next(text: str) -> bool:
     """Whether what follows in the same message begins by denying, or takes it back anywhere."""
-    first = next((each.words for each in sentences(text)), "")
+    first = next(iter(_sentences(text)), "")
     return _is_bare_denial(_CLAUSE.split(first)[0]) or takes_back(text)
 
 
 def _is_bare_denial(clause: str) -> bool:
     return _BARE.fullmatch(clause) is not None and _DENIES.search(clause) is not None
+
+
+def _lowered(text: str) -> str:
+    """A text in lower case, with plain quotes and dashes, each letter where it stood."""
+    lower = text.translate(_PLAIN).lower()
+    # Lower case may be longer in some languages; places in the text would then be lost.
+    return lower if len(lower) == len(text) else text.translate(_PLAIN)
+
+
+@lru_cache(maxsize=2048)
+def _sentences(text: str) -> tuple[str, ...]:
+    """The sentences and lines of a text, lowered; of one that goes on without end, the first and the last."""
+    plain = _lowered(text)
+    found: list[str] = []
+    start = 0
+    for match in _BREAK.finditer(plain):
+        if plain[match.start()] == "." and _ORDINAL.search(plain, max(start, match.start() - 8), match.start() + 1):
+            continue
+        found.append(plain[start : match.end()])
+        start = match.end()
+    bare = (_LIST.sub("", each.rstrip()) for each in (*found, plain[start:]))
+    found = [each[:LONGEST] for each in bare if each]
+    return tuple(found if len(found) <= _SENTENCES else found[: _SENTENCES // 2] + found[-_SENTENCES // 2 :])
+
+
+def passages_about(text: str, value: str | float) -> list[tuple[int, int]]:
+    """Where a message speaks of the thing named `value`: sentences that name it, and those after them up to one that
+    names another. Nothing where the message does not name it."""
+    spelling = spell(value)
+    found: list[tuple[int, int]] = []
+    is_meant = False
+    begin = 0
+    for end in [*(match.start() for match in _PART_END.finditer(text)), len(text)]:
+        sentence = text[begin:end]
+        if spelling is not None and spelling.said_in(fold(sentence)):
+            is_meant = True
+        elif identifiers(sentence):
+            is_meant = False
+        if is_meant:
+            found.append((begin, end))
+        begin = end
+    return found
