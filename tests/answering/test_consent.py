@@ -72,7 +72,7 @@ def test_what_is_open_is_counted_by_rule_and_reason(folder: Path) -> None:
     assert done.returncode == 0
     assert summary(folder)["open"] == {
         "calls": 2,
-        "rules": {"confirm": {"calls": 2, "trajectories": 2, "reasons": {"unread": 2}}},
+        "rules": {"confirm": {"calls": 2, "trajectories": 2, "reasons": {"unclear": 2}}},
     }
     assert "Undecided: 2 calls to review" in done.stdout
     assert "use --llm MODEL or `bylaw view`" in " ".join(done.stdout.split())
