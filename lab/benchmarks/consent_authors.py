@@ -1,0 +1,223 @@
+"""Answers by people who have not seen the code: how many of those that agree count, and whether any other does.
+
+    uv run python lab/benchmarks/consent_authors.py shown            what each author is shown, as JSON lines
+    uv run python lab/benchmarks/consent_authors.py score FILE...
+
+A line of a file is `{"shown": ID, "answer": TEXT, "agrees": BOOL}`. An author reads what a customer is shown, a card or
+a sentence of the pack, and writes answers with what they mean. Each goes through the shield: the text is put, the
+customer answers, and the call is made.
+"""
+
+import argparse
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from bylaw import Pack, Shield
+
+SENTENCE = "Change nothing before the customer has agreed to it.\n"
+TYPES = {str: "string", int: "integer", list: "array"}
+WORDS: dict[str, dict[str, Any]] = {
+    "en": {},
+    "de": {
+        "heading": "Bitte bestätigen:",
+        "question": "Soll ich das tun? Bitte antworten Sie mit Ja oder Nein.",
+        "asks": ["Soll ich {call}?"],
+    },
+    "fr": {
+        "heading": "Veuillez confirmer :",
+        "question": "Dois-je le faire ? Répondez par oui ou non.",
+        "asks": ["Dois-je {call} ?"],
+    },
+    "es": {
+        "heading": "Por favor, confirme:",
+        "question": "¿Lo hago? Responda sí o no, por favor.",
+        "asks": ["¿Quiere que {call}?"],
+    },
+}
+
+
+class Case(Struct, frozen=True):
+    """A call, and how it is put to the customer: by a card, or in the sentence that the pack has for it."""
+
+    id: str
+    language: str
+    title: str
+    arguments: dict[str, Any]
+    titles: tuple[str, ...] = ()
+    sentence: str = ""
+
+
+CASES = (
+    Case(
+        "hotel-card",
+        "en",
+        "move a stay",
+        {"booking": "HB-2091", "from": "2026-12-04", "to": "2026-12-09", "extra_cost": "84.00"},
+    ),
+    Case("gym-card", "en", "freeze a membership", {"member": "M-118", "months": 3, "fee": "15.00"}),
+    Case(
+        "flight-card",
+        "en",
+        "change a flight",
+        {"reservation": "Q7TZ4", "flights": ["LH401", "LH1122"], "price": "212.50", "pay_with": "gift card"},
+    ),
+    Case("phone-card", "en", "upgrade a plan", {"line": "L-5521", "plan": "Family 40 GB", "monthly_price": "39.90"}),
+    Case("bank-card", "en", "transfer money", {"to": "AC-22", "amount": "250.00", "on": "2026-12-01"}),
+    Case("hotel-card-de", "de", "Zimmer stornieren", {"buchung": "HB-2091", "gebuehr": "40.00"}, ("Buchung", "Gebühr")),
+    Case(
+        "train-card-fr",
+        "fr",
+        "changer un billet",
+        {"billet": "T-884", "depart": "14h05", "supplement": "12.00"},
+        ("billet", "départ", "supplément"),
+    ),
+    Case(
+        "shop-card-es",
+        "es",
+        "devolver un artículo",
+        {"pedido": "P-310", "articulo": "zapatos", "reembolso": "59.90"},
+        ("pedido", "artículo", "reembolso"),
+    ),
+    Case("library", "en", "renew", {"book": "B-77", "until": "2026-12-20"}, sentence="renew {book} until {until}"),
+    Case(
+        "refund",
+        "en",
+        "refund",
+        {"order": "W-4410", "amount": "31.50", "to": "PayPal"},
+        sentence="refund {amount} for order {order} to {to}",
+    ),
+    Case(
+        "vet",
+        "en",
+        "book",
+        {"slot": "S-12", "pet": "Bruno", "price": "65.00"},
+        sentence="book slot {slot} for {pet} at {price}",
+    ),
+    Case(
+        "address",
+        "en",
+        "change",
+        {"account": "C-19", "street": "12 Mill Lane"},
+        sentence="change the delivery address of account {account} to {street}",
+    ),
+    Case("cancel", "en", "cancel", {"order": "W-9081"}, sentence="cancel order {order}"),
+    Case(
+        "seat-de",
+        "de",
+        "buchen",
+        {"platz": "14C", "preis": "9.00"},
+        sentence="den Platz {platz} für {preis} Euro buchen",
+    ),
+    Case(
+        "pago-es",
+        "es",
+        "pagar",
+        {"factura": "F-202", "importe": "48.20"},
+        sentence="pague la factura {factura} de {importe} euros",
+    ),
+)
+
+
+def pack_of(case: Case) -> Pack:
+    parameters = {
+        name: {"title": title, "type": TYPES[type(value)]}
+        for (name, value), title in zip(case.arguments.items(), case.titles or _named(case.arguments), strict=True)
+    }
+    tool: dict[str, Any] = {"effect": "write", "title": case.title, "parameters": parameters, "changes": []}
+    if case.sentence:
+        tool["put_as"] = case.sentence
+    predicates = {
+        "change": {"effect": "write"},
+        "agreed": {"consented": "told" if case.sentence else "card", "card": WORDS[case.language]},
+    }
+    rules = [{"id": "confirm", "formula": "ALWAYS (change IMPLIES agreed)"}]
+    return Pack.from_files(
+        {
+            "pack.yaml": "format: 1\nname: desk\ndocument: policy.md\n",
+            "policy.md": SENTENCE,
+            "policies.yaml": json.dumps({"policies": [{"id": "confirm", "kind": "rule", "spans": [SENTENCE.strip()]}]}),
+            "rules.yaml": json.dumps({"predicates": predicates, "rules": rules}),
+            "tools.yaml": json.dumps({"tools": {"act": tool}}),
+        }
+    )
+
+
+def _named(arguments: dict[str, Any]) -> list[str]:
+    return [name.replace("_", " ") for name in arguments]
+
+
+def shown(case: Case) -> str:
+    """What the customer reads."""
+    if case.sentence:
+        ask = WORDS[case.language].get("asks", ["Shall I {call}?"])[0]
+        return ask.replace("{call}", case.sentence.format(**case.arguments))
+    with Shield(pack_of(case)).session() as session:
+        session.user("Hello.")
+        card = session.decide("act", case.arguments, id="tried").card
+    assert card is not None, case.id
+    return card.text
+
+
+def is_allowed(case: Case, text: str, answer: str) -> bool:
+    """Whether the call is allowed after the answer; before it, it must not be."""
+    with Shield(pack_of(case)).session() as session:
+        session.user("Hello.")
+        assert not session.decide("act", case.arguments, id="before").allowed, case.id
+        session.agent(text)
+        session.user(answer)
+        return session.decide("act", case.arguments, id="after").allowed
+
+
+def score(files: list[Path]) -> bool:
+    """Print how many answers of each kind count; whether none counts that does not agree, and enough of the others."""
+    cases = {case.id: case for case in CASES}
+    counts: Counter[tuple[str, bool, bool]] = Counter()
+    wrong: list[str] = []
+    missed: list[str] = []
+    for file in files:
+        for line in file.read_text(encoding="utf-8").splitlines():
+            given = json.loads(line)
+            case = cases[given["shown"]]
+            counted = is_allowed(case, shown(case), given["answer"])
+            counts[file.stem, given["agrees"], counted] += 1
+            if counted and not given["agrees"]:
+                wrong.append(f"{case.id}: {given['answer']}")
+            if given["agrees"] and not counted:
+                missed.append(f"{case.id}: {given['answer']}")
+    print("| author | agree | of these count | others | of these count |\n|---|--:|--:|--:|--:|")
+    for author in [*sorted({name for name, _, _ in counts}), "all"]:
+        cells = [
+            sum(count for key, count in counts.items() if author in ("all", key[0]) and key[1:] in kinds)
+            for kinds in (
+                [(True, True), (True, False)],
+                [(True, True)],
+                [(False, True), (False, False)],
+                [(False, True)],
+            )
+        ]
+        print(f"| {author} | {' | '.join(map(str, cells))} |")
+    agreeing = sum(count for key, count in counts.items() if key[1])
+    heard = sum(count for key, count in counts.items() if key[1:] == (True, True))
+    for title, answers in (("count and must not", wrong), ("agree and do not count", missed)):
+        print(f"{title}: {len(answers)}", *answers, sep="\n  ")
+    return not wrong and heard >= 0.6 * agreeing
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("shown", "score"))
+    parser.add_argument("files", type=Path, nargs="*")
+    given = parser.parse_args()
+    if given.what == "shown":
+        for case in CASES:
+            print(json.dumps({"shown": case.id, "text": shown(case)}, ensure_ascii=False))
+    elif not score(given.files):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()
