@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from bylaw.compile.assemble import assemble
 from bylaw.compile.card import Card
 from bylaw.compile.extract import with_references
 from bylaw.compile.pipeline import Source, Work, compile_pack
 from bylaw.compile.reading import read_documents
 from bylaw.compile.related import overlaps
 from bylaw.compile.span import Draft
-from bylaw.compile.update import MadeOf, read_work, records
-from bylaw.compile.writing import digests, place, planned
+from bylaw.compile.update import MadeOf, owner_of, read_before, write_pack
 from bylaw.llm import Request
 from bylaw.pack import load_pack
 from bylaw.policy.document import Document
@@ -116,12 +114,13 @@ def written(root: Path, texts: Mapping[str, str]) -> Path:
     return root
 
 
-def compiled(root: Path, folder: Path, chat: Scripted, earlier: Work | None = None) -> Work:
+def compiled(root: Path, folder: Path, chat: Scripted) -> Work:
     reading = read_documents([folder])
-    source = Source(reading.document, reading.title, CARDS, now="2025-01-01T10:00:00", earlier=earlier)
+    before = read_before(root) if root.exists() else None
+    edits = {"earlier": before.work, "owner": owner_of(before)} if before is not None else {}
+    source = Source(reading.document, reading.title, CARDS, now="2025-01-01T10:00:00", **edits)
     work, _ = compile_pack(source, chat)
-    made = assemble(source, work, name="help", reading=reading)
-    place(root, {**made, **records(MadeOf(("help",)), work)})
+    write_pack(root, source, work, MadeOf(("help",), name="help"), before=before, reading=reading)
     return work
 
 
@@ -137,7 +136,7 @@ def test_after_one_edit_only_that_article_and_what_cites_it_is_asked_about(count
     work = compiled(pack, folder, first)
     assert len(first.asked("extract")) == count
     assert len(work.drafts) == count + count // 10
-    compiled(pack, folder, Silent(), earlier=read_work(pack))
+    compiled(pack, folder, Silent())
     rule = rule_of(8, texts[f"help/{letters(8)}.md"])
     days = re.search(r"within (\d+) days", rule)
     assert days is not None
@@ -145,7 +144,7 @@ def test_after_one_edit_only_that_article_and_what_cites_it_is_asked_about(count
     path = folder / f"{letters(8)}.md"
     path.write_text(path.read_text().replace(rule, changed))
     again = model()
-    compiled(pack, folder, again, earlier=read_work(pack))
+    compiled(pack, folder, again)
     asked = [request for requests in again.rounds for request in requests]
     assert {each.name for each in asked} == {"cases", "cover", "guards", "sort"}
     assert _documents_asked(again.asked("cover")) == {f"documents/{letters(8)}.md"}
@@ -166,13 +165,16 @@ def test_each_document_is_a_file_of_the_pack_and_every_policy_says_which(tmp_pat
     assert len(work.drafts) == len(pack.policies)
 
 
-def test_a_document_that_is_gone_goes_from_the_pack(tmp_path: Path) -> None:
-    first = {"pack.yaml": "a", "documents/a.md": "A.\n", "documents/b/c.md": "C.\n"}
-    place(tmp_path, planned(tmp_path, first, {}).files)
-    (tmp_path / "documents" / "a.md").write_text("A copy that somebody edited.\n")
-    plan = planned(tmp_path, {"pack.yaml": "a", "documents/a.md": "A new A.\n"}, digests(first))
-    assert plan.removed == ("documents/b/c.md",)
-    assert plan.files["documents/a.md"] == "A new A.\n", "a copy, as policy.md is"
+def test_a_document_that_is_gone_goes_from_the_pack_and_an_edited_copy_is_replaced(tmp_path: Path) -> None:
+    folder, pack = written(tmp_path / "source", articles(14)) / "help", tmp_path / "pack"
+    compiled(pack, folder, model())
+    first, last = (f"{letters(number)}.md" for number in (0, 13))
+    (folder / last).unlink()
+    (pack / "documents" / first).write_text("A copy that somebody edited.\n")
+    compiled(pack, folder, Silent())
+    assert not (pack / "documents" / last).exists()
+    assert (pack / "documents" / first).read_text() == (folder / first).read_text()
+    assert "within-days-13" not in (pack / "policies.yaml").read_text()
 
 
 LATE = "A parcel that comes late is refunded in full within 14 days."

@@ -9,13 +9,12 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from bylaw.compile.assemble import assemble, compacted, count
+from bylaw.compile.assemble import assemble, count
 from bylaw.compile.bench import Bench
 from bylaw.compile.desk import Desk
 from bylaw.compile.pipeline import Work, compile_pack
 from bylaw.compile.refine import refine
-from bylaw.compile.update import MadeOf, read_work, records
-from bylaw.compile.writing import place
+from bylaw.compile.update import MadeOf, read_before, write_pack
 from bylaw.llm import Request
 from bylaw.pack import Pack
 from bylaw.policy.yaml import read_yaml
@@ -194,9 +193,10 @@ def test_a_split_rule_that_says_nothing_new_goes_again() -> None:
 
 def test_a_split_rule_keeps_its_cases_in_an_update(tmp_path: Path) -> None:
     work, _, files = refined(refine=[SPLIT, "verifiable: true"])
-    place(tmp_path, {**files, **records(MadeOf(("policy.md",)), work)})
-    kept, made = (each.checks["confirm-refunds"].cases for each in (read_work(tmp_path), work))
-    assert kept == tuple(compacted(made))
+    write_pack(tmp_path, source(), work, MadeOf(("policy.md",), name="shop"))
+    before = read_before(tmp_path)
+    write_pack(tmp_path, source(), before.work, before.made_of, before=before)
+    assert (tmp_path / "cases" / "rules.yaml").read_text() == files["cases/rules.yaml"]
 
 
 def test_questions_about_several_rules_are_asked_in_one_round() -> None:

@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from bylaw.compile.assemble import assemble
 from bylaw.compile.extract import UNSAID, sections, told_apart
 from bylaw.compile.pipeline import Source, Work, compile_pack
 from bylaw.compile.span import Draft, covered
-from bylaw.compile.update import MadeOf, read_work, records
-from bylaw.compile.writing import place
+from bylaw.compile.update import MadeOf, owner_of, read_before, write_pack
 from bylaw.llm import Request
 from bylaw.pack import load_pack
 from bylaw.policy.document import Document
@@ -70,10 +68,12 @@ def sorting(request: Request) -> str:
     return json.dumps({"policies": [{"id": name, **body} for name in names]})
 
 
-def compiled(root: Path, chat: Scripted, document: str = POLICY, earlier: Work | None = None) -> Work:
-    source = Source(Document(document), "Shop", CARDS, earlier=earlier)
+def compiled(root: Path, chat: Scripted, document: str = POLICY) -> Work:
+    before = read_before(root) if (root / "pack.yaml").exists() else None
+    edits = {"earlier": before.work, "owner": owner_of(before)} if before is not None else {}
+    source = Source(Document(document), "Shop", CARDS, **edits)
     work, _ = compile_pack(source, chat)
-    place(root, {**assemble(source, work, name="shop"), **records(MadeOf(("policy.md",)), work)})
+    write_pack(root, source, work, MadeOf(("policy.md",), name="shop"), before=before)
     return work
 
 
@@ -118,7 +118,7 @@ def test_the_same_words_that_say_something_else_are_cited_in_their_own_place_and
 def test_an_update_of_the_same_document_asks_nothing(second: str, tmp_path: Path) -> None:
     compiled(tmp_path, chat(second))
     before = {path.name: path.read_bytes() for path in tmp_path.rglob("*.yaml")}
-    compiled(tmp_path, Silent(), earlier=read_work(tmp_path))
+    compiled(tmp_path, Silent())
     assert {path.name: path.read_bytes() for path in tmp_path.rglob("*.yaml")} == before
 
 
@@ -127,7 +127,7 @@ def test_a_sentence_that_an_answer_passes_over_is_listed_and_not_asked_about_aga
     work = compiled(tmp_path, quiet)
     assert work.second is not None
     assert set(work.second.aside.values()) == {UNSAID}
-    compiled(tmp_path, Silent(), earlier=read_work(tmp_path))
+    compiled(tmp_path, Silent())
 
 
 @pytest.mark.parametrize("second", ["Every refund is told and agreed to.", "Every return is told and agreed to."])

@@ -2,19 +2,19 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from bylaw.compile.assemble import assemble
-from bylaw.compile.pipeline import Source, Work, compile_pack
-from bylaw.compile.update import MadeOf, accepted_unenforced, differences, read_work, records, rejections, with_words
-from bylaw.compile.writing import digests, merged, place, planned, recover, stage
+from bylaw.compile.pipeline import Source, compile_pack
+from bylaw.compile.update import MadeOf, Update, differences, owner_of, read_before, rejections, write_pack
+from bylaw.compile.writing import place, recover, stage
 from bylaw.llm import Answer, Request
 from bylaw.llm.recorded import Recordings
-from bylaw.pack.review import sides_of, standings
+from bylaw.pack.review import standings
 from bylaw.policy.document import Document
 from bylaw.policy.folder import read_folder
 from bylaw.trace import Call, Message, Trajectory
@@ -33,21 +33,21 @@ def _cover(text: str, name: str) -> str:
     return json.dumps({"policies": [policy], "others": []})
 
 
-def compiled(root: Path, chat: Scripted, document: str = POLICY, earlier: Work | None = None) -> Work:
-    given = Source(Document(document), "Shop", CARDS, earlier=earlier)
+def compiled(root: Path, chat: Scripted, document: str = POLICY, *, rejects: bool = False) -> Update:
+    """Compile the shop's document into a folder; over the pack there, if there is one."""
+    before = read_before(root) if (root / "pack.yaml").exists() else None
+    given = Source(Document(document), "Shop", CARDS)
+    if before is not None:
+        rejected = rejections(before, Document(document)) if rejects else {}
+        given = replace(given, earlier=before.work, owner=owner_of(before), rejected=rejected)
     work, _ = compile_pack(given, chat)
-    written(root, work, assemble(given, work, name="shop"))
-    return work
-
-
-def written(root: Path, work: Work, files: Mapping[str, str]) -> Path:
-    place(root, {**files, **records(MadeOf(("policy.md",)), work)})
-    return root
+    return write_pack(root, given, work, MadeOf(("policy.md",), name="shop"), before=before)
 
 
 @pytest.fixture
 def pack(tmp_path: Path) -> Path:
-    return written(tmp_path / "shop", *shop.compiled())
+    write_pack(tmp_path / "shop", source(), shop.compiled()[0], MadeOf(("policy.md",), name="shop"))
+    return tmp_path / "shop"
 
 
 class Silent(Scripted):
@@ -60,7 +60,7 @@ class Silent(Scripted):
 def test_nothing_changed_nothing_is_asked_and_no_byte_differs(pack: Path) -> None:
     files = [path for path in pack.rglob("*.*") if path.name != "work.json"]
     before = [path.read_bytes() for path in files]
-    compiled(pack, Silent(), earlier=read_work(pack))
+    compiled(pack, Silent())
     assert [path.read_bytes() for path in files] == before
 
 
@@ -73,7 +73,7 @@ def test_a_changed_sentence_asks_for_its_policy_alone_and_keeps_its_name(pack: P
         guards=LIMIT.replace("500.00", "600.00"),
         cases=_only("refund-limit", "600.0"),
     )
-    compiled(pack, chat, POLICY.replace(OLD, NEW), read_work(pack))
+    compiled(pack, chat, POLICY.replace(OLD, NEW))
     assert sorted(request.name for asked in chat.rounds for request in asked) == [
         "cases",
         "cover",
@@ -93,7 +93,7 @@ def test_a_new_sentence_is_a_new_policy_and_a_removed_one_is_gone(pack: Path) ->
     before = read_folder(pack)
     document = POLICY.replace(OLD, ADDED)
     kinds = _sorted("no-sunday", "conversation")
-    compiled(pack, Scripted(cover=_cover(ADDED, "no-sunday"), sort=kinds), document, read_work(pack))
+    compiled(pack, Scripted(cover=_cover(ADDED, "no-sunday"), sort=kinds), document)
     found = {each.policy: each.change for each in differences(pack, before, read_folder(pack))}
     assert found == {"no-sunday": "new", "refund-limit": "gone"}
 
@@ -102,14 +102,14 @@ def test_a_way_of_reading_that_changes_touches_every_guard(pack: Path) -> None:
     document = POLICY.replace("is the day of the call", "is the day before the call")
     text = '"Today" is the day before the call.'
     chat = Scripted(cover=_cover(text, "today"), sort=_sorted("today", "knowledge"))
-    compiled(pack, chat, document, read_work(pack))
+    compiled(pack, chat, document)
     assert len(chat.asked("guards")) == 2
 
 
 def test_what_a_person_edited_stays(pack: Path) -> None:
     path = pack / "guards/refunds.py"
     path.write_text(path.read_text().replace("more than 30 days ago", "too late, says Ines"))
-    compiled(pack, Silent(), earlier=read_work(pack))
+    compiled(pack, Silent())
     assert "too late, says Ines" in path.read_text()
 
 
@@ -118,46 +118,41 @@ def test_an_edit_that_uses_a_shared_function_stays(pack: Path) -> None:
     text = path.read_text().replace('return deny("more than 30 days ago")', "return too_late()")
     text = text.replace('return deny("more than may be refunded at once")', "return too_late()")
     path.write_text(f'{text}\n\ndef too_late():\n    return deny("too late, says Ines")\n')
-    work = compiled(pack, Silent(), earlier=read_work(pack))
-    assert path.read_text().count("def too_late") == 1
-    assert path.read_text().count("return too_late()") == 2
-    assert "too late, says Ines" in work.checks["refund-limit"].code
-    compiled(pack, Silent(), earlier=read_work(pack))
+    before = path.read_text()
+    for _ in range(2):
+        compiled(pack, Silent())
+        assert path.read_text() == before
 
 
 def test_a_rejected_check_is_asked_for_again_with_the_note_and_what_stands_beside_it(pack: Path) -> None:
     note = "the limit is for the whole day, not for one call"
     bylaw(pack.parent, "review", pack, "--reject", "refund-limit", "--note", note, "--by", "Ines")
-    earlier = read_work(pack)
-    rejected = rejections(pack, earlier, Document(POLICY))
-    assert rejected.keys() == {"refund-limit"}
+    assert rejections(read_before(pack), Document(POLICY)).keys() == {"refund-limit"}
     chat = Scripted(
         sort=_sorted("refund-limit"),
         guards=LIMIT.replace("more than may be refunded at once", "more than may be refunded in a day"),
         cases=_only("refund-limit", "500.0"),
     )
-    given = Source(Document(POLICY), "Shop", CARDS, earlier=earlier, rejected=rejected)
-    work, _ = compile_pack(given, chat)
+    compiled(pack, chat, rejects=True)
     assert {request.name for asked in chat.rounds for request in asked} == {"sort", "guards", "cases"}
     shown = chat.asked("guards")[0].messages[1].content.partition("The policies:")[2]
     assert f"Ines rejected an earlier check of this policy: {note}" in shown
     assert "The rejected check was: def refund_limit(call, facts): amount = money(call.amount) if" in shown
     assert "Beside it stands refund-window: A refund is made at most 30 days after delivery." in shown
     assert "30 days" not in shown.replace("at most 30 days after delivery", ""), "no other policy is asked for"
-    written(pack, work, assemble(given, work, name="shop"))
+    assert "in a day" in (pack / "guards/refunds.py").read_text()
     assert standings(pack)["refund-limit"] == "lapsed"
-    assert rejections(pack, read_work(pack), Document(POLICY)) == {}
-    compiled(pack, Silent(), earlier=read_work(pack))
+    assert rejections(read_before(pack), Document(POLICY)) == {}
+    compiled(pack, Silent())
 
 
-def test_the_calls_that_a_rejected_check_flagged_are_shown(tmp_path: Path) -> None:
-    made = {**shop.compiled()[1]}
+def test_the_calls_that_a_rejected_check_flagged_are_shown(pack: Path, tmp_path: Path) -> None:
     seen = {"conversation": "talk", "step": 1, "why": "more than may be refunded at once"}
     noted = {"policies": {"refund-limit": {"in_logs": {"violation": {"calls": 1, "first": [seen]}}}}}
-    pack = written(tmp_path / "shop", shop.compiled()[0], {**made, "compiled.yaml": json.dumps(noted)})
+    (pack / "compiled.yaml").write_text(json.dumps(noted))
     bylaw(tmp_path, "review", pack, "--reject", "refund-limit", "--note", "no", "--by", "Ines")
     events = (Message("user", "Hello."), Call("refund", {"order_id": "A1", "amount": "900.00"}))
-    found = rejections(pack, read_work(pack), Document(POLICY), [Trajectory("talk", events)])
+    found = rejections(read_before(pack), Document(POLICY), [Trajectory("talk", events)])
     assert "refund({'order_id': 'A1', 'amount': '900.00'}): violation, more than may be" in found["refund-limit"]
 
 
@@ -173,7 +168,7 @@ def test_a_rule_or_a_predicate_that_a_person_edited_stays(pack: Path, old: str, 
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
-    compiled(pack, Silent(), earlier=read_work(pack))
+    compiled(pack, Silent())
     assert new in path.read_text()
 
 
@@ -196,15 +191,12 @@ def test_a_word_that_nothing_enforces_a_policy_stays_while_its_sentence_does(tmp
     told = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded").stdout
     assert "edited by hand" not in told, told
     assert bylaw(tmp_path, "check", pack).returncode == 0
-    before = read_folder(pack)
     old, new = "A refund is made within 30 days after delivery.", "A refund is made within 40 days after delivery."
     cover, kind = _cover(new, "forty-days"), _sorted("refund-window")
     chat = Scripted(cover=cover, sort=kind, guards=lacking, cases=_only("refund-window", "500.0"))
-    compiled(pack, chat, POLICY.replace(old, new), read_work(pack))
-    after = sides_of(read_folder(pack))
-    assert accepted_unenforced(before).keys() == {"refund-window"}
-    text = (pack / "policies.yaml").read_text()
-    assert "unenforced" not in with_words(text, accepted_unenforced(before), sides_of(before), after)
+    assert "unenforced" in (pack / "policies.yaml").read_text()
+    compiled(pack, chat, POLICY.replace(old, new))
+    assert "unenforced" not in (pack / "policies.yaml").read_text()
 
 
 def test_the_command_updates_a_pack_from_what_it_was_made_of(tmp_path: Path) -> None:
@@ -215,7 +207,7 @@ def test_the_command_updates_a_pack_from_what_it_was_made_of(tmp_path: Path) -> 
     forecast = bylaw(tmp_path, "compile", "--update", "shop", "--dry-run").stdout
     assert forecast.startswith("first round, as it is: 0 requests"), forecast
     edits = {
-        "pack.yaml": "shield: {default: observe}\n",
+        "pack.yaml": "description: our shop\n",
         "entities.yaml": "# fresh for a day, says Ines\n",
         "policies.yaml": "# a policy of ours will stand here\n",
         "guards/refunds.py": "# Ines: look at this again\n",
@@ -246,29 +238,6 @@ def test_a_review_that_nobody_answers_stops_without_a_traceback(pack: Path) -> N
     assert done.stderr.endswith("bylaw: interrupted\n")
 
 
-def test_an_edited_file_that_would_now_differ_gets_the_new_one_beside_it(tmp_path: Path) -> None:
-    first = {"tools.yaml": "a: 1\n", "guards/one.py": "x = 1\n", "guards/gone.py": "y = 1\n"}
-    place(tmp_path, planned(tmp_path, first, {}).files)
-    (tmp_path / "tools.yaml").write_text("a: 1\nrefused: mine\n")
-    plan = planned(tmp_path, {"tools.yaml": "a: 2\n", "guards/one.py": "x = 2\n"}, digests(first))
-    assert plan.kept == ("tools.yaml",)
-    assert "tools.yaml.new" in plan.notes[0]
-    assert plan.files == {"tools.yaml": "a: 1\nrefused: mine\n", "guards/one.py": "x = 2\n"}, "one.py: nobody edited it"
-    assert plan.beside == {"tools.yaml.new": "a: 2\n"}
-    assert plan.removed == ("guards/gone.py",)
-
-
-def test_an_edit_and_a_change_of_other_lines_aremerged() -> None:
-    base = "a: 1\nb: 2\nc: 3\nd: 4\n"
-    mine, theirs = f"# ours\n{base}world: {{}}\n", base.replace("b: 2", "b: 2\nb2: 5")
-    for found, text in ((mine, theirs), (theirs, mine)):
-        assert merged(base, found, text) == "# ours\na: 1\nb: 2\nb2: 5\nc: 3\nd: 4\nworld: {}\n"
-    assert merged(base, base.replace("b: 2", "b: 7"), base.replace("b: 2", "b: 8")) is None
-    assert merged(base, base + "e: 1\n", base + "f: 1\n") is None
-    assert merged(base, theirs, theirs) == theirs
-    assert merged(base, base, theirs) == theirs
-
-
 ASKED = "Nothing is refunded that was a gift."
 GIFT: dict[str, Any] = {"name": "is_gift", "type": "boolean", "values": [], "question": "Was it a gift?"}
 NO_GIFTS = """
@@ -295,7 +264,8 @@ def asked_for_more(tmp_path: Path, edit: tuple[str, str]) -> Path:
     kinds = json.loads(_sorted("no-gifts"))
     kinds["policies"][0]["user_facts"] = [{**GIFT, "argument": "", "sayings": []}]
     chat = Scripted(cover=_cover(ASKED, "no-gifts"), sort=json.dumps(kinds), guards=NO_GIFTS, cases=GIFT_CASES)
-    given = Source(Document(f"{POLICY}{ASKED}\n"), "Shop", CARDS, earlier=read_work(pack))
+    before = read_before(pack)
+    given = Source(Document(f"{POLICY}{ASKED}\n"), "Shop", CARDS, earlier=before.work, owner=owner_of(before))
     compile_pack(given, Keeping(chat, Recordings(pack / "answers")))
     return pack
 
@@ -314,21 +284,28 @@ def test_an_update_merges_what_a_person_added_elsewhere_in_the_same_file(tmp_pat
     assert "policies that differ: 0" in again.stdout, again.stdout
 
 
-def test_an_update_that_would_not_load_with_an_edited_file_changes_nothing(tmp_path: Path) -> None:
-    pack = asked_for_more(tmp_path, ("observations:\n", "# here we wrote a line\nobservations:\n"))
+@pytest.mark.parametrize(
+    ("name", "edit", "place"),
+    [
+        ("entities.yaml", ("refunded: money", "refunded: mony"), "entities.yaml:2: `mony`"),
+        ("guards/refunds.py", ("return permit()", "return maybe()"), "guards/refunds.py:4"),
+        ("guards/refunds.py", ("return permit()", "return permit("), "guards/refunds.py:4"),
+        ("policies.yaml", ("kind: rule", "kind: [rule"), "policies.yaml:2"),
+    ],
+)
+def test_an_edit_that_does_not_load_is_told_with_its_place_as_often_as_one_tries(
+    name: str, edit: tuple[str, str], place: str, tmp_path: Path
+) -> None:
+    pack = asked_for_more(tmp_path, ("entities:\n", "# ours\nentities:\n"))
+    path = pack / name
+    assert edit[0] in path.read_text()
+    path.write_text(path.read_text().replace(*edit, 1))
     before = {path: path.read_bytes() for path in pack.rglob("*") if path.is_file()}
-    done = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
-    assert done.returncode == 2
-    assert "the pack would not load with these files, so it was not changed" in done.stderr
-    new = pack / "entities.yaml.new"
-    assert {path: path.read_bytes() for path in pack.rglob("*") if path.is_file() and path != new} == before
-    assert bylaw(tmp_path, "check", pack).returncode == 0
-    (pack / "entities.yaml").write_text("# merged by hand\n" + new.read_text())
-    done = bylaw(tmp_path, "compile", "--update", "shop", "--llm", "recorded")
-    assert done.returncode == 0, done.stderr
-    assert "no-gifts is new" in done.stdout
-    assert not new.exists()
-    assert bylaw(tmp_path, "check", pack).returncode == 0
+    for _ in range(2):
+        done = bylaw(pack.parent, "compile", "--update", "shop", "--llm", "recorded")
+        assert done.returncode == 2
+        assert place in done.stderr, done.stderr
+        assert {path: path.read_bytes() for path in pack.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("moves", range(5))

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +12,7 @@ from bylaw.cli.command import Count, File, Folder, Name, command, pack_name
 from bylaw.errors import UsageError
 
 if TYPE_CHECKING:
-    from bylaw.compile.pipeline import Work
     from bylaw.compile.update import MadeOf
-    from bylaw.compile.writing import Plan
     from bylaw.llm.chat import Price
     from bylaw.policy.folder import PackFolder
 
@@ -58,14 +55,13 @@ def compile_command(
     """Compile a policy document and a tool catalogue into a pack."""
     from bylaw.answering.embedder import open_embedder
     from bylaw.cli.logs import open_logs
-    from bylaw.compile.assemble import assemble
     from bylaw.compile.lesson import read_labels
     from bylaw.compile.pipeline import Source, compile_pack, require_tools
     from bylaw.compile.reading import read_documents
     from bylaw.compile.report import forecast, report_lines
     from bylaw.compile.tools import read_tools, with_logs
-    from bylaw.compile.update import MadeOf, read_made_of, read_work, records, rejections
-    from bylaw.compile.writing import digests, faults_of, place, recover, stage
+    from bylaw.compile.update import MadeOf, owner_of, read_before, rejections, write_pack
+    from bylaw.compile.writing import recover
     from bylaw.llm.source import open_chat, remarks
     from bylaw.policy.clock import stated_clock
     from bylaw.policy.folder import read_folder
@@ -76,13 +72,13 @@ def compile_command(
     made_of = MadeOf(
         _relative(documents, out), _relative(tools, out), _relative(logs, out), name, now, labelled, refine, embedder
     )
-    earlier = before = None
+    before = folder = None
     if out.is_file():
         raise UsageError("not a folder", place=str(out), hint="give another --out")
     recover(out)
     if update is not None:
-        made_of = _given_again(made_of, read_made_of(update))
-        earlier, before = read_work(update), read_folder(update)
+        before, folder = read_before(update), read_folder(update)
+        made_of = _given_again(made_of, before.made_of)
     elif not documents:
         raise UsageError("no policy document", hint="give --document FILE, or --update PACK")
     elif (out / "pack.yaml").exists() and not dry_run and not (overwrite and (out / "compiled.yaml").exists()):
@@ -99,10 +95,13 @@ def compile_command(
         print(f'calls in the logs have times; time for trying checks: {stated.by_day}, from "{stated.sentence}"')
     now = made_of.now or (clock.now if clock is not None else "")
     known = read_labels(Path(_seen((made_of.labels,), out)[0])) if made_of.labels else None
-    rejected = rejections(out, earlier, reading.document, trajectories) if earlier is not None else {}
+    rejected = rejections(before, reading.document, trajectories) if before is not None else {}
     for each in rejected:
         print(f"{each} was rejected; asking for it again")
-    source = Source(reading.document, reading.title, cards, trajectories, now, earlier, made_of.refine, known, rejected)
+    earlier, owner = (before.work, owner_of(before)) if before is not None else (None, None)
+    source = Source(
+        reading.document, reading.title, cards, trajectories, now, earlier, made_of.refine, known, owner, rejected
+    )
     if made_of.embedder:
         source = replace(source, embed=open_embedder(made_of.embedder))
     if dry_run:
@@ -119,18 +118,12 @@ def compile_command(
         keeps=keeps,
     )
     work, desk = compile_pack(source, chat, progress=print, as_is=as_is)
-    made = assemble(source, work, name=made_of.name or pack_name(out), reading=reading)
-    plan = _planned(out, made, made_of.written, before, earlier)
-    print("".join(f"{line}\n" for line in plan.notes), end="")
-    if plan.kept and (faults := faults_of(stage(out, plan.files))):
-        print("\n".join(f"  {fault.code} {fault}" for fault in faults))
-        place(out, plan.beside)
-        hint = f"merge {', '.join(plan.beside) or ', '.join(plan.kept)}, then run the same command again"
-        raise UsageError("the pack would not load with these files, so it was not changed", place=str(out), hint=hint)
-    place(out, {**plan.files, **plan.beside, **records(replace(made_of, written=digests(made)), work)}, plan.removed)
-    if before is not None:
-        _show_differences(out, before)
-    lines, is_whole = report_lines(source, work, made, len(desk.asked), out)
+    made_of = replace(made_of, name=made_of.name or pack_name(out))
+    written = write_pack(out, source, work, made_of, before=before, reading=reading)
+    print("".join(f"{line}\n" for line in written.notes), end="")
+    if folder is not None:
+        _show_differences(out, folder)
+    lines, is_whole = report_lines(source, work, written.files, len(desk.asked), out)
     print("\n".join(lines))
     if desk.usage.asked or desk.usage.answered:
         print(f"asked and answered: {paid.text(desk.usage)}")
@@ -150,28 +143,6 @@ def _price(text: str) -> "Price":
 
 def _show_progress(done: int, total: int) -> None:
     click.echo(f"\r{done} of {total} answered", nl=done == total, err=True)
-
-
-def _planned(
-    out: Path, made: Mapping[str, str], written: Mapping[str, str], before: "PackFolder | None", earlier: "Work | None"
-) -> "Plan":
-    """What to write. Signatures on unenforced policies are kept if they still apply."""
-    from bylaw.compile.things import entities_file
-    from bylaw.compile.update import accepted_unenforced, with_words
-    from bylaw.compile.writing import planned, stage
-    from bylaw.pack.review import sides_of
-    from bylaw.policy.folder import read_folder
-
-    bases: dict[str, str] = {}
-    if earlier is not None and earlier.things is not None:
-        bases["entities.yaml"] = entities_file(earlier.things, earlier.request)
-    plan = planned(out, made, written, bases)
-    words = accepted_unenforced(before) if before is not None and "policies.yaml" not in plan.kept else {}
-    if before is None or not words:
-        return plan
-    after = sides_of(read_folder(stage(out, plan.files)))
-    policies = with_words(plan.files["policies.yaml"], words, sides_of(before), after)
-    return replace(plan, files={**plan.files, "policies.yaml": policies})
 
 
 def _show_differences(root: Path, before: "PackFolder") -> None:

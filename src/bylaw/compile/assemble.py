@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-from msgspec import UNSET, convert, to_builtins
+from msgspec import UNSET, Struct, convert, to_builtins
 
 from bylaw.compile.check import Check, Question
-from bylaw.compile.guards import functions_of
+from bylaw.compile.items import read_items
 from bylaw.compile.lesson import Weighed, learn_weights
-from bylaw.compile.naming import named_apart, slug
+from bylaw.compile.naming import function_name, named_apart, slug
 from bylaw.compile.pipeline import Source, Work
 from bylaw.compile.reading import Reading, named_in_pack
 from bylaw.compile.span import Draft, first_place, ranges, spans
@@ -111,8 +111,21 @@ def _differs(before: Mapping[str, Any], after: Mapping[str, Any]) -> Case:
 _VERSION = "0.1.0"
 
 
+class Assembled(Struct, frozen=True):
+    """The files of a pack as the compiler makes them, without what it notes of them."""
+
+    files: dict[str, str]
+    weighed: Weighed | None
+
+
 def assemble(source: Source, work: Work, *, name: str, reading: Reading | None = None) -> dict[str, str]:
     """The pack's files by path; `work` must be complete."""
+    made = assembled(source, work, name=name, reading=reading)
+    return {**made.files, "compiled.yaml": record(source, work, made.files, made.weighed)}
+
+
+def assembled(source: Source, work: Work, *, name: str, reading: Reading | None = None) -> Assembled:
+    """The pack's files before anybody has edited them."""
     assert work.things is not None
     drafts = sorted(work.drafts, key=lambda draft: first_place(draft.quotes, source.document))
     manifest: dict[str, Any] = {"format": 1, "name": name, "version": _VERSION, "title": source.title}
@@ -137,22 +150,19 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
         elif check.rules:
             rules.append(check)
             part = "rules"
-        cases.setdefault(part, []).extend(_timed_cases(check, source))
-    files |= {f"guards/{part}.py": _once_each(codes) for part, codes in guards.items()}
+        cases.setdefault(part, []).extend(compacted([_at_a_time(case, check, source) for case in check.cases]))
+    files |= {f"guards/{part}.py": "\n\n".join(codes) for part, codes in guards.items()}
     if work.lookups is not None and work.lookups.codes:
         files["lookups/found.py"] = work.lookups.text
     if rules:
         files["rules.yaml"] = packed(_merged(rules))
     files |= {f"cases/{part}.yaml": packed(listed) for part, listed in cases.items()}
-    on_trial = {**files, "policies.yaml": _on_trial(drafts, work, source.document)}
-    said = flagged(on_trial, source.trajectories)
-    weighed = learn_weights(on_trial, source.trajectories, source.labels) if source.labels is not None else None
+    weighed = learn_weights(on_trial(files), source.trajectories, source.labels) if source.labels is not None else None
     if weighed is not None and weighed.weights:
         files["weights.yaml"] = weighed.weights
-    files["compiled.yaml"] = packed(_record(source, work, drafts, said, weighed))
     if reading is not None and reading.is_made:
         files["sources.yaml"] = packed({"places": [to_builtins(place) for place in reading.places]})
-    return files
+    return Assembled(files, weighed)
 
 
 def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
@@ -171,29 +181,51 @@ def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
     return {name: part for name, part in body.items() if part}
 
 
-def _on_trial(drafts: list[Draft], work: Work, document: Document) -> str:
-    """`policies.yaml` that loads although nobody has accepted yet what is unenforced; it is never written."""
-    held = {name for name, check in work.checks.items() if not check.failed}
+def on_trial(files: Mapping[str, str]) -> dict[str, str]:
+    """The files as a pack that loads although nobody has accepted yet what is unenforced; it is never written."""
+    found = {
+        key: value
+        for path in files
+        if path.endswith((".py", ".yaml"))
+        for key, value in read_items(path, files[path]).items()
+    }
+    held = {
+        str(value.get("policy", value.get("id")))
+        for key, value in found.items()
+        if key[0] == "rules.yaml" and len(key) == 3
+    }
     lacking = {"unenforced": {"accepted_by": "nobody", "reason": "on trial"}}
-    made = [_policy(each, work, document) | ({} if each.id in held else lacking) for each in drafts]
-    return packed({"policies": made})
+    bodies = [value for key, value in found.items() if key[:2] == ("policies.yaml", "policies")]
+    made = [
+        body if body["id"] in held or ("guards", function_name(body["id"])) in found else {**lacking, **body}
+        for body in bodies
+    ]
+    return {**files, "policies.yaml": packed({"policies": made})}
 
 
-def _record(
-    source: Source, work: Work, drafts: list[Draft], said: Mapping[str, Any], weighed: Weighed | None
-) -> dict[str, Any]:
+def record(
+    source: Source,
+    work: Work,
+    files: Mapping[str, str],
+    weighed: Weighed | None,
+    questions: Mapping[str, Sequence[Question]] | None = None,
+    notes: Sequence[str] = (),
+) -> str:
     """`compiled.yaml`: how each policy came about, and what a reviewer has to look at."""
+    said = flagged(on_trial(files), source.trajectories) if source.trajectories else {}
+    kept = {key[2] for key in read_items("policies.yaml", files["policies.yaml"]) if len(key) == 3}
+    drafts = sorted(work.drafts, key=lambda draft: first_place(draft.quotes, source.document))
     aside = work.second.aside if work.second is not None else {}
     policies: dict[str, Any] = {}
-    for draft in drafts:
+    for draft in (each for each in drafts if each.id in kept):
         check, kind = work.checks.get(draft.id), work.kinds.get(draft.id)
         body: dict[str, Any] = {"why": kind.why if kind is not None else "nobody said what kind it is"}
-        questions = work.questions.get(draft.id, ())
+        asked = (*(questions or {}).get(draft.id, ()), *work.questions.get(draft.id, ()))
         if check is not None:
-            questions = (
+            asked = (
                 *check.questions,
                 *(weighed.questions.get(draft.id, ()) if weighed is not None else ()),
-                *questions,
+                *asked,
             )
             body |= {
                 "failed": check.failed,
@@ -202,7 +234,7 @@ def _record(
                 "generated_inputs": check.generated,
                 "generations_divided_on": check.divided,
             }
-        body["questions"] = [_question_record(each, check, source) for each in questions]
+        body["questions"] = [_question_record(each, check, source) for each in asked]
         if draft.id in said:
             body["in_logs"] = said[draft.id]
         policies[draft.id] = {name: part for name, part in body.items() if part not in ("", [])}
@@ -212,28 +244,18 @@ def _record(
         for each in source.document.sentences
         if each.digest in aside
     ]
-    record: dict[str, Any] = {"policies": policies, "sentences_without_policy": listed, "left_out": left_out}
+    noted: dict[str, Any] = {"policies": policies, "sentences_without_policy": listed, "left_out": left_out}
+    if notes:
+        noted["edits_and_updates"] = list(notes)
     if work.things is not None and work.things.misfits:
-        record["of_the_tools"] = list(work.things.misfits)
+        noted["of_the_tools"] = list(work.things.misfits)
     if work.steps:
-        record["refinement"] = [to_builtins(each) for each in work.steps]
+        noted["refinement"] = [to_builtins(each) for each in work.steps]
     if weighed is not None:
-        record["weights"] = weighed.record
-    unfound = work.lookups.failed if work.lookups is not None else {}
-    return {**record, "facts_that_nothing_shows": unfound} if unfound else record
-
-
-def _once_each(codes: Sequence[str]) -> str:
-    """The guards of one file; a function that several of them share stands once."""
-    kept: list[str] = []
-    seen: set[str] = set()
-    for code in codes:
-        functions = functions_of(code)
-        if not seen.isdisjoint(functions):
-            code = "\n\n".join(text for name, text in functions.items() if name not in seen)
-        seen |= functions.keys()
-        kept.append(code)
-    return "\n\n".join(kept)
+        noted["weights"] = weighed.record
+    if unfound := work.lookups.failed if work.lookups is not None else {}:
+        noted["facts_that_nothing_shows"] = unfound
+    return packed(noted)
 
 
 def _file(document: Document, offset: int) -> dict[str, str]:
@@ -257,12 +279,6 @@ def _question_record(question: Question, check: Check | None, source: Source) ->
     if check is None or question.input is None:
         return body
     return {**body, "input": _at_a_time(question.input, check, source)}
-
-
-def _timed_cases(check: Check, source: Source) -> list[dict[str, Any]]:
-    """Its cases, each with the time it was tried at, where that matters; new ones as short as people write them."""
-    timed = [_at_a_time(case, check, source) for case in check.cases]
-    return timed if check.as_written else compacted(timed)
 
 
 def _at_a_time(case: dict[str, Any], check: Check, source: Source) -> dict[str, Any]:

@@ -43,10 +43,13 @@ class Bench:
         request: Mapping[str, Any],
         now: str,
         trajectories: Sequence[Trajectory] = (),
+        described: Things | None = None,
     ) -> None:
         self.trajectories = trajectories
         self.cards = cards
         self.things = things
+        self.described = described if described is not None else things
+        """The things as the compiler describes them, without edits of the pack's owner."""
         self.request = request
         self.now = now
         self._files = {

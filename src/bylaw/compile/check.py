@@ -33,8 +33,6 @@ class Check(Struct, frozen=True):
     rules: dict[str, Any] | None = None
     """`predicates` and `rules` as `rules.yaml` has them."""
     cases: tuple[Case, ...] = ()
-    as_written: bool = False
-    """Whether its cases are those of a pack's files, to be left as they stand there: signatures hold for them."""
     questions: tuple[Question, ...] = ()
     failed: str = ""
     """Why nothing enforces it."""

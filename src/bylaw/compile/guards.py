@@ -134,6 +134,8 @@ class PolicyBrief(Struct, frozen=True):
     now: str
     beside: tuple[Draft, ...] = ()
     """Policies that bear on this one."""
+    described: str = ""
+    """The things without edits of the pack's owner, which are no reason to ask again."""
 
     def text(self, group: Sequence[str] = ()) -> str:
         """The policy in words, with those that bear on it; not those that a question asks about, too."""
@@ -143,7 +145,7 @@ class PolicyBrief(Struct, frozen=True):
     @property
     def digest(self) -> str:
         """What is the same as long as nothing that bears on the policy alone has changed."""
-        things = [line for line in self.things.splitlines() if not line.startswith("Request[")]
+        things = [line for line in self.described.splitlines() if not line.startswith("Request[")]
         return digest_of(_bound(replace(self.draft, remark=""), self.policy.tools), self.tools, *things, self.now)
 
     @property
@@ -156,19 +158,21 @@ class PolicyBrief(Struct, frozen=True):
         sentences = f"{self.general}\n{self.text()}"
         return self.tools + code_notes(bench.things, bench.cards, self.policy.tools, sentences)
 
-    def is_settled(self, bench: Bench, earlier: Mapping[str, Check]) -> bool:
-        """Whether an earlier check was made of just this, and still loads."""
+    def is_settled(self, bench: Bench, earlier: Mapping[str, Check], edited: Container[str]) -> bool:
+        """Whether an earlier check was made of just this, and still loads or was edited since."""
         check = earlier.get(self.draft.id)
         if check is None or check.shown != self.digest:
             return False
-        return not check.code or bench.guard(self.policy, check.code)[0] is not None
+        return self.draft.id in edited or not check.code or bench.guard(self.policy, check.code)[0] is not None
 
 
 def brief_of(bench: Bench, draft: Draft, tools: Sequence[str], general: str, beside: tuple[Draft, ...]) -> PolicyBrief:
     """What is shown of a policy that binds some tools."""
     policy = Policy(draft.id, "guard", draft.definition, tuple(tools))
     things = things_text(bench.things, bench.cards, tools, bench.request)
-    return PolicyBrief(draft, policy, general, bound_tools_text(bench.cards, tools), things, bench.now, beside)
+    described = things_text(bench.described, bench.cards, tools, {})
+    bound = bound_tools_text(bench.cards, tools)
+    return PolicyBrief(draft, policy, general, bound, things, bench.now, beside, described)
 
 
 def _bound(draft: Draft, tools: Sequence[str]) -> str:
@@ -190,6 +194,7 @@ def write_guards(
     general: str,
     earlier: Mapping[str, Check],
     beside: Mapping[str, tuple[Draft, ...]],
+    edited: Container[str] = (),
 ) -> dict[str, Check]:
     """A check for every policy of kind guard, asked for where none stands yet; one that waits for an answer says so."""
     bound = [
@@ -197,7 +202,7 @@ def write_guards(
         for draft in drafts
         if draft.id in kinds and kinds[draft.id].kind == "guard"
     ]
-    checks = {each.draft.id: earlier[each.draft.id] for each in bound if each.is_settled(bench, earlier)}
+    checks = {each.draft.id: earlier[each.draft.id] for each in bound if each.is_settled(bench, earlier, edited)}
     for group in grouped([each for each in bound if each.draft.id not in checks], TOGETHER):
         answers = _ask(desk, bench, group, general)
         for brief in group:

@@ -54,6 +54,8 @@ class Source(Struct, frozen=True):
     """How many rules may be replaced by refined ones; 0 leaves rules as they were written."""
     labels: Mapping[str, Sequence[Label]] | None = None
     """By conversation which calls were safe: weights of rules are learned from them."""
+    owner: "Owner | None" = None
+    """What the pack's owner has edited since the earlier compile."""
     rejected: Mapping[str, str] = {}
     """By policy why its check was rejected, and what to tell beside it: it is asked for again."""
     embed: Embedder | None = None
@@ -64,6 +66,15 @@ class Source(Struct, frozen=True):
         """The time at which checks are tried: the pack's clock, else the day that the document names, else any."""
         stated = None if self.now else stated_clock(self.document)
         return self.now or (stated.by_day if stated is not None else _ANY_TIME)
+
+
+class Owner(Struct, frozen=True):
+    """What the owner of a pack has edited, as far as requests and trials depend on it."""
+
+    things: Callable[[Mapping[str, Card], Things], Things]
+    """Entities and tools as the owner has them, of those that the compiler describes."""
+    checks: frozenset[str] = frozenset()
+    """Policies whose check the owner edited."""
 
 
 class Work(Struct):
@@ -210,16 +221,18 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
     # What a second look adds comes later: a question that is asked already must not change.
     known = drafts if work.first is not None and drafts is work.first.drafts else work.drafts
     beside = related(known, work.kinds, source.document)
-    work.checks |= write_guards(desk, bench, drafts, work.kinds, general, earlier, beside)
+    edited = source.owner.checks if source.owner is not None else frozenset[str]()
+    work.checks |= write_guards(desk, bench, drafts, work.kinds, general, earlier, beside, edited)
     work.checks |= write_rules(desk, bench, drafts, work.kinds, general, earlier)
 
 
-def _bench(benches: list[Bench], source: Source, work: Work, things: Things) -> Bench:
-    """Where checks are tried: that of an earlier run, where it is of the same things."""
+def _bench(benches: list[Bench], source: Source, work: Work, described: Things) -> Bench:
+    """Where checks are tried, with the owner's entities: that of an earlier run, where it is of the same things."""
     for bench in benches:
-        if bench.things == things and bench.request == work.request:
+        if bench.described == described and bench.request == work.request:
             return bench
-    benches.append(Bench(source.cards, things, work.request, source.tried_at, source.trajectories))
+    things = source.owner.things(source.cards, described) if source.owner is not None else described
+    benches.append(Bench(source.cards, things, work.request, source.tried_at, source.trajectories, described))
     return benches[-1]
 
 

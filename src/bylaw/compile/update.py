@@ -1,26 +1,33 @@
-"""A pack whose document changed: what it was made of, what people have edited since, and what an update alters."""
+"""A pack whose document changed: what it was made of, what its owner has edited since, and what an update alters."""
 
-import ast
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from bylaw.compile.check import Check
+from bylaw.compile.assemble import assembled, record
+from bylaw.compile.card import Card
+from bylaw.compile.check import Question
 from bylaw.compile.guards import functions_of
+from bylaw.compile.items import Items, Key, edited, read_items
+from bylaw.compile.merge import Merge, differing, merge, merged_value
 from bylaw.compile.naming import function_name, used_in
-from bylaw.compile.pipeline import Work
+from bylaw.compile.pipeline import Owner, Source, Work
+from bylaw.compile.reading import Reading
 from bylaw.compile.span import Draft, first_place
+from bylaw.compile.things import Things, entities_file, tools_file
+from bylaw.compile.writing import digest, faults_of, is_copy, others, place, recover, stage
 from bylaw.errors import UsageError
 from bylaw.pack.review import COMPILED, Sides, read_signatures, sides_of, standings
 from bylaw.policy.document import Document
 from bylaw.policy.folder import PackFolder, own_record, read_folder
-from bylaw.policy.python import parse_python
 from bylaw.policy.yaml import read_yaml_file
+from bylaw.review.case import CaseResult, run_cases
+from bylaw.review.reading import loaded
 from bylaw.scan.written import dump
 from bylaw.trace import Call, Trajectory
 
@@ -44,21 +51,56 @@ class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
     """Digests of the files as they were made, by path: a file with another one has been edited since."""
 
 
-class Difference(Struct, frozen=True):
-    """What an update alters in one policy."""
+class _Kept(Struct, frozen=True):
+    """`work.json`: what the last compile made, without anybody's edits."""
 
-    policy: str
-    change: Change
-    was_signed: bool
-    """Whether somebody had accepted or rejected what has changed, so that this word lapses."""
-    lines: tuple[str, ...]
-    """Its definition, quotes and check, before and after."""
+    work: Work
+    items: list[tuple[Key, Any]]
 
 
-def records(made_of: MadeOf, work: Work) -> dict[str, str]:
-    """The files that an update needs."""
-    whole = msgspec.json.format(msgspec.json.encode(work), indent=1) + b"\n"
-    return {MADE_OF: dump(msgspec.to_builtins(made_of)), WORK: whole.decode()}
+class Before(Struct, frozen=True):
+    """A compiled pack as it is before an update."""
+
+    root: Path
+    made_of: MadeOf
+    work: Work
+    base: Items
+    """The items that the compiler wrote last."""
+    texts: dict[str, str]
+    items: dict[str, Items]
+    """The items of each file as they are now."""
+
+    @property
+    def ours(self) -> Items:
+        return {key: value for found in self.items.values() for key, value in found.items()}
+
+
+def read_before(root: Path) -> Before:
+    """The pack in a folder; an error with its place if a file of it cannot be read."""
+    made_of = read_made_of(root)
+    raw = _read_file(root / WORK)
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in others(root, ())}
+    items = {path: read_items(path, text) for path, text in texts.items() if not is_copy(path)}
+    try:
+        kept = msgspec.json.decode(raw, type=_Kept)
+        return Before(root, made_of, kept.work, dict(kept.items), texts, items)
+    except msgspec.ValidationError:
+        pass
+    # Written before `work.json` had items: of an edited file nobody knows what it was, so that all of it stays.
+    try:
+        work = msgspec.json.decode(raw, type=Work)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"`{WORK}` cannot be read: {error}", place=str(root), hint="compile it again") from None
+    known = {path for path, text in texts.items() if digest(text) == made_of.written.get(path)}
+    base = {key: value for path in known & items.keys() for key, value in items[path].items()}
+    return Before(root, made_of, work, base, texts, items)
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"`{path.name}` cannot be read: {error}", place=str(path), hint="compile it again") from None
 
 
 def read_made_of(root: Path) -> MadeOf:
@@ -72,52 +114,132 @@ def read_made_of(root: Path) -> MadeOf:
         raise UsageError(str(error), place=str(root / MADE_OF), hint="compile it again") from None
 
 
-def read_work(root: Path) -> Work:
-    """What the last compile made of it, with what people have edited since."""
-    try:
-        work = msgspec.json.decode((root / WORK).read_bytes(), type=Work)
-    except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"`{WORK}` cannot be read: {error}", place=str(root), hint="compile it again") from None
-    return edited(work, read_folder(root))
+def owner_of(before: Before) -> Owner:
+    """What the owner of a pack has edited, as requests and trials need it."""
+    ours = before.ours
+    checks = {key for key in differing(before.base, ours) if key[0] in ("guards", "rules.yaml")}
+    names = frozenset(name for name in before.work.checks if {("guards", function_name(name))} & checks)
+
+    def things(cards: Mapping[str, Card], described: Things) -> Things:
+        texts = {"tools.yaml": tools_file(cards, described), "entities.yaml": entities_file(described)}
+        theirs = {key: value for path, text in texts.items() for key, value in read_items(path, text).items()}
+        sides = (before.base, ours, theirs)
+        keys = [key for key in dict.fromkeys([*ours, *theirs]) if key[0] in texts and len(key) == 3]
+        if all(ours.get(key, UNSET) == before.base.get(key, UNSET) for key in keys):
+            return described
+        found: dict[str, dict[str, Any]] = {"entities": {}, "observations": {}, "tools": {}}
+        for _, section, names in keys:
+            key = (_FILES.get(section, ""), section, names)
+            value: Any = merged_value([side.get(key, UNSET) for side in sides], "", [])
+            for name in names.split(",") if section in found and value is not UNSET else ():
+                found[section][name.strip()] = value
+        found["entities"].pop("Request", None)
+        tools = {
+            name: {part: value for part, value in body.items() if part not in ("description", "parameters")}
+            for name, body in found["tools"].items()
+        }
+        return replace(described, entities=found["entities"], observations=found["observations"], tools=tools)
+
+    return Owner(things, names)
 
 
-def edited(work: Work, folder: PackFolder) -> Work:
-    """The work with guards, rules and cases as they stand in the pack's folder now."""
-    functions = _functions(folder)
-    policies = {function_name(name) for name in work.checks}
-    rules = folder.parts["rules"].data if "rules" in folder.parts else {}
-    cases = list(_listed(folder))
-    made: dict[str, Check] = {}
-    for name, check in work.checks.items():
-        code, own = _with_shared(function_name(name), functions, policies), _rules_of(name, rules)
-        if check.code and code is not None and ast.dump(parse_python(code)) != ast.dump(parse_python(check.code)):
-            check = replace(check, code=code)
-        if check.rules is not None and own["rules"] and own != check.rules:
-            check = replace(check, rules=own)
-        if not check.failed and (check.code or check.rules):
-            mine = {name, *(str(each["id"]) for each in own["rules"])}
-            own_cases = tuple(each for each in cases if each.get("policy", each.get("rule")) in mine)
-            check = replace(check, cases=own_cases, as_written=True)
-        made[name] = check
-    return replace(work, checks=made)
+_FILES = {"entities": "entities.yaml", "observations": "entities.yaml", "tools": "tools.yaml"}
 
 
-def accepted_unenforced(folder: PackFolder) -> dict[str, Any]:
-    """By policy the word of whoever accepted that nothing enforces it."""
-    policies = folder.parts["policies"].data.get("policies") if "policies" in folder.parts else None
-    bodies = [cast(dict[str, Any], each) for each in cast(list[Any], policies or []) if isinstance(each, dict)]
-    return {str(body["id"]): body["unenforced"] for body in bodies if body.get("unenforced")}
+class Update(Struct, frozen=True):
+    """What was written."""
+
+    files: dict[str, str]
+    notes: tuple[str, ...]
+    """Lines that say which edits were kept."""
 
 
-def with_words(policies: str, words: Mapping[str, Any], before: Mapping[str, Sides], after: Mapping[str, Sides]) -> str:
-    """`policies.yaml` with such words where the policy reads as it did, and still has no check."""
-    lines: list[str] = []
-    for line in policies.split("\n"):
-        lines.append(line)
-        name = line.removeprefix("- id: ") if line.startswith("- id: ") else ""
-        if name in words and name in before and before[name].sentence == after[name].sentence:
-            lines.append(f"  unenforced: {msgspec.json.encode(words[name]).decode()}")
-    return "\n".join(lines)
+def write_pack(
+    root: Path,
+    source: Source,
+    work: Work,
+    made_of: MadeOf,
+    *,
+    before: Before | None = None,
+    reading: Reading | None = None,
+) -> Update:
+    """Put a compiled pack in its folder, with all that its owner has edited since the last compile.
+
+    If the pack would not load with the edits, nothing is written and the error lists the faults.
+    """
+    made = assembled(source, work, name=made_of.name, reading=reading)
+    theirs = {path: read_items(path, text) for path, text in made.files.items() if not is_copy(path)}
+    base = {key: value for items in theirs.values() for key, value in items.items()}
+    files, notes, merged = made.files, list[str](), Merge({}, base)
+    if before is not None:
+        accepted = [name for name, standing in standings(root).items() if standing == "accepted"]
+        merged = merge(before.base, before.ours, base, redone=source.rejected, settled=accepted)
+        files, notes = _with_edits(before, made.files, theirs, merged.items)
+        for policy, question in _failing(root, files) if notes else ():
+            merged.questions.setdefault(policy, []).append(question)
+    files = {**files, COMPILED: record(source, work, files, made.weighed, merged.questions, merged.notes)}
+    removed = [path for path in others(root, files) if before is None or path in before.texts]
+    digests = {path: digest(text) for path, text in made.files.items()}
+    kept = msgspec.json.format(msgspec.json.encode(_Kept(work, list(merged.base.items()))), indent=1) + b"\n"
+    records = {MADE_OF: dump(msgspec.to_builtins(replace(made_of, written=digests))), WORK: kept.decode()}
+    place(root, {**files, **records}, removed)
+    return Update(files, (*notes, *(f"an edit and an update differ: {each}" for each in merged.notes)))
+
+
+def _with_edits(
+    before: Before, made: Mapping[str, str], theirs: Mapping[str, Items], wanted: Items
+) -> tuple[dict[str, str], list[str]]:
+    """The files of the merged items, each in the file where its owner has it, and what to tell of them."""
+    homes = {key: path for found in (theirs, before.items) for path, items in found.items() for key in items}
+    by_path: dict[str, Items] = {path: {} for path in (*made, *before.items)}
+    for key, value in wanted.items():
+        by_path[homes[key]][key] = value
+    files = {path: text for path, text in made.items() if is_copy(path)}
+    notes: list[str] = []
+    for path in (each for each in by_path if not is_copy(each)):
+        mine, items = before.texts.get(path), by_path[path]
+        fresh = made.get(path, "")
+        if mine is None:
+            text = fresh if items == theirs.get(path) else edited(path, fresh, fresh, items) if items else ""
+        elif items == theirs.get(path) and digest(mine) == before.made_of.written.get(path):
+            text = fresh
+        else:
+            text = mine if items == before.items[path] else edited(path, mine, fresh, items)
+        if text.strip() and (items or digest(text) != before.made_of.written.get(path)):
+            files[path] = text
+        if mine is not None and path not in before.made_of.written:
+            notes.append(f"{path} was written by hand and is kept")
+        elif mine is not None and digest(mine) != before.made_of.written[path]:
+            more = "; the edit is kept, and what changed is merged into it" if text != mine else " and is kept"
+            notes.append(f"{path} was edited by hand{more}")
+        elif mine is None and path in before.made_of.written:
+            notes.append(f"{path} was removed by hand and is not written again")
+    return files, notes
+
+
+def _failing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, Question]]:
+    """Questions about cases that fail with the edits; an error if the pack does not load."""
+    aside = stage(root, files)
+    if faults := faults_of(aside):
+        recover(root)
+        told = "".join(f"\n  {fault.code} {fault}" for fault in faults)
+        message = f"the pack does not load with your edits, so it was not changed:{told}"
+        raise UsageError(message, place=str(root), hint="correct them, then run the same command again")
+    for result in run_cases(loaded(read_folder(aside))):
+        if isinstance(result, CaseResult) and not result.passed:
+            text = f"`{result.note}` wants {result.want}, and the check says {result.got}: change one of them"
+            yield result.policy, Question("a case that fails", text)
+
+
+class Difference(Struct, frozen=True):
+    """What an update alters in one policy."""
+
+    policy: str
+    change: Change
+    was_signed: bool
+    """Whether somebody had accepted or rejected what has changed, so that this word lapses."""
+    lines: tuple[str, ...]
+    """Its definition, quotes and check, before and after."""
 
 
 def differences(root: Path, before: PackFolder, after: PackFolder) -> list[Difference]:
@@ -148,31 +270,18 @@ def _told(folder: PackFolder, name: str) -> list[str]:
     if body is None:
         return []
     shown = {part: body[part] for part in ("definition", "kind", "tools", "spans") if part in body}
+    return [*dump(shown).splitlines(), *_check_text(folder, name).splitlines()]
+
+
+def _check_text(folder: PackFolder, name: str) -> str:
+    """The guard or the rules of a policy; empty if it has none."""
     rules = folder.parts["rules"].data if "rules" in folder.parts else {}
-    check = _functions(folder).get(function_name(name)) or (
-        dump(own) if (own := _rules_of(name, rules))["rules"] else ""
-    )
-    return [*dump(shown).splitlines(), *check.splitlines()]
+    own = _rules_of(name, rules)
+    return _functions(folder).get(function_name(name)) or (dump(own) if own["rules"] else "")
 
 
 def _functions(folder: PackFolder) -> dict[str, str]:
     return {name: code for text in folder.guards.values() for name, code in functions_of(text).items()}
-
-
-def _with_shared(name: str, functions: Mapping[str, str], policies: set[str]) -> str | None:
-    """A guard as it stands now, and after it the functions that it calls and that are no guards."""
-    if name not in functions:
-        return None
-    found, wanted = dict[str, str](), [name]
-    while wanted:
-        each = wanted.pop(0)
-        if each in found:
-            continue
-        found[each] = functions[each]
-        calls = [part.func for part in ast.walk(parse_python(functions[each])) if isinstance(part, ast.Call)]
-        names = [called.id for called in calls if isinstance(called, ast.Name)]
-        wanted += [called for called in names if called in functions and called not in policies]
-    return "\n\n".join(found.values())
 
 
 def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,22 +291,17 @@ def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
     return {"predicates": used_in((each.get("formula") for each in own), predicates), "rules": own}
 
 
-def _listed(folder: PackFolder) -> Iterator[dict[str, Any]]:
-    for source in folder.cases.values():
-        listed = cast(Sequence[Any], source.data.get("") or source.data.get("cases") or [])
-        yield from (cast(dict[str, Any], each) for each in listed if isinstance(each, dict))
-
-
 _NEIGHBOURS = 6
 _LONGEST = 400
 """Letters of a call that are shown."""
 
 
-def rejections(root: Path, work: Work, document: Document, trajectories: Sequence[Trajectory] = ()) -> dict[str, str]:
+def rejections(before: Before, document: Document, trajectories: Sequence[Trajectory] = ()) -> dict[str, str]:
     """By policy what is told beside it: the note, the check as it was, the logged calls it flagged, its neighbours.
 
     A word that has lapsed, since the policy or its check is another by now, is no longer one on what there is.
     """
+    root, work, folder = before.root, before.work, read_folder(before.root)
     signed = read_signatures(root)
     names = [name for name, standing in standings(root).items() if standing == "rejected"]
     noted = cast(dict[str, Any], own_record(root, COMPILED).get("policies") or {}) if names else {}
@@ -208,9 +312,8 @@ def rejections(root: Path, work: Work, document: Document, trajectories: Sequenc
         parts = [
             f"{signed[draft.id].by} rejected an earlier check of this policy: {signed[draft.id].note or 'no note'}"
         ]
-        check = work.checks.get(draft.id)
-        if check is not None and (check.code or check.rules):
-            parts.append(f"The rejected check was: {_line(check.code or msgspec.json.encode(check.rules).decode())}")
+        if check := _check_text(folder, draft.id):
+            parts.append(f"The rejected check was: {_line(check)}")
         flagged = cast(dict[str, Any], cast(dict[str, Any], noted.get(draft.id) or {}).get("in_logs") or {})
         parts += [f"It flagged in the logs: {each}" for each in _calls(flagged, trajectories)]
         parts += [f"Beside it stands {each.id}: {each.definition}" for each in _neighbours(draft, work, document)]
