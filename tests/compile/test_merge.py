@@ -76,7 +76,7 @@ def test_a_policy_of_another_kind_keeps_its_kind_and_its_check(pack: Path) -> No
     edit(pack / "policies.yaml", "kind: rule", "kind: guard\n  tools: [refund]")
     (pack / "guards/manner.py").write_text(KINDS)
     edit(pack / "policies.yaml", "kind: knowledge", "kind: guard\n  tools: [refund]")
-    today = 'def today(call, facts):\n    if date(now()).year < 2000:\n        return deny("too early")\n    return permit()\n'
+    today = KINDS.replace("confirm_refunds", "today").replace("> 0", "> 1")
     (pack / "guards/today.py").write_text(today)
     for chat, document in ((Silent(), POLICY), (changed(), POLICY.replace(OLD, NEW))):
         compiled(pack, chat, document)
