@@ -118,6 +118,27 @@ def test_an_earlier_audit_tells_new_from_known_and_gone(out: Path) -> None:
     assert flagged[1] in reader.get("/findings?base=before")
 
 
+def test_two_audits_are_compared_by_policy_and_agent_with_sizes_and_intervals(out: Path) -> None:
+    from bylaw.console.pages import view_app
+    from bylaw.console.view import View
+
+    before = out.parent / "before"
+    shutil.copytree(out, before)
+    now = json.loads((out / "summary.json").read_text())
+    name, row = max(now["by_policy"].items(), key=lambda each: each[1]["determined"]["violation"])
+    agent = next(each for each in now["agents"] if each["determined"]["violation_rate"]["count"])
+    count, of = row["determined"]["violation"], row["applied"]
+    row["determined"]["violation"], row["applied"] = 0, 900
+    (before / "summary.json").write_text(json.dumps(now))
+    page = Reader(view_app(View(out))).get("/compare?base=before")
+    rows = re.findall(r"<tr><th.*?</tr>", page, re.DOTALL)
+    (told,) = (each for each in rows if f"{count} of {of}" in each and f"/policy/{name}" in each)
+    assert "0 of 900" in told
+    assert 'class="num bad"' in told
+    found = agent["determined"]["violation_rate"]
+    assert any(each.count(f"{found['count']} of {found['of']}") == 2 and agent["agent"] in each for each in rows)
+
+
 def test_a_policys_page_says_what_it_says_itself_of_a_call_that_others_flagged_too(reader: Reader, out: Path) -> None:
     index = open_index(out)
     for row in index.findings(Wanted(verdict="violation", state="all"), limit=500):

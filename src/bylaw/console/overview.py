@@ -1,6 +1,7 @@
 """The overview: a summary sentence, the gravest finding, policies, agents, the trend and the audit's limits."""
 # pyright: basic, reportMissingImports=false
 
+from collections.abc import Callable
 from datetime import date
 
 from msgspec import Struct
@@ -17,10 +18,15 @@ from bylaw.console.conversations import finding_data, sentence_of
 from bylaw.console.door import Asked
 from bylaw.console.index import Index, Wanted
 from bylaw.console.view import AuditPages, View, conversations_of, read_summary
+from bylaw.facts.interval import rate
+from bylaw.pack import Criterion
 from bylaw.text.number import counted
 
 TREND = 12
 """Latest audits that the trend shows."""
+RATES = 100
+"""Policies or agents that a comparison lists."""
+_NO_RATE = rate(0, 0)
 _KINDS = {
     "violation": ("violation", "violations"),
     "near_miss": ("near-miss", "near-misses"),
@@ -53,6 +59,23 @@ class TrendPoint(Struct, frozen=True):
     violation: float | None
     near_miss: float | None
     is_this: bool
+
+
+class RatePair(Struct, frozen=True):
+    """The rates of a policy or an agent in an earlier audit and in this one, as `facts.interval.rate` has them."""
+
+    name: str
+    before: JsonRecord
+    now: JsonRecord
+
+    @property
+    def change(self) -> str:
+        """`bad` or `good` if the intervals do not overlap; empty otherwise."""
+        if self.before["value"] is None or self.now["value"] is None:
+            return ""
+        return (
+            "bad" if self.now["low"] > self.before["high"] else "good" if self.now["high"] < self.before["low"] else ""
+        )
 
 
 class OverviewPages(AuditPages):
@@ -95,7 +118,7 @@ class OverviewPages(AuditPages):
         if not base:
             return self._page("compare.html", asked, section="compare", base=base, bases=latest, states={}, reasons=[])
         standings = view.standings(base)
-        index = standings.index
+        index, earlier = standings.index, read_summary(view.bases[base])
         return self._page(
             "compare.html",
             asked,
@@ -103,6 +126,8 @@ class OverviewPages(AuditPages):
             base=base,
             bases=latest,
             points=[point for point in trend(view, most=len(bases) + 1) if point.is_this or point.name == base],
+            policies=_pairs(_by_policy, earlier, view.summary, view.criterion),
+            agents=_pairs(_by_agent, earlier, view.summary, view.criterion),
             states=index.states(Wanted()),
             reasons=index.reasons(Wanted()),
             wanted=Wanted(base=base),
@@ -160,6 +185,34 @@ def _since(view: View, base: str) -> str:
     except ValueError:
         return f" since {base}"
     return f" since {then:%A}" if 0 < (date.today() - then).days < 7 else f" since {then.isoformat()}"
+
+
+Rates = dict[str, JsonRecord]
+"""By policy or agent, the rate of one verdict."""
+
+
+def _by_policy(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
+    """The share of the calls that each policy applied to."""
+    rows = summary["by_policy"].items()
+    return {name: rate(row[criterion].get(verdict, 0), row["applied"]) for name, row in rows if row["applied"]}
+
+
+def _by_agent(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
+    """The share of the conversations of each agent."""
+    return {row["agent"]: row[criterion][f"{verdict}_rate"] for row in summary["agents"]}
+
+
+def _pairs(
+    rates: Callable[[JsonRecord, Criterion, str], Rates], earlier: JsonRecord, now: JsonRecord, criterion: Criterion
+) -> dict[str, list[RatePair]]:
+    """By verdict, the rates that are above zero in either audit, the highest first."""
+    found: dict[str, list[RatePair]] = {}
+    for verdict in ("violation", "near_miss"):
+        old, new = rates(earlier, criterion, verdict), rates(now, criterion, verdict)
+        pairs = [RatePair(name, old.get(name, _NO_RATE), new.get(name, _NO_RATE)) for name in {**new, **old}]
+        pairs = [pair for pair in pairs if pair.before["count"] or pair.now["count"]]
+        found[verdict] = sorted(pairs, key=lambda pair: (-(pair.now["value"] or 0), pair.name))[:RATES]
+    return found
 
 
 def trend(view: View, most: int = TREND) -> list[TrendPoint]:
