@@ -287,7 +287,7 @@ def test_an_update_merges_what_a_person_added_elsewhere_in_the_same_file(tmp_pat
 @pytest.mark.parametrize(
     ("name", "edit", "place"),
     [
-        ("entities.yaml", ("refunded: money", "refunded: mony"), "entities.yaml:2: `mony`"),
+        ("entities.yaml", ("refunded: money", "refunded: mony"), "entities.yaml:3: `mony`"),
         ("guards/refunds.py", ("return permit()", "return maybe()"), "guards/refunds.py:4"),
         ("guards/refunds.py", ("return permit()", "return permit("), "guards/refunds.py:4"),
         ("policies.yaml", ("kind: rule", "kind: [rule"), "policies.yaml:2"),

@@ -76,8 +76,9 @@ class Before(Struct, frozen=True):
 
 
 def read_before(root: Path) -> Before:
-    """The pack in a folder; an error with its place if a file of it cannot be read."""
+    """The pack in a folder; an error that lists the faults if it does not load with its owner's edits."""
     made_of = read_made_of(root)
+    _require_loaded(root, root)
     raw = _read_file(root / WORK)
     texts = {path: (root / path).read_text(encoding="utf-8") for path in others(root, ())}
     items = {path: read_items(path, text) for path, text in texts.items() if not is_copy(path)}
@@ -220,15 +221,19 @@ def _with_edits(
 def _failing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, Question]]:
     """Questions about cases that fail with the edits; an error if the pack does not load."""
     aside = stage(root, files)
-    if faults := faults_of(aside):
-        recover(root)
-        told = "".join(f"\n  {fault.code} {fault}" for fault in faults)
-        message = f"the pack does not load with your edits, so it was not changed:{told}"
-        raise UsageError(message, place=str(root), hint="correct them, then run the same command again")
+    _require_loaded(root, aside)
     for result in run_cases(loaded(read_folder(aside))):
         if isinstance(result, CaseResult) and not result.passed:
             text = f"`{result.note}` wants {result.want}, and the check says {result.got}: change one of them"
             yield result.policy, Question("a case that fails", text)
+
+
+def _require_loaded(root: Path, folder: Path) -> None:
+    if faults := faults_of(folder):
+        recover(root)
+        told = "".join(f"\n  {fault.code} {fault}" for fault in faults)
+        message = f"the pack does not load with your edits, so it was not changed:{told}"
+        raise UsageError(message, place=str(root), hint="correct them, then run the same command again")
 
 
 class Difference(Struct, frozen=True):
