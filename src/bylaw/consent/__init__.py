@@ -6,10 +6,12 @@ Code reads no prose: what the agent says in words of its own is for a model or a
 """
 
 from bylaw.consent.card import CardWords, Terms, digest
+from bylaw.consent.card_facts import CardFacts, card_facts
 from bylaw.consent.cards import Cards, CardStanding, has_other_message, is_message, press_fault, standing_of
 from bylaw.consent.consents import Basis, Consent, Consents, ConsentWitness, OpenConsent, QuotedSpan, Reason
 
 __all__ = [
-    "Basis", "CardStanding", "CardWords", "Cards", "Consent", "ConsentWitness", "Consents", "OpenConsent", "QuotedSpan",
-    "Reason", "Terms", "digest", "has_other_message", "is_message", "press_fault", "standing_of",
+    "Basis", "CardFacts", "CardStanding", "CardWords", "Cards", "Consent", "ConsentWitness", "Consents", "OpenConsent",
+    "QuotedSpan", "Reason", "Terms", "card_facts", "digest", "has_other_message", "is_message", "press_fault",
+    "standing_of",
 ]  # fmt: skip

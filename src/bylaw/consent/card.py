@@ -9,6 +9,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
@@ -18,9 +19,12 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from bylaw.consent.card_facts import NO_FACTS, CardFacts
+from bylaw.facts.money import currency_of
 from bylaw.facts.value import INVISIBLE
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
+from bylaw.text.amount import amount_spellings, figures, quantity_spellings
 
 _REMARKS = frozenset(words_of("reason reasons note notes comment comments remark summary description"))
 """Arguments for the record: what is said there changes nothing that a user would agree to."""
@@ -65,7 +69,7 @@ ASKS = tuple(
 )
 """How a call is asked about, where the pack does not say."""
 SLOT = re.compile(r"\{(\w+)\}")
-"""Where a value of the call stands in what its tool is `put_as`."""
+"""The place of a value in a `put_as` sentence."""
 _LONGEST = 4000
 """Characters of a card at most: nobody reads more, and what was not read was not agreed to."""
 _LARGE = 10**12
@@ -75,6 +79,7 @@ _HIDING = frozenset("<`~")
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"')
 _QUOTED_VALUE = re.compile(f"({_QUOTE.pattern})")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@/+:&-]{0,80}\w)?", re.ASCII)
+_FIGURES = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,6})?")
 _LEAD = re.compile(r"(?:>\s*)*(?:#{1,6}\s+)?(?:(?:[-*+\u2022\u2023\u2013]|\d{1,2}[.)])\s+)?")
 """What Markdown puts before a line: quotes, headings, bullets and numbers."""
 _FENCE = re.compile(r"`{3,}\w*")
@@ -95,6 +100,8 @@ class CardWords(Struct, frozen=True):
     lifetime: float = LIFETIME
     asks: tuple[str, ...] = ASKS
     """Questions that a yes may answer, each with `{call}` for what the tool is put as."""
+    decimal: str = "."
+    """The decimal mark of amounts and quantities."""
 
 
 def card_form(text: str) -> str:
@@ -123,43 +130,59 @@ def _without_bullets(part: str) -> list[str]:
     return [*([""] if lead else []), *words, *([""] if tail else [])]
 
 
-def digest(tool: str, arguments: Mapping[str, Any]) -> str:
-    """What binds a card to a call: the same for the same tool and arguments, in whatever order they stand."""
-    told = json.dumps([tool, msgspec.to_builtins(dict(arguments))], sort_keys=True, ensure_ascii=True, default=str)
+def digest(tool: str, arguments: Mapping[str, Any], facts: CardFacts = NO_FACTS) -> str:
+    """Binds a card to a call: the same for the same tool, arguments and shown facts, in any order."""
+    parts = [tool, msgspec.to_builtins(dict(arguments)), *([facts.plain()] if facts.values else [])]
+    told = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
     return sha256(told.encode()).hexdigest()
 
 
 def card_text(
-    tool: Tool | None, name: str, arguments: Mapping[str, Any], spared: frozenset[str], words: CardWords
+    tool: Tool | None,
+    name: str,
+    arguments: Mapping[str, Any],
+    spared: frozenset[str],
+    words: CardWords,
+    facts: CardFacts = NO_FACTS,
 ) -> str:
-    """The text of a card; empty where it would be too long to be read."""
+    """The text of a card; empty if it would be too long to read, or a fact that it shows is unknown."""
+    if not facts.is_known:
+        return ""
     parameters = tool.parameters if tool is not None else {}
     lines = [f"{words.heading} {title_of(tool, name)}"]
     for key, value in arguments.items():
         if key not in spared:
             lines += [f"- {label}: {told}" for label, told in _told(key, value, parameters.get(key), words)]
+    for key, value in facts.values.items():
+        lines += [f"- {label}: {told}" for label, told in _told(key, value, facts.schemas[key], words)]
     lines.append(words.question)
     text = "\n".join(lines)
     return text if len(text) <= _LONGEST else ""
 
 
 def sentences_in(
-    message: str, tool: Tool | None, arguments: Mapping[str, Any], terms: Terms, words: CardWords
+    message: str,
+    tool: Tool | None,
+    arguments: Mapping[str, Any],
+    terms: Terms,
+    words: CardWords,
+    facts: CardFacts = NO_FACTS,
 ) -> Iterator[str]:
-    """Those sentences of the pack in a message that ask for this call, with every value that matters."""
-    if tool is None:
+    """The sentences of the pack in a message that ask for this call, with every value that matters."""
+    if tool is None or not facts.is_known:
         return
+    given, schemas = {**arguments, **facts.values}, {**tool.parameters, **facts.schemas}
     for phrase, ask in product(tool.put_as, words.asks):
         names, begin, texts = _asked(phrase, ask)
         start = message.rfind(begin)
         if start < 0:
             continue
-        left = what_matters(arguments, terms).keys() - names
-        if any(arguments[name] is not None or _may_be_null(tool.parameters.get(name)) for name in left):
+        left = (what_matters(arguments, terms).keys() | facts.values.keys()) - set(names)
+        if any(given[name] is not None or _may_be_null(schemas.get(name)) for name in left):
             continue
         place, values = start + len(begin), list[str]()
         for name, after in zip(names, texts, strict=True):
-            ways = _ways(arguments.get(name), tool.parameters.get(name), words)
+            ways = _ways(given.get(name), schemas.get(name), words)
             told = next((each for each in ways if message.startswith(each + after, place)), "")
             if not told:
                 break
@@ -181,7 +204,9 @@ def _asked(phrase: str, ask: str) -> tuple[tuple[str, ...], str, tuple[str, ...]
 
 
 def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
-    """How a value may stand in a sentence: a number may be written 20, 20.0 or 20.00."""
+    """The spellings of a value in a sentence: a number may be written 20, 20.0 or 20.00."""
+    if measured := _measured(value, _record(schema), words):
+        return measured
     told = _in_words(value, schema, words)
     if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) >= _LARGE:
         return [told] if told else []
@@ -255,11 +280,33 @@ def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") 
         parts = cast("list[Any]", value)
         if any(isinstance(part, dict | list) for part in parts):
             for place, part in enumerate(parts, 1):
-                yield from _told(str(place), part, declared.get("items"), words, label)
+                yield f"{label} {place}", _item(part, declared.get("items"), words) or "-"
         else:
             yield label, ", ".join(_shown(part, declared.get("items"), words) for part in parts) or "-"
     else:
         yield label, _shown(value, declared, words)
+
+
+def _item(value: Any, schema: Any, words: CardWords) -> str:
+    """An item of a list on one line: `flight number HAT001, cabin "basic economy"`. Its parts cannot be confused: each
+    value is one word or in quotes, and inner lists and objects are in parentheses."""
+    declared = _record(schema)
+    if isinstance(value, dict):
+        known = _record(declared.get("properties"))
+        parts = cast("dict[str, Any]", value).items()
+        told = [
+            (name, part, known.get(name)) for name, part in parts if part is not None or _may_be_null(known.get(name))
+        ]
+        return ", ".join(f"{label_of(name, of)} {_inner(part, of, words)}" for name, part, of in told)
+    if isinstance(value, list):
+        return ", ".join(_inner(part, declared.get("items"), words) for part in cast("list[Any]", value))
+    text = "-" if value is None else _shown(value, declared, words)
+    return _quoted(text) if text[:1].isalpha() and " " in text else text
+
+
+def _inner(value: Any, schema: Any, words: CardWords) -> str:
+    told = _item(value, schema, words)
+    return f"({told})" if isinstance(value, dict | list) else told
 
 
 def _record(schema: Any) -> Mapping[str, Any]:
@@ -277,11 +324,31 @@ def _may_be_null(schema: Any) -> bool:
 def _shown(value: Any, schema: Any, words: CardWords) -> str:
     if isinstance(value, bool):
         return (words.yes or ("yes",))[0] if value else (words.no or ("no",))[0]
-    text = str(value)
+    if measured := _measured(value, _record(schema), words):
+        return measured[0]
+    text = value.isoformat(" ", "auto" if value.second else "minutes") if isinstance(value, datetime) else str(value)
     if not isinstance(value, str) or (_PLAIN.fullmatch(text) and card_form(text) == text):
         declared = _record(schema)
         return text.replace("_", " ") if value in (declared.get("enum") or ()) else text
     return _quoted(text)
+
+
+def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list[str]:
+    """The spellings of an amount of money or a quantity, the card's own first; empty for any other value."""
+    currency, unit = currency_of(value) or declared.get("currency"), declared.get("unit")
+    is_figure = isinstance(value, str) and (currency or unit) and _FIGURES.fullmatch(value)
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    if not (is_figure or is_number):
+        return []
+    number = Decimal(str(value))
+    if not number.is_finite():
+        return []
+    if currency:
+        return amount_spellings(number, str(currency), words.decimal)
+    if unit:
+        return quantity_spellings(number, str(unit), words.decimal)
+    # Guards compute money as exact decimals.
+    return [figures(number, words.decimal, places=2, grouped=False)] if isinstance(value, Decimal) else []
 
 
 @lru_cache(maxsize=4096)

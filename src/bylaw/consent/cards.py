@@ -86,11 +86,13 @@ class CardStanding(Struct, frozen=True):
 def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
     """How the card of this name stands; None where there is none."""
     found: CardStanding | None = None
+    made = ""
     for step, event in enumerate(events):
         if isinstance(event, Call):
             if event.card is not None and event.card.id == card:
                 found = CardStanding(event.card) if found is None else found
-            elif found is not None and not event.refused and digest(event.tool, event.arguments) == found.card.digest:
+                made = digest(event.tool, event.arguments)
+            elif found is not None and not event.refused and digest(event.tool, event.arguments) == made:
                 found = CardStanding(found.card, found.answer, step)
         elif isinstance(event, Message) and found is not None:
             answer = event.confirmation
@@ -244,11 +246,13 @@ class Cards:
                 return None
         return last
 
-    def declined(self, call: Call, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
-        """The last no that stands to a card of another spelling of a call."""
+    def declined(
+        self, call: Call, own: str, exchanges: Sequence[Exchange], before: int, now: float | None
+    ) -> CardAnswer | None:
+        """The last no that counts to a card for another spelling of a call, or for other facts shown with it; `own` is
+        the digest of the call as it is."""
         if call.tool not in self._tools:
             return None
-        own = digest(call.tool, call.arguments)
         same = self._alike.get(self._fold(call), set[str]())
         if same <= {own}:
             return None

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.consent.card import CardWords, Terms, card_form, card_text, digest, lists_in, sentences_in, what_matters
+from bylaw.consent.card_facts import CardFacts, card_facts
 from bylaw.consent.cards import Cards, Put
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.unnamed import Named
@@ -35,14 +36,14 @@ Reason = Literal[
     "confirmed",
     "never_put", "unnamed", "spent", "declined",
     "unrecorded", "unanswered", "unread", "perhaps_spent", "no_card", "beside_card", "changed_card",
-    "expired", "interrupted", "conditional", "other_language", "unclear",
+    "expired", "interrupted", "conditional", "other_language", "unclear", "unseen",
 ]  # fmt: skip
 """Agreed: by a plain yes to a card or a sentence of the pack's. Not agreed: nothing was put, nothing of it was named,
 the yes was spent, a no to a card. Open: something was not recorded; a question has no answer among the user's words;
 what was said is for somebody to read; a call like it may have been carried out; no card was answered; one was, beside
 words that may take it back, or in changed words; what the user said last is too old; a yes came later than right
 after the card; the answer to a card or a sentence has a condition, is in a language that is not read, or is neither a
-yes nor a no for another reason."""
+yes nor a no for another reason; a fact that the user must be shown with the call is unknown."""
 
 
 class QuotedSpan(Struct, frozen=True):
@@ -90,8 +91,9 @@ class Consent(Struct, frozen=True):
 
     def question(self, tool: str, arguments: dict[str, Any], spared: tuple[str, ...] = ()) -> OpenConsent | None:
         """What to ask a model or a person; None where nothing is open."""
-        if self.value is not None or self.reason in ("perhaps_spent", "expired"):
-            # Whether a call was carried out, no reader of the talk can tell; how long words count, the pack says.
+        if self.value is not None or self.reason in ("perhaps_spent", "expired", "unseen"):
+            # Whether a call was carried out, and what is true, no reader of the talk can tell; how long words count,
+            # the pack says.
             return None
         return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered, spared)
 
@@ -129,12 +131,13 @@ class Consents:
         """Whether the user agreed to a call."""
         self._talk.read(call.start)
         self._cards.read(call.start)
-        put = None if call.call.fault else self._put(call, basis)
+        facts = card_facts(call, self._ledger)
+        put = None if call.call.fault else self._put(call, basis, facts)
         found = self._confirmed(call, put) if put is not None else None
         if found is None:
             if self._talk.is_lost:
                 return Consent(None, "unrecorded")
-            found = self._found_in_talk(call, basis, put)
+            found = self._found_in_talk(call, basis, put, facts)
             if self._talk.gap_at >= 0 and found.value is False and found.reason != "spent":
                 # What was put, or agreed to, may lie in what was not recorded.
                 return Consent(None, "unrecorded")
@@ -142,17 +145,19 @@ class Consents:
             return Consent(None, "unanswered", asked)
         return found
 
-    def _put(self, call: CallRecord, basis: Basis) -> Put:
+    def _put(self, call: CallRecord, basis: Basis, facts: CardFacts) -> Put:
         """How the call is put to the user."""
         made, exchanges = call.call, self._talk.exchanges
+        if not facts.is_known:
+            return Put("")
         closing = exchanges[-1].closing if exchanges and basis != "card" and not exchanges[-1].is_quoted else ""
-        told = sentences_in(closing, call.tool, made.arguments, self._terms, self._words) if closing else ()
+        told = sentences_in(closing, call.tool, made.arguments, self._terms, self._words, facts) if closing else ()
         has_card = bool(exchanges) and self._cards.may_stand_in(exchanges[-1])
         return Put(
-            digest(made.tool, made.arguments) if self._cards.has_one_of(made.tool) else "",
-            card_form(self.card_text(call)) if has_card else "",
+            digest(made.tool, made.arguments, facts) if self._cards.has_one_of(made.tool) else "",
+            card_form(self.card_text(call, facts)) if has_card else "",
             frozenset(map(card_form, told)),
-            tuple(lists_in(made.arguments)),
+            tuple(lists_in({**made.arguments, **facts.values})),
             self._terms.lifetime,
         )
 
@@ -177,7 +182,7 @@ class Consents:
                 self._asking.append(step)
         self._looked = max(self._looked, before)
 
-    def _found_in_talk(self, call: CallRecord, basis: Basis, put: Put | None) -> Consent:
+    def _found_in_talk(self, call: CallRecord, basis: Basis, put: Put | None, facts: CardFacts) -> Consent:
         exchanges = self._talk.exchanges
         if not self._talk.is_put and basis != "requested" and not self._cards.has_any:
             # Whatever its arguments are, nobody agreed where nothing was put; unless a yes shows that something was.
@@ -194,11 +199,13 @@ class Consents:
                 return _found(False, "spent", last, spent_by=by.step)
             # Whether one yes in words was for several calls alike, a reader can tell: "two vouchers of 25.00".
             return _found(None, "unread" if is_sure else "perhaps_spent", last, spent_by=by.step)
+        if not facts.is_known:
+            return _found(None, "unseen", last)
         if self._cards.is_beside_words(last, put):
             return _found(None, "beside_card", last)
         if self._cards.has_one_of(call.call.tool) and self._cards.is_changed(last, put):
             return _found(None, "changed_card", last)
-        given = what_matters(call.call.arguments, self._terms)
+        given = what_matters(call.call.arguments, self._terms) | facts.plain()
         if basis != "requested" and self._named.is_nothing_of(call, given, exchanges):
             return _found(False, "unnamed", last)
         unclear = self._why_unclear(call, put)
@@ -220,7 +227,7 @@ class Consents:
         made = call.call
         exchanges = self._talk.exchanges
         answer = self._cards.answer(put, exchanges, call.start, made.time)
-        no = self._cards.declined(made, exchanges, call.start, made.time)
+        no = self._cards.declined(made, put.digest, exchanges, call.start, made.time)
         if no is not None and (answer is None or no.step > answer.step):
             # A no is to every spelling of a call, a yes to one.
             answer = no
@@ -242,7 +249,7 @@ class Consents:
 
     def _is_put_in(self, call: CallRecord, exchange: Exchange) -> bool:
         """Whether the agent's last message puts this one call."""
-        put = self._put(call, "told")
+        put = self._put(call, "told", card_facts(call, self._ledger))
         return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
     def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
@@ -252,15 +259,19 @@ class Consents:
             if write.step <= since:
                 return None
             if write.step < call.step and may_have_run(write, call.step) and not write.call.fault:
-                other = self._put(write, "told")
-                if own & {card_form(self.card_text(write)), *other.sentences}:
+                facts = card_facts(write, self._ledger)
+                other = self._put(write, "told", facts)
+                if own & {card_form(self.card_text(write, facts)), *other.sentences}:
                     return write.step
         return None
 
-    def card_text(self, call: CallRecord) -> str:
-        """The call in plain words for the user; empty where it is too long to be read."""
+    def card_text(self, call: CallRecord, facts: CardFacts | None = None) -> str:
+        """The call in plain words for the user; empty if it is too long to read, or a fact that it shows is unknown."""
         made = call.call
-        return "" if made.fault else card_text(call.tool, made.tool, made.arguments, self._terms.spared, self._words)
+        if made.fault:
+            return ""
+        facts = card_facts(call, self._ledger) if facts is None else facts
+        return card_text(call.tool, made.tool, made.arguments, self._terms.spared, self._words, facts)
 
     def _is_over(self, call: CallRecord, last: Exchange) -> bool:
         """Whether the user's words are too old for a call; where nobody knows when they were said, they are not."""
@@ -284,6 +295,7 @@ class ConsentWitness:
         self._events: list[Event] = []
         self.words = words or CardWords()
         self._basis: Basis = basis
+        self._ledger = ledger
         self._terms = terms or Terms()
         self._consents = Consents(self._events, ledger, terms, self.words)
         self._found: tuple[CallRecord, int, Consent] | None = None
@@ -308,7 +320,8 @@ class ConsentWitness:
             return None
         call = record.call
         spared = tuple(name for name in call.arguments if name in self._terms.spared)
-        return self._find(record).question(call.tool, call.arguments, spared)
+        shown = card_facts(record, self._ledger).plain()
+        return self._find(record).question(call.tool, {**call.arguments, **shown}, spared)
 
     def card_text(self, record: CallRecord) -> str:
         """The call in plain words, to be put to the user."""

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from bylaw.consent import ConsentWitness, OpenConsent, has_other_message, press_fault
+from bylaw.consent import CardFacts, ConsentWitness, OpenConsent, card_facts, digest, has_other_message, press_fault
 from bylaw.engine.judgement import PolicyEvidence, moment_of
 from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.ledger import Ledger
@@ -178,6 +178,14 @@ class PredicateValues:
     def card_text(self, record: CallRecord) -> str:
         """A call in plain words for the user, as the predicate that wants most of it told puts it."""
         return max((each.card_text(record) for each in self._consents), key=len, default="")
+
+    def card_facts(self, record: CallRecord) -> CardFacts:
+        """The facts that a card for a call shows beside its arguments, or what must be looked up for it."""
+        return card_facts(record, self._ledger)
+
+    def card_digest(self, record: CallRecord) -> str:
+        """The name of a call with the facts that its card shows now."""
+        return digest(record.call.tool, record.call.arguments, self.card_facts(record))
 
     @property
     def card_lifetime(self) -> float:

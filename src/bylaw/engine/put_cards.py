@@ -55,6 +55,10 @@ class PutCards:
         heading, line, rest = text.partition("\n")
         return f"{heading}\n{REPEATED}{line}{rest}" if text and is_repeated else text
 
+    def digest(self, made: CallRecord) -> str:
+        """The digest of a card for a call now."""
+        return self._session.values.card_digest(made)
+
     @property
     def lifetime(self) -> float:
         """Seconds for which a card is good."""
@@ -67,7 +71,7 @@ class PutCards:
         shown = [step for step, _, _ in cards or () if step < before]
         if not cards or not shown:
             return 0
-        made = [step for step, call in self._made_since(*cards[0][:2], before) if _digest(call) == digest]
+        made = [step for step, call in self._made_since(*cards[0][:2], before) if _is_same(call, cards[0][1])]
         shown = shown[bisect_right(shown, made[-1]) :] if made else shown
         # Between two showings it counts once, however much the user wrote.
         return sum(
@@ -85,14 +89,15 @@ class PutCards:
             return None
         last, call, card = shown[-1]
         first = next(step for step, _, each in shown if each.id == card.id)
-        is_used = any(_digest(made) == digest for _, made in self._made_since(first, call, before))
+        is_used = any(_is_same(made, call) for _, made in self._made_since(first, call, before))
         if is_used or any(press.card == card.id for _, press in self._presses):
             return None
         return card if self._session.values.is_card_left_open(self._script.events, last, before) else None
 
     def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
-        """Whether the user has declined a card for another spelling of a call and said nothing since, for as long as
-        that card would have held: the call is not put to them again. Consent covers the call as it is spelled here."""
+        """Whether the user has declined a card for another spelling of a call, or for other facts shown with it, and
+        said nothing since, for as long as that card would have held: the call is not put to them again. Consent covers
+        the call as it is spelled here."""
         self._read(made.step)
         if not self._presses:
             return False
@@ -139,7 +144,7 @@ class PutCards:
         """Whether another spelling of the call that a card shows was made since."""
         self._read(len(self._script.events))
         (first, shown, _), terms = self._shown[card.digest][0], self._session.values.shown_terms
-        others = (call for _, call in self._made_since(first, shown) if _digest(call) != card.digest)
+        others = (call for _, call in self._made_since(first, shown) if not _is_same(call, shown))
         return any(terms(call) == terms(shown) for call in others)
 
     def _refuse_late(self, answer: Confirmation, time: float | None, now: float | None, name: str) -> None:
@@ -181,8 +186,9 @@ class PutCards:
         return bisect_right(self._session.ledger.said, step, key=itemgetter(0))
 
 
-def _digest(call: Call) -> str:
-    return digest_of(call.tool, call.arguments)
+def _is_same(one: Call, other: Call) -> bool:
+    """Whether two calls are of the same tool with the same arguments."""
+    return digest_of(one.tool, one.arguments) == digest_of(other.tool, other.arguments)
 
 
 def _is_captured(event: object) -> bool:

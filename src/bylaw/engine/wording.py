@@ -139,6 +139,8 @@ def consent_words(why: Mapping[str, Any]) -> str:
         case "model":
             where = f" by the words at step {answered}" if answered is not None else ""
             return f"a model says that it {'holds' if why.get('holds') else 'does not hold'}{where}"
+        case "unseen":
+            return "a fact that the user must be shown with this call had not been looked up"
         case "no_card":
             return "the pack wants the user's answer to a card, and there is none"
         case "expired":
@@ -168,7 +170,7 @@ _TO_AGENT = {
     "spent": "the user's yes was used by an earlier call",
     "perhaps_spent": "this call, or one that does the same, was made before and may have been carried out",
     "unanswered": "the user's answer is not known here",
-    "changed_card": "the text of the card was changed, so the user's answer does not count",
+    "changed_card": "the text of the card was changed or is no longer true, so the user's answer does not count",
     "unread": "what was said does not settle whether the user agrees: they must answer a card that shows this call",
     "no_card": "the user must answer a card that shows this call",
     "expired": "the user's last answer is too old to count",
@@ -176,6 +178,7 @@ _TO_AGENT = {
     "conditional": "the user's yes came with a condition, so it does not count: make a call that meets it",
     "other_language": "the user's answer is in a language that is not read here: they must answer in that of the card",
     "unclear": "the user's answer is neither a plain yes nor a plain no: if they asked something, answer it first",
+    "unseen": "a fact that the user must be shown with this call is not known",
     "beside_card": "an answer does not count where other words stand beside what was asked: show the card alone",
 }
 """What is found of consent, and after a full stop what to do next, if there is no card that says it."""

@@ -50,6 +50,8 @@ class Field(Struct, frozen=True):
     """Its values stay out of findings, reports and messages; a decision log keeps what was said."""
     nullable: bool = False
     """`null` says that there is none. Of any other field it says only that whoever was asked does not know."""
+    currency: str = ""
+    """The currency of amounts that are written without one."""
 
 
 class ReadTool(Struct, frozen=True):

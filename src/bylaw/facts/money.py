@@ -17,7 +17,8 @@ MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR 
 SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XOF
 XPF YER ZAR ZMW ZWG
 """
-_CODES = frozenset(_ISO.split())
+CURRENCIES = frozenset(_ISO.split())
+"""ISO codes of currencies."""
 _SIGNS = {
     "£": "GBP",
     "€": "EUR",
@@ -60,7 +61,7 @@ _THOUSANDTHS = frozenset(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"))
 """Currencies with three places: `1,234` of them may be a thousand, or one and a bit."""
 _BLANK = " \u00a0\u202f"
 _INNER = rf"\d.,'\u2019{_BLANK}"
-_SIGN = "|".join(map(re.escape, sorted({*_SIGNS, *_CODES}, key=len, reverse=True)))
+_SIGN = "|".join(map(re.escape, sorted({*_SIGNS, *CURRENCIES}, key=len, reverse=True)))
 _FRONT = re.compile(rf"([+-]?)({_SIGN})[{_BLANK}]?([+-]?)([\d.][{_INNER}]*)", re.ASCII)
 _BACK = re.compile(rf"([+-]?)([\d.][{_INNER}]*?)[{_BLANK}]?({_SIGN})", re.ASCII)
 _GROUPS = rf"\d{{1,3}}(?:[{_BLANK}'\u2019]\d{{3}})+"

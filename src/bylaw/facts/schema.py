@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
+from bylaw.facts.card_fact import CardFact
 from bylaw.facts.entity import Entity, Key, ReadTool
 from bylaw.facts.observation import Change, Observation
 from bylaw.facts.path import PathScope, compile_each
@@ -73,6 +74,8 @@ class Schema(Struct, frozen=True):
     """Whether any fact is what the user says in words."""
     zone: tzinfo | None = None
     """Whose clocks times are read from; None for UTC."""
+    card_facts: Mapping[str, Sequence[CardFact]] = {}
+    """By tool, what its cards and sentences show beside the arguments."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "writing", frozenset(name for name, tool in self.tools.items() if tool.effect == "write"))

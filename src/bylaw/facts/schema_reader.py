@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from bylaw.errors import BylawError, GuardError, meant
 from bylaw.facts.entity import Entity, Field, FieldType, Origin, ReadTool, Saying
+from bylaw.facts.money import CURRENCIES
 from bylaw.facts.observation import Change, Observation
 from bylaw.facts.path import (
     NOTHING,
@@ -496,6 +497,11 @@ class SchemaReader:
                 lacks = f"argument {saying.about}"
                 self._paths.fault(f"no tool has an argument `{saying.about}`", *at, lacks=lacks)
             self._paths.pattern(saying.says, at, but_not=saying.but_not)
+        currency = str(record.currency)
+        if currency and type_ != "money":
+            self._paths.fault(f"`{name}` has a currency and is not of type money", *at)
+        elif currency and currency not in CURRENCIES:
+            self._paths.fault(f"`{currency}` is not a currency", *at, hint="a code of three letters, such as EUR")
         return Field(
             name,
             cast(FieldType, type_),
@@ -507,6 +513,7 @@ class SchemaReader:
             record.default,
             record.private,
             nullable,
+            currency,
         )
 
     def _observation(self, body: WrittenObservation, at: YamlPath, tool: str = "") -> Observation | None:

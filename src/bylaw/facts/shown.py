@@ -156,9 +156,13 @@ class ShownThings:
         return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
 
     def may_be_read_again(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-        """Whether a fact was shown and exactly one later look-up was unreadable: another look-up may be readable."""
+        """Whether a fact was shown, and has grown too old or exactly one later look-up was unreadable."""
         thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
-        return thing is not None and shown is not None and thing.lost_since(shown, at.start) == 1
+        if thing is None or shown is None:
+            return False
+        now, since, fresh_for = at.call.time, shown.time, entity.fresh_for
+        is_old = now is not None and since is not None and fresh_for is not None and now - since > fresh_for
+        return is_old or thing.lost_since(shown, at.start) == 1
 
     def has_expired(self, seconds: float, entry: Shown, at: CallRecord) -> bool:
         """Whether a value may be too old for a call. Without any times so far, nothing expires."""

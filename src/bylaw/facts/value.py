@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from bylaw.facts.entity import UNSEEN, Field, FieldType, Key, OneOf
-from bylaw.facts.money import read_amount, written_number
+from bylaw.facts.money import amount_in, read_amount, written_number
 from bylaw.trace.contradicted import Contradicted, holds_contradiction
 
 _TRUE = frozenset({"true", "yes", "y", "1"})
@@ -41,7 +41,8 @@ def coerce(field: Field, raw: Any) -> Any:
         if word in field.values or not field.values:
             return word
         raise ValueError(f"`{word}` is not one of {', '.join(field.values)}")
-    return _READ[field.type](raw)
+    value = _READ[field.type](raw)
+    return amount_in(value, field.currency) if field.currency and value.__class__ is Decimal else value
 
 
 def one_of(field: Field, raw: Iterable[Any]) -> Any:

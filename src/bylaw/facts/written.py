@@ -33,6 +33,7 @@ class WrittenField(Struct, frozen=True, forbid_unknown_fields=True):
     claims: dict[str, list[Scalar] | None] = {}
     default: Any = UNDECLARED
     private: bool = False
+    currency: Scalar = ""
 
 
 FieldBody = Scalar | list[Scalar] | WrittenField | None

@@ -5,7 +5,15 @@ from bylaw.guard.language import Vocabulary
 from bylaw.guard.lookup import LookupFunction, ShownResults, parse_lookups, run_lookup
 from bylaw.guard.parse import Branch, Guard, compared_with_none, parse_guard_files, parse_guards
 from bylaw.guard.run import NO_ASSUMPTIONS, Assumptions, no_such
-from bylaw.guard.single import Condition, compile_condition, compile_expression, evaluate_condition, judge_predicate
+from bylaw.guard.single import (
+    Condition,
+    compile_condition,
+    compile_expression,
+    compile_value,
+    compute_value,
+    evaluate_condition,
+    judge_predicate,
+)
 
 __all__ = [
     "NO_ASSUMPTIONS",
@@ -22,6 +30,8 @@ __all__ = [
     "compared_with_none",
     "compile_condition",
     "compile_expression",
+    "compile_value",
+    "compute_value",
     "evaluate",
     "evaluate_condition",
     "judge_predicate",

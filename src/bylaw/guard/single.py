@@ -2,25 +2,30 @@
 field."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
 from bylaw.errors import GuardError
-from bylaw.facts.entity import FactSource
+from bylaw.facts.card_fact import Computed
+from bylaw.facts.entity import Fact, FactSource
 from bylaw.facts.path import NOTHING
+from bylaw.facts.unknown import Stuck, Unknown
 from bylaw.guard.builtin import BuiltIns
-from bylaw.guard.evaluate import evaluate
+from bylaw.guard.evaluate import Inquiry, evaluate, is_ours, reason_of
 from bylaw.guard.language import PERMIT, Vocabulary
 from bylaw.guard.operation import Failure, admit
 from bylaw.guard.parse import Guard, parse_text, size_fault
-from bylaw.guard.scope import Scope
+from bylaw.guard.run import Absent, Split
+from bylaw.guard.scope import Scope, Spec
 from bylaw.guard.statement import LazyFunction, Statements
 
 NAMES = ("args", "item", "old", "result")
 """What is computed from."""
+_NOT_OF_FACTS = ("now", "done", "requested", "provenance")
+"""Built-ins whose answers change although no fact does."""
 
 
 class Condition(Struct, frozen=True):
@@ -77,6 +82,62 @@ def evaluate_condition(
 ) -> bool | None:
     """Whether the predicate holds; None where that is not known or it fails."""
     return judge_predicate(predicate, arguments, source, now=now)[0]
+
+
+def compile_value(text: str, *, vocabulary: Vocabulary, file: str, line: int = 1) -> Guard:
+    """A value that `text` computes of a call and of facts that tools show; raises GuardError with the first fault."""
+    node = _parsed(text, file, line)
+    scope = Scope(file, vocabulary, unavailable=_NOT_OF_FACTS)
+    scope.note_nullable(node)
+    made = Statements(scope)
+    body = ast.copy_location(ast.Return(made.values.expression(node)), node)
+    for each in scope.constants.values():
+        if isinstance(each, Spec):
+            fact = f"{each.entity_name}.{each.field_name}"
+            if not each.is_system:
+                scope.fault(node, f"no tool shows `{fact}`", "only facts that a tool shows can be shown to the user")
+            elif each.field.private:
+                scope.fault(node, f"`{fact}` is private", "a card would put it into a message")
+    if scope.faults:
+        raise scope.faults[0]
+    return _guard(node, line, scope, made.compiled(node, [body]))
+
+
+def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource) -> Computed:
+    """The value of a compiled expression for one call, or the unknown facts that it depends on."""
+    run = Inquiry(arguments, source)
+    run.zone = guard.zone
+    run.begin()
+    value, lacking, fault = None, dict[Fact, Any](), ""
+    try:
+        value = guard.function(run)
+    except (Stuck, Split) as open:
+        lacking.update(open.unknown.needs if isinstance(open, Stuck) else open.variable.needs)
+    except Absent as absent:
+        fault = str(absent)
+    except Exception as error:
+        if is_ours(error):
+            raise
+        fault = reason_of(error)
+    for unknown in _unknown_parts(value):
+        lacking.update(unknown.needs)
+    # A value that was computed on one of several possible paths is not known.
+    lacking.update(dict.fromkeys((*run.lacking, *run.asked, *run.doubtful)))
+    run.close()
+    return Computed(None, tuple(lacking)) if lacking else Computed(value, (), fault)
+
+
+def _unknown_parts(value: Any) -> Iterator[Unknown]:
+    """The unknown values in a value, however deep."""
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Unknown):
+            yield part
+        elif isinstance(part, list | tuple):
+            pending += cast("Sequence[Any]", part)
+        elif isinstance(part, dict):
+            pending += cast("dict[str, Any]", part).values()
 
 
 def _guard(node: ast.expr, line: int, scope: Scope, function: LazyFunction) -> Guard:

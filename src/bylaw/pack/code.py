@@ -11,14 +11,16 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.errors import BylawError
+from bylaw.errors import BylawError, GuardError
+from bylaw.facts.card_fact import CardFact
 from bylaw.facts.observation import Change
 from bylaw.facts.schema import FieldSearch, Schema
-from bylaw.guard import Guard, Vocabulary, parse_guard_files, parse_lookups, run_lookup
+from bylaw.guard import Guard, Vocabulary, compile_value, compute_value, parse_guard_files, parse_lookups, run_lookup
 from bylaw.pack.rules import Rules
 from bylaw.policy.folder import ManifestError, NothingEnforces, PackFolder
 from bylaw.policy.python import parse_python
 from bylaw.policy.statement import Policy
+from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
 
 
@@ -67,6 +69,28 @@ def with_lookups(folder: PackFolder, schema: Schema) -> tuple[Schema, list[Bylaw
     return replace(schema, searches=searches), faults
 
 
+def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[BylawError]]:
+    """The schema with the facts that the pack's cards show."""
+    found: dict[str, list[CardFact]] = {}
+    faults: list[BylawError] = []
+    for tool in schema.tools.values():
+        named = (frozenset(schema.tools), schema.writes(), schema.texts(), schema.zone)
+        vocabulary = Vocabulary(schema.entities, frozenset(tool.parameters), *named)
+        for name, written in tool.show.items() if folder.parts.get("tools") is not None else ():
+            place = folder.parts["tools"].place("tools", tool.name, "show", name)
+            file, _, line = place.rpartition(":")
+            code, how = str(written.value), {"title": written.title, "currency": written.currency, "unit": written.unit}
+            try:
+                guard = compile_value(code, vocabulary=vocabulary, file=file, line=int(line))
+            except GuardError as error:
+                faults.append(error)
+                continue
+            schema_of = {key: " ".join(str(value).split()) for key, value in how.items() if value} | {"nullable": True}
+            fact = CardFact(name, code, place, schema_of, partial(compute_value, guard), guard.unnamed)
+            found.setdefault(tool.name, []).append(fact)
+    return replace(schema, card_facts=found), faults
+
+
 def with_unsaid(schema: Schema, policies: Mapping[str, Policy], guards: Mapping[str, Guard], book: Rules) -> Schema:
     """The schema with what else a write may change where the pack does not say what: the things that its guards, or any
     predicate, read and that no argument names. Which ones hangs on facts, so all of the kind."""
@@ -75,7 +99,8 @@ def with_unsaid(schema: Schema, policies: Mapping[str, Policy], guards: Mapping[
     for tool in schema.tools.values():
         if tool.is_unsaid:
             by_guards = [guard.unnamed for name, guard in guards.items() if tool.name in policies[name].tools]
-            read = frozenset[str]().union(*by_rules, *by_guards)
+            by_cards = [fact.unnamed for facts in schema.card_facts.values() for fact in facts]
+            read = frozenset[str]().union(*by_rules, *by_guards, *by_cards)
             kinds = [kind for kind in schema.entities if kind in read and schema.entities[kind].key]
             named = [change for change in changes[tool.name] if change.entity not in kinds]
             changes[tool.name] = (*named, *(Change(kind, None, None, None) for kind in kinds))
@@ -86,6 +111,11 @@ def _vocabulary(schema: Schema) -> Vocabulary:
     arguments = schema.arguments(tuple(schema.tools))
     named = (frozenset(schema.tools), schema.writes(), schema.texts(), schema.zone)
     return Vocabulary(schema.entities, arguments, *named)
+
+
+def card_code(tools: Mapping[str, Tool]) -> list[str]:
+    """The expressions of the facts that cards show."""
+    return [str(fact.value) for tool in tools.values() for fact in tool.show.values()]
 
 
 def predicate_code(rules: Located | None) -> list[str]:

@@ -16,7 +16,17 @@ from bylaw.facts.schema import Schema
 from bylaw.facts.schema_reader import SchemaReader
 from bylaw.guard import Guard, compared_with_none, compile_expression
 from bylaw.pack.causes import causes
-from bylaw.pack.code import Pinned, pinned_of, predicate_code, read_guards, unenforced, with_lookups, with_unsaid
+from bylaw.pack.code import (
+    Pinned,
+    card_code,
+    pinned_of,
+    predicate_code,
+    read_guards,
+    unenforced,
+    with_card_facts,
+    with_lookups,
+    with_unsaid,
+)
 from bylaw.pack.review import Standing, unaccepted
 from bylaw.pack.rules import ReadyRules, Rules, RulesReader
 from bylaw.pack.statements import Ambiguous, PolicyReader, read_tools
@@ -280,7 +290,10 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
         tools,
         folder.parts.get("tools"),
         partial(compile_expression, zone=zone),
-        compared_with_none({**folder.guards, **folder.lookups}.values(), predicate_code(folder.parts.get("rules"))),
+        compared_with_none(
+            {**folder.guards, **folder.lookups}.values(),
+            [*predicate_code(folder.parts.get("rules")), *card_code(tools)],
+        ),
     )
     schema = replace(reader.read(), zone=zone)
     faults += tool_faults + reader.faults
@@ -295,8 +308,9 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     faults += rule_reader.faults
     guards, guard_faults = read_guards(folder, schema, policies)
     faults += guard_faults
+    schema, card_faults = with_card_facts(folder, schema)
     schema, search_faults = with_lookups(folder, with_unsaid(schema, policies, guards, book))
-    faults += search_faults
+    faults += card_faults + search_faults
     faults += unenforced(policies, guards, book, policy_reader.places, folder if guard_faults else None)
     faults += posture_faults(folder, policies, schema)
     cases = {name: read_case_file(source) for name, source in folder.cases.items()}

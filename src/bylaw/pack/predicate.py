@@ -78,6 +78,7 @@ class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
     yes: list[Scalar] = []
     no: list[Scalar] = []
     asks: list[Scalar] | None = None
+    decimal: Scalar = "."
     lifetime: int | float | None = None
 
 
@@ -337,7 +338,11 @@ class PredicateReader:
             if each.count(CALL) != 1 or any(brace in each.replace(CALL, "") for brace in "{}"):
                 hint = f"a question with `{CALL}` once, where what the tool is `put_as` stands, and no other brace"
                 self._fault(f"`asks` cannot be `{each}`", *at, "card", "asks", hint=hint)
-        return CardWords(heading or usual.heading, question or usual.question, yes, no, lifetime, asks)
+        if body.decimal not in (".", ","):
+            hint = 'the mark before the cents: "." or ","'
+            self._fault(f"`decimal` cannot be `{body.decimal}`", *at, "card", "decimal", hint=hint)
+        told = (heading or usual.heading, question or usual.question, yes, no, lifetime, asks)
+        return CardWords(*told, decimal=str(body.decimal))
 
     def _search(
         self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]

@@ -7,8 +7,9 @@ from typing import Any, cast, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.consent.card import SLOT
+from bylaw.consent.card import SLOT, label_of
 from bylaw.errors import BylawError, meant
+from bylaw.facts.money import CURRENCIES
 from bylaw.policy.document import Document, Quote, Range, Which, number_of, read_quote
 from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.reading import Scalar, read_record
@@ -27,9 +28,10 @@ from bylaw.policy.statement import (
     WrittenTools,
     told_place,
 )
-from bylaw.policy.tool import Effect, Tool, ToolsFile, Trust, WrittenTool
+from bylaw.policy.tool import Effect, Tool, ToolsFile, Trust, WrittenCardFact, WrittenTool
 from bylaw.policy.yaml import Located
 
+_CODE = "a code of three letters, such as EUR"
 _SHOWN = 4
 """Places that a message names."""
 _LONGEST = 200
@@ -242,11 +244,23 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
         title, masked = " ".join(str(record.title).split()), frozenset(map(str, record.mask))
         written = record.put_as if isinstance(record.put_as, list) else [record.put_as]
         put_as = tuple(" ".join(str(each).split()) for each in written)
+        show = {
+            key: body if isinstance(body, WrittenCardFact) else WrittenCardFact(body)
+            for key, body in record.show.items()
+        }
         for each in put_as:
             other = said_by.setdefault(SLOT.sub("{}", each), name)
-            for fault in _faults_of(each, parameters, name, other):
+            for fault in _faults_of(each, parameters, show, name, other):
                 faults.append(StatementError(fault, place=source.place("tools", name, "put_as")))
-        tools[name] = Tool(name, effect, described, *told, title=title, mask=masked, mark=record.mark, put_as=put_as)
+        for key, fault in _faults_of_facts(show, parameters, name):
+            faults.append(StatementError(fault, place=source.place("tools", name, "show", key)))
+        for key, schema in parameters.items():
+            currency: Any = cast("dict[str, Any]", schema).get("currency") if isinstance(schema, dict) else None
+            if currency is not None and currency not in CURRENCIES:
+                place = source.place("tools", name, "parameters", key)
+                faults.append(StatementError(f"`{currency}` is not a currency", place=place, hint=_CODE))
+        more: dict[str, Any] = {"mask": masked, "mark": record.mark, "put_as": put_as, "show": show}
+        tools[name] = Tool(name, effect, described, *told, title=title, **more)
     return tools, faults
 
 
@@ -258,7 +272,27 @@ def _check_patterns(source: Located, record: ToolsFile | WrittenTool, faults: li
             faults.append(PatternError(error.message, place=source.place(*place, key), hint=error.hint))
 
 
-def _faults_of(put_as: str, parameters: Mapping[str, Any], tool: str, other: str) -> Iterator[str]:
+def _faults_of_facts(
+    show: Mapping[str, WrittenCardFact], parameters: Mapping[str, Any], tool: str
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with the facts that cards show, each with the name of the fact."""
+    labels = {label_of(key, schema).lower() for key, schema in parameters.items()}
+    for name, fact in show.items():
+        if name in parameters:
+            yield name, f"`{name}` in `show` is an argument of `{tool}` already"
+        elif label_of(name, {"title": str(fact.title)}).lower() in labels:
+            yield name, f"`{name}` in `show` reads like an argument of `{tool}` on a card"
+        if not SLOT.fullmatch(f"{{{name}}}"):
+            yield name, f"`{name}` in `show` is not a name: use letters, figures and `_`"
+        if not str(fact.value).strip():
+            yield name, f"`{name}` in `show` has no expression"
+        if fact.currency and str(fact.currency) not in CURRENCIES:
+            yield name, f"`{fact.currency}` is not a currency: write a code of three letters, such as EUR"
+
+
+def _faults_of(
+    put_as: str, parameters: Mapping[str, Any], show: Mapping[str, Any], tool: str, other: str
+) -> Iterator[str]:
     """What is wrong with how a tool is put to the user."""
     parts = SLOT.split(put_as)
     words, slots = parts[::2], parts[1::2]
@@ -266,8 +300,11 @@ def _faults_of(put_as: str, parameters: Mapping[str, Any], tool: str, other: str
         yield f"`put_as` of `{tool}` is empty"
     if other != tool:
         yield f"`{tool}` is put in the same words as `{other}`: a yes to one would be to both"
-    for slot in sorted(set(slots) - parameters.keys()):
-        yield f"`{slot}` in `put_as` is not a parameter of `{tool}`"
+    for slot in sorted(set(slots) - parameters.keys() - show.keys()):
+        also = " and not in its `show`" if show else ""
+        yield f"`{slot}` in `put_as` is not a parameter of `{tool}`{also}"
+    for fact in sorted(show.keys() - set(slots)):
+        yield f"`put_as` of `{tool}` does not have `{{{fact}}}`, which `show` says the user must see"
     if any(brace in part for part in words for brace in "{}"):
         yield f"`put_as` of `{tool}` has a brace that encloses no name of a parameter"
     if not all(words[1:-1]):

@@ -41,6 +41,16 @@ class WrittenEffect(Struct, frozen=True, forbid_unknown_fields=True):
     when: Scalar | None = None
 
 
+class WrittenCardFact(Struct, frozen=True, forbid_unknown_fields=True):
+    """A fact that cards and sentences show beside the arguments, as `show` of tools.yaml has it."""
+
+    value: Scalar = ""
+    """An expression of the guard language over `call` and `facts`."""
+    title: Scalar = ""
+    currency: Scalar = ""
+    unit: Scalar = ""
+
+
 class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
     """A tool in tools.yaml."""
 
@@ -53,6 +63,7 @@ class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
     also_called: list[Scalar] = []
     title: Scalar = ""
     put_as: Scalar | list[Scalar] = []
+    show: dict[str, Scalar | WrittenCardFact] = {}
     parameters: dict[str, Any] = {}
     changes: list[Scalar | WrittenChange] | None = None
     effects: list[WrittenEffect] = []
@@ -107,6 +118,8 @@ class Tool(Struct, frozen=True):
     """What users call what it does, for cards; where there is none, the words of its name."""
     put_as: tuple[str, ...] = ()
     """What it does, in sentences in which agents ask the user, with `{argument}` for each value."""
+    show: Mapping[str, WrittenCardFact] = {}
+    """Facts that the user is shown with a call of it, by their names in `put_as`."""
     is_unsaid: bool = False
     """Whether it changes something and the pack does not say what: then whatever its arguments name."""
 

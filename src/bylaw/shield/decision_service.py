@@ -12,7 +12,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from bylaw.consent import digest as card_digest
 from bylaw.engine.conversation import AskedCall, Conversation, Mutation
 from bylaw.engine.door import AnotherPrincipal, as_object, goes_on, is_of_one
 from bylaw.engine.judgement import Judgement
@@ -454,7 +453,7 @@ class DecisionService:
             grounds = [*places.grounds, *grounds]
         if grounds and grounds[0].answer != "allow":
             # Those that object come first.
-            grounds = self._for_channel(grounds, conversation, call)
+            grounds = self._for_channel(grounds, conversation, judgement)
         ruling = self._rule(conversation, judgement, grounds, name)
         earlier: Earlier = "" if outcome(ruling.grounds)[1] else earlier_run(session.ledger, judgement.made)
         card = self._card(conversation, judgement, ruling, name, is_repeated=earlier == "perhaps")
@@ -509,11 +508,13 @@ class DecisionService:
             found += [binding.of_rule(each, "deny") for each in shape]
         return found
 
-    def _for_channel(self, grounds: Sequence[Ground], conversation: Conversation, call: Call) -> Sequence[Ground]:
+    def _for_channel(
+        self, grounds: Sequence[Ground], conversation: Conversation, judgement: Judgement
+    ) -> Sequence[Ground]:
         """The grounds, with questions for a user whose answers are not reported put to somebody else."""
         channel = self.channel
         if channel.puts_cards:
-            digest = card_digest(call.tool, call.arguments)
+            digest = conversation.cards.digest(judgement.made)
             return grounds if channel.reports_user else until_when(grounds, conversation.since(0), digest)
         if conversation.session.ledger.is_last_unheard():
             terms = self.postures.approval
@@ -563,7 +564,7 @@ class DecisionService:
             return None
         call, step = judgement.made.call, judgement.made.step
         now = call.time if call.time is not None else self._shield.clock()
-        digest = card_digest(call.tool, call.arguments)
+        digest = conversation.cards.digest(judgement.made)
         if conversation.cards.is_declined_otherwise(judgement.made, digest, now):
             return None
         # One prompt for one write: the card that waits is not put a second time.

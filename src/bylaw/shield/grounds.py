@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.consent import CardFacts
 from bylaw.engine.judgement import Judgement, PolicyEvidence
 from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Session
@@ -77,8 +78,12 @@ def find_grounds(
     try:
         guards = _GuardGrounds(binding, judgement, session.ledger)
         found += [guards.ground(evidence) for evidence in judgement.evidence]
-        found += [_of_broken(binding, finding, weighed) for finding in judgement.rules]
-        found += [_of_undecided(binding, finding, weighed) for finding in judgement.open_rules]
+        rules = [_of_broken(binding, finding, weighed) for finding in judgement.rules]
+        rules += [_of_undecided(binding, finding, weighed) for finding in judgement.open_rules]
+        if any(map(_asks_for_yes, rules)):
+            facts = session.values.card_facts(judgement.made)
+            rules = [guards.before_card(each, facts) if _asks_for_yes(each) else each for each in rules]
+        found += rules
         # After the user has answered a card, all rules are weighed again.
         if weighed is not None and not any(finding.puts_card for finding in judgement.rules):
             found += _of_circuit(binding, found, weighed)
@@ -202,6 +207,11 @@ def _of_unguarded(binding: Binding) -> list[Ground]:
     return [binding.ground("", "unguarded", answer, because, questions=questions)]
 
 
+def _asks_for_yes(ground: Ground) -> bool:
+    """Whether the user is to be shown the call."""
+    return ground.puts_card and ground.answer == "ask"
+
+
 def _may_write(judgement: Judgement) -> bool:
     tool = judgement.made.tool
     return tool is None or tool.effect == "write"
@@ -274,6 +284,27 @@ class _GuardGrounds:
         missing, told = tuple(map(str, lacking)), {"look_ups": wanted, "retries": retries}
         return binding.ground(
             evidence.policy.id, "guard", answer, because, missing=missing, questions=tuple(questions), **told
+        )
+
+    def before_card(self, ground: Ground, facts: CardFacts) -> Ground:
+        """A ground that asks for the user's yes, if all facts that the user must be shown are known; else the look-ups
+        that show them. If no look-up does, the call cannot be put to the user."""
+        if facts.is_known:
+            return ground
+        wanted, _, retries = self._look_ups(facts.lacking)
+        missing, look_ups = tuple(map(str, facts.lacking)), wanted or retries
+        why = f"the user must be shown {', '.join(missing)}" if missing else "; ".join(facts.faults)
+        if facts.faults or not look_ups:
+            told = f"this call cannot be put to the user: {why if facts.faults else f'nothing shows {missing[0]}'}"
+            return self._binding.ground(ground.policy, "rule", "deny", told, missing=missing, for_agent=told)
+        return self._binding.ground(
+            ground.policy,
+            "rule",
+            "look_up",
+            why,
+            missing=missing,
+            look_ups=look_ups,
+            for_agent=f"{why}. Look it up first",
         )
 
     def _undecided_facts(self, evidence: PolicyEvidence) -> tuple[Fact, ...]:

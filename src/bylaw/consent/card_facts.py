@@ -1,0 +1,67 @@
+"""The facts that the user is shown with one call, as the agent has seen them: live and in audits alike."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.entity import Fact
+from bylaw.facts.ledger import Ledger
+from bylaw.facts.money import currency_of
+from bylaw.facts.seen import SeenFacts
+from bylaw.facts.value import plain
+
+
+class CardFacts(Struct, frozen=True):
+    """What a card shows beside the arguments of its call, or what is missing for that."""
+
+    values: Mapping[str, Any] = {}
+    schemas: Mapping[str, Any] = {}
+    """How each value is written."""
+    lacking: tuple[Fact, ...] = ()
+    """Facts that must be looked up first; stale ones too."""
+    faults: tuple[str, ...] = ()
+    """Why values cannot be computed from known facts."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the call can be put to the user."""
+        return not self.lacking and not self.faults
+
+    def plain(self) -> dict[str, Any]:
+        """The values as JSON: equal for two values that read alike on a card."""
+        return {name: _plain(value) for name, value in self.values.items()}
+
+
+NO_FACTS = CardFacts()
+
+
+def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
+    """Evaluates what the pack shows with a call, over what the agent that makes it has seen before its turn."""
+    declared = ledger.schema.card_facts.get(call.call.tool)
+    if not declared or call.tool is None or call.call.fault:
+        return NO_FACTS
+    arguments, seen = call.tool.fitted(call.call.arguments), SeenFacts(ledger, call, {})
+    computed = {fact.name: fact.compute(arguments, seen) for fact in declared}
+    return CardFacts(
+        {name: each.value for name, each in computed.items()},
+        {fact.name: fact.schema for fact in declared},
+        tuple(dict.fromkeys(fact for each in computed.values() for fact in each.lacking)),
+        tuple(f"`{name}`: {each.fault}" for name, each in computed.items() if each.fault),
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in cast("Sequence[Any]", value)]
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return plain(value)
+    whole, _, part = format(Decimal(str(value)), "f").partition(".")
+    part = part.rstrip("0")
+    number = f"{whole}.{part}" if part else whole
+    currency = currency_of(value)
+    return f"{number} {currency}" if currency else number
