@@ -132,7 +132,7 @@ def test_two_audits_are_compared_by_policy_and_agent_with_sizes_and_intervals(ou
     (before / "summary.json").write_text(json.dumps(now))
     page = Reader(view_app(View(out))).get("/compare?base=before")
     rows = re.findall(r"<tr><th.*?</tr>", page, re.DOTALL)
-    (told,) = (each for each in rows if f"{count} of {of}" in each and f"/policy/{name}" in each)
+    told = next(each for each in rows if f"{count} of {of}" in each and f"/policy/{name}" in each)
     assert "0 of 900" in told
     assert 'class="num bad"' in told
     found = agent["determined"]["violation_rate"]
