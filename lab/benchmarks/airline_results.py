@@ -20,9 +20,8 @@ from airline_gold import exceptions, judge_gold
 from airline_pages import Page, agreement_table, rows_of_agents
 from airline_replay import differences, equal
 
-from bylaw.audit.examine import open_examiner
 from bylaw.audit.request import Request
-from bylaw.audit.run import audit, read_calls
+from bylaw.audit.run import audit, open_examiner, read_calls
 from bylaw.packs.tau_airline import open_tasks, open_world
 from bylaw.trace import Identities, Trajectory, read
 

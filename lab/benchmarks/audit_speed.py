@@ -18,9 +18,8 @@ from pathlib import Path
 from time import process_time
 from typing import NamedTuple
 
-from bylaw.audit.examine import open_examiner
 from bylaw.audit.request import Request
-from bylaw.audit.run import audit
+from bylaw.audit.run import audit, open_examiner
 from bylaw.trace import sniff
 from bylaw_lab.clinic.simulator.generate import write
 

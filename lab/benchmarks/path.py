@@ -22,9 +22,8 @@ from types import CodeType, FrameType
 
 import bylaw
 from bylaw import Shield
-from bylaw.audit.examine import open_examiner
 from bylaw.audit.request import Request
-from bylaw.audit.run import audit
+from bylaw.audit.run import audit, open_examiner
 from bylaw.engine.session import Session
 from bylaw_lab.clinic.simulator.generate import write
 

@@ -40,9 +40,9 @@ from bylaw.audit.batch.query import Tables, ready_queries
 from bylaw.audit.batch.run import audit_in_shards
 from bylaw.audit.batch.shard import SIZE
 from bylaw.audit.batch.tables import TABLES, Rows, arrow, arrow_schema, write_batches
-from bylaw.audit.examine import open_examiner, rarely_collecting
 from bylaw.audit.output import dump
 from bylaw.audit.request import Request
+from bylaw.audit.run import open_examiner, rarely_collecting
 from bylaw.audit.summary import summarise
 from bylaw.errors import RecordError
 from bylaw.trace import Identities
@@ -210,7 +210,7 @@ def plain_loop(request: Request, out: Path) -> None:
         flush()
     for table, batches in held.items():
         write_batches(iter(batches), arrow_schema(table), out / "tables" / table)
-    dump(out / "summary.json", summarise(examiner, request, [], 0))
+    dump(out / "summary.json", summarise(examiner.shelf, examiner.counts, request, [], 0))
 
 
 def kills(given: Any) -> int:

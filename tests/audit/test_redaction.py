@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bylaw.audit.private import Scrub
 from bylaw.audit.redaction import Pseudonyms, redaction_key
-from bylaw.audit.scrub import Scrub
 from bylaw.errors import UsageError
 
 from .desk import PROSE, SECRETS, bylaw, everything, looked_up, spellings, talk, write_desk

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.audit import private as module
-from bylaw.audit.private import respelled
-from bylaw.audit.scrub import Scrub
+from bylaw.audit.private import Scrub, respelled
 from bylaw.trace.event import Call, Event, Message, Result
 
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.examine import Examiner
 from bylaw.audit.request import Request
-from bylaw.audit.run import audit
+from bylaw.audit.run import Examiner, audit
 
 
 def test_a_fault_of_ours_costs_one_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,7 @@ from bylaw.console import app, view
 from bylaw.console.app import Preparing
 from bylaw.console.index import Wanted, open_index
 from bylaw.console.records import Attestation, attest
-from bylaw.console.standing import Standings
-from bylaw.console.view import View
+from bylaw.console.view import Standings, View
 from tests.console.conftest import Reader
 
 

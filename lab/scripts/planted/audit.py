@@ -3,7 +3,7 @@
 from planted.bug import Bug
 
 BUGS = (
-    Bug("refused calls count as executed", "audit/judged.py",
+    Bug("refused calls count as executed", "audit/row.py",
         "v for v in verdicts if v.made.accepted is not False and",
         "v for v in verdicts if",
         "audit/test_contract.py"),
@@ -11,7 +11,7 @@ BUGS = (
         'if "near_miss" in found and good:',
         'if "near_miss" in found:',
         "audit/test_contract.py"),
-    Bug("calls of unknown tools are left out", "audit/examine.py",
+    Bug("calls of unknown tools are left out", "audit/run.py",
         "if v.made.tool is not None or v.made.accepted is not False]",
         "if v.made.tool is not None]",
         "audit/test_contract.py"),

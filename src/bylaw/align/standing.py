@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from bylaw.align.episode import misfit
 from bylaw.audit.audited import Audited
-from bylaw.audit.examine import Examiner
+from bylaw.audit.run import Examiner
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.store import CALLS, RULES, Store
 from bylaw.errors import BylawError

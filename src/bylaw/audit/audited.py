@@ -9,9 +9,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.audit.judged import conversation_row
 from bylaw.audit.request import Request
-from bylaw.audit.row import JsonRecord, record_of, writable
+from bylaw.audit.row import JsonRecord, conversation_row, record_of, writable
 from bylaw.audit.shelf import Shelf
 from bylaw.errors import BylawError
 from bylaw.trace import Identities, Trajectory, read
@@ -74,7 +73,7 @@ def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
     audited = read_audited(out)
     if audited is None:
         return
-    from bylaw.audit.cover import Redaction
+    from bylaw.audit.redaction import Redaction
 
     try:
         shelf = Shelf(audited.pack, document=Path(audited.document) if audited.document else None)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bylaw.audit.row import Head
+from bylaw.audit.row import Head, wrote
 from bylaw.engine.limited import LimitedCall
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.rule_finding import RuleFinding
@@ -18,7 +18,7 @@ from bylaw.pack import CRITERIA, Pack
 from bylaw.trace.event import Call, Event, Result
 
 if TYPE_CHECKING:
-    from bylaw.audit.cover import Redaction
+    from bylaw.audit.redaction import Redaction
 
 ANSWERS = {True: "yes", False: "no", None: "open"}
 OPEN_REASONS: Mapping[str, str] = {
@@ -209,12 +209,6 @@ class Counts:
         for each in answered:
             if each.queries:
                 self.numbers["answered", each.predicate, ANSWERS[each.value]] += 1
-
-
-def wrote(verdict: CallVerdict) -> bool:
-    """Whether a call was executed and may have changed something."""
-    tool = verdict.made.tool
-    return tool is not None and tool.effect != "read" and verdict.made.accepted is not False
 
 
 def _open_reason(pack: Pack, finding: RuleFinding) -> str:

@@ -12,9 +12,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.request import Request
 from bylaw.audit.row import Examined
+from bylaw.audit.run import Examiner, open_examiner
 from bylaw.errors import BylawError, RecordError
 
 

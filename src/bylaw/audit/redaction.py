@@ -1,11 +1,25 @@
-"""Pseudonyms of ids, agents and files, with `--redact` only."""
+"""Removes private values from all that an audit writes and, with `--redact`, all texts and ids.
+
+Imported only if the pack has private fields, or with `--redact`.
+"""
 
 import hashlib
+import json
 import re
 import secrets
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from msgspec.structs import replace
+
+from bylaw.audit.private import SAYS_LITTLE, Private, Scrub, WatchedWorld, collect, leaves, respelled
+from bylaw.audit.row import CallRow, ConversationRow, JsonRecord, encode, record_of
+from bylaw.engine.settlement import CallVerdict
+from bylaw.engine.wording import policy_words, rule_words
 from bylaw.errors import RecordError, UsageError
+from bylaw.facts.world import World
+from bylaw.pack import Pack
+from bylaw.trace.event import Event, decode_text
 
 Line = dict[str, Any]
 
@@ -97,3 +111,228 @@ def redaction_key(given: str | None) -> bytes:
     if len(given) < _SHORTEST:
         raise UsageError("the redaction key is too short", hint=f"give at least {_SHORTEST} characters")
     return hashlib.blake2b(given.encode(), digest_size=32).digest()
+
+
+_KEYED = re.compile(r"^([^\[]*)\[(.*)\](.*)$", re.DOTALL)
+_UNREAD = ("not_captured", "not_readable", "not_shown", "not_told", "contradicted", "spelt_otherwise")
+
+
+class Redaction:
+    """The private values to hide in conversations under one pack."""
+
+    def __init__(self, pack: Pack, key: bytes | None = None) -> None:
+        self.private = Private(pack)
+        self.pseudonyms = Pseudonyms(key) if key is not None else None
+        schema = pack.schema
+        self.names = {name for entity in schema.entities.values() for name in (entity.name, *entity.fields)}
+        self.names |= schema.arguments(tuple(schema.tools)) | schema.tools.keys()
+        self.tools = schema.tools.keys()
+        self.tags = {f"[{kind}.{name}]" for kind, marked in self.private.fields.items() for name in marked}
+        self._pack = pack
+        self._denials: dict[str, list[tuple[re.Pattern[str], str]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.private) or self.pseudonyms is not None
+
+    def watch(self, world: World | None) -> World | None:
+        """The world, with its reads recorded if they may reveal private values."""
+        return cast(World, WatchedWorld(world, self.private)) if world is not None and self.private else world
+
+    def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
+        """The cover for one conversation. `world` is the result of `watch`, after judging."""
+        if not self.private:
+            return Cover(self, Scrub(()))
+        found = collect(self.private, events, world.read if isinstance(world, WatchedWorld) else {})
+        for verdict in verdicts:
+            for policy in verdict.policies:
+                for missing in policy.missing:
+                    fact = missing.fact
+                    if missing.claim and fact.field in self.private.fields.get(fact.entity, ()):
+                        found.append(((f"{fact.entity}.{fact.field}", missing.claim, fact.field, False), None))
+        return Cover(self, Scrub([*found, *respelled(found, events)]))
+
+    def tellable(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
+        """The field names in a result that may be shown: a name can itself be a private value."""
+        if not self.private:
+            return list(names)
+        found = {
+            text.lower()
+            for _, shown, _, _ in self.private.in_result(tool, {}, value, None)
+            for leaf, _ in leaves(shown, "")
+            if (text := str(leaf).strip())
+        }
+        return [name for name in names if not any(text in name.lower() for text in found if len(text) > SAYS_LITTLE)]
+
+    def key_names(self, entity: str) -> tuple[str, ...]:
+        """The key fields of an entity."""
+        return self._pack.schema.entities[entity].key if entity in self._pack.schema.entities else ()
+
+    def denial(self, policy: str, text: str) -> str:
+        """A guard's reason with a gap for each value; the policy's definition if the reason is unknown."""
+        if policy not in self._denials:
+            guard = self._pack.guards.get(policy)
+            texts = guard.denials if guard is not None else []
+            self._denials[policy] = [
+                (re.compile(".*".join(map(re.escape, words.split("..."))), re.DOTALL), words) for words in texts
+            ]
+        for pattern, words in self._denials[policy]:
+            if pattern.fullmatch(text):
+                return words
+        return self._pack.policies[policy].definition if policy in self._pack.policies else ""
+
+
+class Cover:
+    """Hides the private values of one conversation, record by record."""
+
+    def __init__(self, redaction: Redaction, scrub: Scrub) -> None:
+        self._redaction = redaction
+        self._scrub = scrub
+        self._pseudonyms = redaction.pseudonyms
+
+    def name(self, name: str) -> str:
+        """An id, of the conversation or of a call."""
+        return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
+
+    def scrubbed(self, text: str) -> str:
+        """A text without the private values of the conversation."""
+        return self._scrub.text(text)
+
+    def call(self, row: CallRow) -> bytes:
+        """A judged call, written."""
+        written = encode(row)
+        is_plain = row.is_plain and not any(each.seen or each.missing or each.asks for each in row.policies)
+        if is_plain and self._pseudonyms is None and not self._scrub.may_stand_in(written):
+            return written
+        line = record_of(row)
+        hidden = line | {
+            "agent": self._agent(row.agent),
+            "call_id": self.name(row.call_id),
+            "tool": self._tool(row.tool),
+            "policies": [self._policy(policy) for policy in line["policies"]],
+            "rules": [self.rule(rule) for rule in line["rules"]],
+            "open_rules": [self.rule(rule) for rule in line["open_rules"]],
+        }
+        if "origins" in line:
+            hidden["origins"] = [
+                each | {"tool": self._tool(each["tool"])} if "tool" in each else each for each in line["origins"]
+            ]
+        if row.because:
+            because = self._scrub.reason(row.because)
+            hidden["because"] = self._pseudonyms.unquoted(because) if self._pseudonyms is not None else because
+        return encode(hidden)
+
+    def rule(self, line: JsonRecord) -> JsonRecord:
+        """A line of `findings.jsonl`; a rule for each thing names the thing it speaks of."""
+        hidden = line | {"agent": self._agent(line["agent"])}
+        if binding := line.get("binding"):
+            value = self._scrub.reason(binding["value"])
+            shown = self._pseudonyms.of(value) if self._pseudonyms is not None else value
+            hidden["binding"] = binding | {"value": shown}
+        return hidden | {"because": self._scrub.reason(rule_words(hidden))}
+
+    def _agent(self, name: str) -> str:
+        return self._pseudonyms.agent(name) if self._pseudonyms is not None else name
+
+    def _tool(self, name: str) -> str:
+        if self._pseudonyms is None or name in self._redaction.tools:
+            return name
+        return self._pseudonyms.of(name)
+
+    def conversation(self, row: ConversationRow) -> ConversationRow:
+        """A conversation."""
+        if self._pseudonyms is None and self._scrub.is_empty:
+            return row
+        file = (self._pseudonyms.file if self._pseudonyms is not None else self._scrub.text)(row.file)
+        return replace(
+            row,
+            agent=self._agent(row.agent),
+            file=file,
+            events=[self._event(step, event) for step, event in enumerate(row.events)],
+        )
+
+    def _event(self, step: int, event: JsonRecord) -> JsonRecord:
+        if event["type"] == "call":
+            return event | {
+                "tool": self._tool(event["tool"]),
+                "arguments": self._data(event["arguments"]),
+                "id": self.name(event["id"]),
+            }
+        text: str = event["text"]
+        if self._pseudonyms is not None:
+            value = decode_text(text) if event["type"] == "result" else None
+            said = f"[{len(text)} characters]" if text else ""
+            return event | {"text": json.dumps(self._data(value)) if isinstance(value, dict | list) else said}
+        hidden = self._scrub.text(text, step)
+        return event if hidden is text else event | {"text": hidden}
+
+    def _policy(self, policy: JsonRecord) -> JsonRecord:
+        hidden = policy | {
+            "missing": [self._missing(fact) for fact in policy["missing"]],
+            "asks": [self._ask(ask) for ask in policy["asks"]],
+            "seen": [self._seen(fact) for fact in policy["seen"]],
+        }
+        hidden["reason"] = reason = self._reason(policy["id"], policy["reason"])
+        because = policy_words(hidden)
+        if self._pseudonyms is None:
+            because = self._scrub.reason(because)
+        return hidden | {"because": because, "reason": reason}
+
+    def _reason(self, policy: str, reason: JsonRecord) -> JsonRecord:
+        words: str = reason["words"]
+        if reason["kind"] == "approved":
+            # Do not show the reviewer's name or note.
+            words = "approved by a person"
+        elif self._pseudonyms is None:
+            words = self._scrub.reason(words)
+        elif words:
+            words = self._redaction.denial(policy, words)
+        facts = {name: [self._fact(each) for each in reason[name]] for name in _UNREAD if name in reason}
+        return reason | {"words": words} | facts
+
+    def _missing(self, fact: JsonRecord) -> JsonRecord:
+        lookup = fact["lookup"] and {**fact["lookup"], "args": self._data(fact["lookup"]["args"])}
+        hidden = self._fact(fact) | {"lookup": lookup}
+        if self._pseudonyms is not None or self._is_private(fact):
+            return hidden | {"claim": ""}
+        return hidden | {"claim": self._scrub.text(fact["claim"])}
+
+    def _seen(self, fact: JsonRecord) -> JsonRecord:
+        hidden = self._fact(fact)
+        return hidden | {"value": self._data(fact["value"])} if "value" in fact else hidden
+
+    def _fact(self, fact: JsonRecord) -> JsonRecord:
+        if not fact["key"]:
+            return fact
+        names = self._redaction.key_names(fact["entity"])
+        marked = self._redaction.private.fields.get(fact["entity"], {})
+        key = [
+            f"[{fact['entity']}.{name}]" if name in marked else self._data(part)
+            for name, part in zip(names, fact["key"], strict=False)
+        ]
+        return fact | {"key": key}
+
+    def _ask(self, ask: JsonRecord) -> JsonRecord:
+        fact = self._scrub.reason(ask["fact"])
+        if (pseudonyms := self._pseudonyms) is not None and (match := _KEYED.match(fact)):
+            fact = f"{match[1]}[{', '.join(map(pseudonyms.of, match[2].split(', ')))}]{match[3]}"
+        return {"fact": fact, "question": ask["question"].replace(ask["fact"], fact)}
+
+    def _is_private(self, fact: JsonRecord) -> bool:
+        return fact["field"] in self._redaction.private.fields.get(fact["entity"], ())
+
+    def _data(self, value: Any) -> Any:
+        hidden = self._scrub.data(value)
+        return self._structure(hidden) if self._pseudonyms is not None else hidden
+
+    def _structure(self, value: Any) -> Any:
+        """Data with its structure, booleans and the pack's own names; everything else is a pseudonym."""
+        assert self._pseudonyms is not None
+        if isinstance(value, Mapping):
+            known, of = self._redaction.names, self._pseudonyms.of
+            pairs = cast(Mapping[str, Any], value).items()
+            return {name if name in known else of(name): self._structure(item) for name, item in pairs}
+        if isinstance(value, list | tuple):
+            return [self._structure(item) for item in cast(Sequence[Any], value)]
+        if value is None or isinstance(value, bool) or value in self._redaction.tags:
+            return value
+        return self._pseudonyms.of(value)

@@ -1,4 +1,4 @@
-"""The rows of an audit: judged calls, broken rules and conversations.
+"""The rows of an audit: judged calls, broken rules and conversations, and how they are made of what was judged.
 
 This is the one schema of the findings. `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` hold a row a line;
 tables, exports and the report are made from the same rows.
@@ -6,15 +6,29 @@ tables, exports and the report are made from the same rows.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
-from bylaw.audit.finding import FLAGGED, Charge, Finding
+from bylaw.audit.finding import FLAGGED, SEVERITIES, Charge, Finding
 from bylaw.engine.limited import LimitedCall
-from bylaw.pack import Criterion
+from bylaw.engine.needed import KnownFact, MissingFact
+from bylaw.engine.predicate_values import Answered
+from bylaw.engine.rule_finding import RuleFinding
+from bylaw.engine.settlement import CallVerdict, PolicyVerdict
+from bylaw.engine.verdict import WORST_FIRST, fact_record
+from bylaw.engine.wording import policy_words, rule_words
+from bylaw.facts.entity import Fact
+from bylaw.facts.value import plain
+from bylaw.pack import Criterion, Pack
+from bylaw.policy.statement import Citation, Policy
+from bylaw.rule.rule import Limit
+from bylaw.trace.event import Call, Message
+from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 
@@ -218,3 +232,199 @@ def named(row: bytes, trajectory: str, finding: str | None = None) -> bytes:
     if finding is not None:
         head += b',"finding":' + encode(finding)
     return b"".join((head, b",", memoryview(row)[1:], b"\n"))
+
+
+_sorted = msgspec.json.Encoder(enc_hook=str, decimal_format="string", order="sorted").encode
+
+
+def head_of(
+    pack: Pack,
+    trajectory: Trajectory,
+    agent: str,
+    outcome: TaskOutcome | None,
+    verdicts: Sequence[CallVerdict],
+    broken: Sequence[RuleFinding],
+) -> Head:
+    """A judged conversation in figures."""
+    times = [event.time for event in trajectory.events if event.time is not None]
+    executed = [v for v in verdicts if v.made.accepted is not False and v.made.tool is not None]
+
+    def violated(criterion: Criterion) -> tuple[str, ...]:
+        found = {p.policy.severity for v in executed for p in v.policies if getattr(p, criterion) == "violation"}
+        return _in_order(SEVERITIES, found)
+
+    return Head(
+        agent=agent,
+        file=writable(trajectory.file),
+        position=trajectory.position,
+        pack=pack.name,
+        outcome=outcome.good if outcome is not None else None,
+        outcome_source=outcome.source if outcome is not None else None,
+        started=min(times, default=None),
+        ended=max(times, default=None),
+        writes=any(wrote(v) for v in executed),
+        strict=_in_order(WORST_FIRST, {v.strict for v in executed}),
+        determined=_in_order(WORST_FIRST, {v.determined for v in executed}),
+        violated=violated("determined"),
+        violated_strict=violated("strict"),
+        rules=_in_order(SEVERITIES, {pack.policies[each.rule.policy].severity for each in broken}),
+    )
+
+
+def _in_order(order: Sequence[str], found: set[str]) -> tuple[str, ...]:
+    return tuple(each for each in order if each in found)
+
+
+def call_row(pack: Pack, agent: str, verdict: CallVerdict, answered: Sequence[Answered] = ()) -> CallRow:
+    """The row of one judged call."""
+    made = verdict.made
+    return CallRow(
+        agent=agent,
+        step=made.step,
+        call_id=made.call.id,
+        tool=made.call.tool,
+        executed=made.accepted,
+        strict=verdict.strict,
+        determined=verdict.determined,
+        policies=[_policy(pack, policy) for policy in verdict.policies],
+        rules=[rule_row(pack, agent, finding) for finding in verdict.rules],
+        open_rules=[rule_row(pack, agent, finding) for finding in verdict.open_rules],
+        origins=[origin.record() for origin in verdict.origins] or UNSET,
+        answered=[_answer(each) for each in answered] or UNSET,
+        because=verdict.fault or UNSET,
+    )
+
+
+def rule_row(pack: Pack, agent: str, finding: RuleFinding) -> RuleRow:
+    """The row of one rule that is broken or open."""
+    policy = pack.policies[finding.rule.policy]
+    return RuleRow(
+        agent=agent,
+        step=finding.step,
+        rule=finding.rule.name,
+        policy=policy.id,
+        sentence=_sentence(pack, policy),
+        because=finding.because,
+        **finding.record(),
+    )
+
+
+def limit_row(pack: Pack, agent: str, call: LimitedCall) -> RuleRow:
+    """The row of a call beyond a limit, should it turn out to be."""
+    limit: Limit = next(each for each in pack.book.limits if each.name == call.limit)
+    policy = pack.policies[limit.policy]
+    row = RuleRow(agent=agent, step=call.step, rule=limit.name, policy=policy.id, limit=limit.text)
+    row.sentence = _sentence(pack, policy)
+    row.because = rule_words(record_of(row))
+    return row
+
+
+def whole_sentence(pack: Pack, citation: Citation) -> str | None:
+    """A citation, completed to whole sentences if it quotes only a beginning."""
+    if pack.document is None or citation.start < 0 or not citation.text:
+        return citation.text
+    return pack.document.whole(citation.start, citation.end)
+
+
+def _sentence(pack: Pack, policy: Policy) -> str:
+    citation = policy.citations[0] if policy.citations else None
+    return (whole_sentence(pack, citation) or str(citation)) if citation else policy.definition
+
+
+def _answer(answered: Answered) -> JsonRecord:
+    """The answer to a predicate at a call: its value, its source, and the steps of its quotes."""
+    by = "model" if answered.queries else "host"
+    steps = sorted({quote.step for quote in answered.quotes})
+    return {"predicate": answered.predicate, "value": answered.value, "by": by, "quoted_at": steps}
+
+
+@lru_cache(maxsize=4096)
+def _plain(id: str, severity: str, world: str) -> PolicyRow:
+    """The row of a plain verdict, which most policies have on most calls."""
+    row = PolicyRow(id=id, severity=severity, strict="compliant", determined="compliant", evidence="permit")
+    return replace(row, world=world, reason={"kind": "none", "words": ""})
+
+
+def _policy(pack: Pack, verdict: PolicyVerdict) -> PolicyRow:
+    world = "unknown" if verdict.world == "undetermined" else verdict.world
+    if verdict.is_plain:
+        return _plain(verdict.policy.id, verdict.policy.severity, world)
+    row = PolicyRow(
+        id=verdict.policy.id,
+        severity=verdict.policy.severity,
+        strict=verdict.strict,
+        determined=verdict.determined,
+        evidence=verdict.evidence,
+        world=world,
+        missing=[_missing(missing) for missing in verdict.missing],
+        asks=[AskRow(str(fact), _question(pack, fact)) for fact in verdict.asks],
+        reason=verdict.reason.record(),
+        seen=[_known(pack, known) for known in verdict.known],
+        depends_on_user=True if verdict.depends_on_user else UNSET,
+    )
+    row.because = policy_words(record_of(row))
+    return row
+
+
+def _missing(missing: MissingFact) -> MissingRow:
+    return MissingRow(
+        **fact_record(missing.fact),
+        lookup=Lookup(*missing.lookup) if missing.lookup else None,
+        reason=missing.reason,
+        claimed_at=missing.claimed_at,
+        claim=missing.claim,
+        stale_by=missing.stale_by,
+        decisive=missing.decisive,
+    )
+
+
+def _known(pack: Pack, known: KnownFact) -> JsonRecord:
+    record = {**fact_record(known.fact), "shown_at": known.shown_at}
+    field = pack.schema.entities[known.fact.entity].fields.get(known.fact.field)
+    value = plain(known.value)
+    if (field is None or not field.private) and not isinstance(value, dict | list):
+        record["value"] = value
+    return record
+
+
+def _question(pack: Pack, fact: Fact) -> str:
+    # The time of the call is the host's to say, whether or not the pack declares a context.
+    entity = pack.schema.entities.get(fact.entity)
+    field = entity.fields.get(fact.field) if entity is not None else None
+    return (field.question if field is not None else "") or f"what is {fact}?"
+
+
+def conversation_row(trajectory: Trajectory, agent: str, outcome: TaskOutcome | None) -> ConversationRow:
+    """The row of one conversation."""
+    events: list[JsonRecord] = []
+    for event in trajectory.events:
+        if isinstance(event, Message):
+            events.append({"type": "message", "by": event.by, "text": event.text})
+        elif isinstance(event, Call):
+            row = {"type": "call", "tool": event.tool, "arguments": event.arguments, "id": event.id, "by": event.by}
+            events.append(row)
+        else:
+            events.append({"type": "result", "call": event.call, "text": event.text, "error": event.error})
+    return ConversationRow(
+        agent=agent,
+        file=writable(trajectory.file),
+        position=trajectory.position,
+        outcome=None if outcome is None else {"good": outcome.good, "source": outcome.source},
+        events=events,
+    )
+
+
+def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = None) -> str:
+    """The identity of a call in its conversation: its tool, or the rule it breaks, and a hash of its arguments.
+
+    Private arguments are `scrubbed` first: a hash over few possible values would reveal the value.
+    """
+    text = _sorted(call.arguments).decode() + call.fault
+    text = text if scrubbed is None else scrubbed(text)
+    return f"{name}\0{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
+
+
+def wrote(verdict: CallVerdict) -> bool:
+    """Whether a call was executed and may have changed something."""
+    tool = verdict.made.tool
+    return tool is not None and tool.effect != "read" and verdict.made.accepted is not False

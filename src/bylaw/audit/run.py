@@ -1,21 +1,311 @@
-"""The audit: files of recorded conversations in, verdicts and rates out. Start at `audit`."""
+"""The audit: files of recorded conversations in, verdicts and rates out. Start at `audit`.
 
+Each conversation is a fold of the engine's session over its events.
+"""
+
+import gc
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bylaw.audit.examine import Examiner, open_examiner, rarely_collecting
+from bylaw.audit.counts import Counts, UnmappedFields
+from bylaw.audit.finding import FLAGGED
 from bylaw.audit.output import LineFiles, dump, spare_earlier, written_aside
 from bylaw.audit.request import Request
+from bylaw.audit.row import (
+    ConversationRow,
+    Examined,
+    Head,
+    RuleRow,
+    call_row,
+    conversation_row,
+    encode,
+    head_of,
+    identity_of,
+    limit_row,
+    record_of,
+    rule_row,
+    writable,
+)
+from bylaw.audit.shelf import Shelf, open_tasks
 from bylaw.audit.store import read_calls as read_calls
 from bylaw.audit.summary import policies_record, summarise
-from bylaw.engine.limited import over_limits
-from bylaw.errors import RecordError, UsageError
-from bylaw.pack import Criterion
+from bylaw.engine.conversation import OpenAnswers
+from bylaw.engine.judgement import Fault, fault_of
+from bylaw.engine.limited import LimitedCall, limited_calls, over_limits
+from bylaw.engine.predicate_values import Answered
+from bylaw.engine.rule_finding import RuleFinding
+from bylaw.engine.session import Mode, Session
+from bylaw.engine.settlement import CallVerdict
+from bylaw.errors import BylawError, RecordError, UsageError
+from bylaw.facts.world import World
+from bylaw.pack import Criterion, Pack
 from bylaw.trace import Identities
+from bylaw.trace.event import Call
+from bylaw.trace.log_file import LogFile
+from bylaw.trace.reader import Look, read_source
+from bylaw.trace.source import Source
+from bylaw.trace.trajectory import TaskOutcome, Trajectory
+
+if TYPE_CHECKING:
+    from bylaw.audit.redaction import Cover, Redaction
+
+
+class Examiner:
+    """Judges conversations one by one and counts the results."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        *,
+        mode: Mode = "hindsight",
+        tasks: Any = None,
+        key: bytes | None = None,
+        answers: OpenAnswers | None = None,
+        names: dict[LogFile, str] | None = None,
+    ) -> None:
+        self.shelf = shelf
+        self._answers = answers
+        self._mode: Mode = mode
+        self._tasks = tasks
+        self._key = key
+        self._names = names or {}
+        """The name of each file in the output."""
+        self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
+        self._redactions = _redactions(shelf.packs, key)
+        self.begin()
+
+    def begin(self) -> None:
+        """Reset all counts, for another part of the logs."""
+        packs = self.shelf.packs
+        self.counts = Counts(packs)
+        self._unmapped = {pack.digest: UnmappedFields(pack, self._redactions.get(pack.digest)) for pack in packs}
+
+    def examine_all(
+        self, request: Request, *, share: tuple[int, int] = (0, 1), only: int | None = None
+    ) -> Iterator[Examined | RecordError]:
+        """Examine the conversations of the files, or of one, in order: all, or a share (`k` of `n`, by position).
+
+        A conversation that cannot be judged becomes a `RecordError`, and the next one is judged.
+        """
+        self._names = request.names()
+        files = request.files if only is None else request.files[only : only + 1]
+        sources = (Source(file, request.agent, share, columns=request.columns) for file in files)
+        return chain.from_iterable(map(self.examine_source, sources))
+
+    def examine_source(self, source: Source, found: Look | None = None) -> Iterator[Examined | RecordError]:
+        """Examine the conversations of a file, or of a part of it; `found` is its format if known."""
+        file = source.path
+        name = self._names.get(file, file.name)
+        try:
+            for trajectory in read_source(source, found):
+                if isinstance(trajectory, RecordError):
+                    yield trajectory
+                    continue
+                if file.name != name and trajectory.file == file.name:
+                    trajectory = replace(trajectory, file=name)
+                try:
+                    part = self.examine(trajectory, file)
+                except BylawError as error:
+                    place = error.place or f"{file}#{trajectory.position}"
+                    part = RecordError(error.message, place=place, hint=error.hint)
+                except Exception as error:
+                    part = self._fault_of_ours(error, trajectory, f"{file}#{trajectory.position}")
+                yield part
+        except BylawError as error:
+            if source.share[0] == 0:
+                yield RecordError(error.message, place=error.place or str(file), hint=error.hint)
+
+    def examine(self, trajectory: Trajectory, file: LogFile) -> Examined:
+        """Audit one conversation: judge its calls, count, and write its rows."""
+        pack = self.shelf.pack_for(trajectory)
+        redaction = self._redactions.get(pack.digest)
+        writes = self._judged_calls(pack, trajectory)
+        verdicts, broken, answered = list[CallVerdict](), list[RuleFinding](), list[Answered]()
+        session = None
+        if writes or pack.book.rules:
+            world, answer = self._world(pack, file) if writes else None, None
+            if self._answers is not None:
+                answer = self._answers(pack, lambda: judging.heard(trajectory.events))
+            session = judging = Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
+            for _ in session.follow(trajectory.events, writes):
+                pass
+            # A call of an undeclared tool is a finding only if it may have been executed.
+            verdicts = [v for v in session.settle() if v.made.tool is not None or v.made.accepted is not False]
+            broken, answered = session.findings(ended=True), list(session.answered)
+        outcome = self._outcome(trajectory, session, pack, file)
+        cover = None
+        if redaction is not None:
+            cover = redaction.cover(trajectory.events, session.judged_world if session is not None else None, verdicts)
+        agent = self._agent(pack, trajectory, cover)
+        for fault in session.faults if session is not None else ():
+            self._note(fault, trajectory, is_private=redaction is not None)
+        limited = list(limited_calls(pack, trajectory, self._key))
+        counts = self.counts
+        counts.numbers["pack", pack.name] += 1
+        head = head_of(pack, trajectory, agent, outcome, verdicts, broken)
+        counts.add_conversation(head, verdicts)
+        counts.add_open(pack, verdicts)
+        counts.add_answered(answered)
+        counts.add_rules(agent, [(each.rule.name, pack.policies[each.rule.policy].severity) for each in broken])
+        counts.limited += limited
+        if not counts.add_times(trajectory.events) and verdicts and pack.digest in self._expiring:
+            counts.numbers[("untimed",)] += 1
+        known = session.ledger.calls if session is not None else None
+        counts.evidence[pack.name].add(trajectory.events, known)
+        for tool, name in self._unmapped[pack.digest].of(trajectory.events):
+            counts.numbers["unmapped", tool, name] += 1
+        return Judged(pack, trajectory, outcome, head, verdicts, broken, answered, limited).rows(cover)
+
+    def _judged_calls(self, pack: Pack, trajectory: Trajectory) -> list[int]:
+        """The steps of the calls that may change something or that a guard judges."""
+        tools, numbers = pack.schema.tools, self.counts.numbers
+        writes: list[int] = []
+        for step, call in enumerate(trajectory.events):
+            if type(call) is not Call:
+                continue
+            tool = tools.get(call.tool)
+            if tool is None:
+                numbers["unknown_tool", call.tool] += 1
+            elif tool.effect != "none" or call.tool in pack.by_tool:
+                # A tool without effect, such as a calculator, does not show that the pack fits the logs.
+                numbers[("known_calls",)] += 1
+            if tool is None or tool.effect == "write" or call.tool in pack.by_tool:
+                writes.append(step)
+        return writes
+
+    def _world(self, pack: Pack, file: LogFile) -> World | None:
+        note, world = self.shelf.world_for(pack, file)
+        if note:
+            self.counts.numbers["world", self._names.get(file, file.name), note] += 1
+        redaction = self._redactions.get(pack.digest)
+        return world if redaction is None else redaction.watch(world)
+
+    def _agent(self, pack: Pack, trajectory: Trajectory, cover: "Cover | None") -> str:
+        """The agent's name for the counts, without private values."""
+        agent = writable(trajectory.agent)
+        if cover is not None:
+            agent = cover.scrubbed(agent)
+        if changed := self.shelf.changed_policies(pack, trajectory):
+            self.counts.numbers["changed", agent, *changed] += 1
+        return f"{agent} (changed policy)" if changed else agent
+
+    def _outcome(
+        self, trajectory: Trajectory, session: Session | None, pack: Pack, file: LogFile
+    ) -> TaskOutcome | None:
+        if self._tasks is None:
+            return trajectory.outcome
+        world = session.world if session is not None else None
+        if world is None:
+            _, base = self.shelf.world_for(pack, file)
+            world = base.fork() if base is not None else None
+        found = self._tasks.outcome(trajectory, world) if world is not None else None
+        return found if found is not None else trajectory.outcome
+
+    def _fault_of_ours(self, error: Exception, trajectory: Trajectory, place: str) -> RecordError:
+        self._note(fault_of(error, -1), trajectory, is_private=True)
+        hint = "a fault of Bylaw's own: please report it with faults.jsonl"
+        return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint=hint)
+
+    def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
+        """Record a fault of our own for `faults.jsonl`, without texts of the conversation if any is private."""
+        where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
+        told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
+        self.counts.faults.append(where | told | {"trace": fault.trace.splitlines()})
+
+
+class Judged(Struct):
+    """One conversation that was judged, before it is written."""
+
+    pack: Pack
+    trajectory: Trajectory
+    outcome: TaskOutcome | None
+    head: Head
+    verdicts: list[CallVerdict]
+    broken: list[RuleFinding]
+    answered: list[Answered]
+    limited: list[LimitedCall]
+
+    def rows(self, cover: "Cover | None") -> Examined:
+        """The rows of the conversation, with private values covered."""
+        pack, trajectory, agent = self.pack, self.trajectory, self.head.agent
+        scrubbed = cover.scrubbed if cover is not None else None
+        calls: list[tuple[str, bool, bytes]] = []
+        for verdict in self.verdicts:
+            made = verdict.made
+            row = call_row(pack, agent, verdict, [each for each in self.answered if each.step == made.step])
+            flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
+            identity = identity_of(made.call, made.call.tool, scrubbed) if flagged else made.call.tool
+            calls.append((identity, flagged, encode(row) if cover is None else cover.call(row)))
+        rules: list[tuple[str, bytes]] = []
+        for finding in self.broken:
+            event = trajectory.events[finding.step] if 0 <= finding.step < len(trajectory.events) else None
+            name = finding.rule.name
+            identity = identity_of(event, name, scrubbed) if isinstance(event, Call) else name
+            rules.append((identity, _written(rule_row(pack, agent, finding), cover)))
+        conversation = None
+        if rules or any(flagged for _, flagged, _ in calls):
+            whole = conversation_row(trajectory, agent, self.outcome)
+            conversation = encode(whole if cover is None else cover.conversation(whole))
+        over = [(call, _written(limit_row(pack, agent, call), cover)) for call in self.limited]
+        name = trajectory.id if cover is None else cover.name(trajectory.id)
+        return Examined(name, calls, conversation, rules, over, self._shown_head(cover))
+
+    def _shown_head(self, cover: "Cover | None") -> Head:
+        if cover is None:
+            return self.head
+        shown = cover.conversation(ConversationRow(agent=self.head.agent, file=self.head.file))
+        return replace(self.head, agent=shown.agent, file=shown.file)
+
+
+def _written(row: RuleRow, cover: "Cover | None") -> bytes:
+    return encode(row if cover is None else cover.rule(record_of(row)))
+
+
+def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
+    """The redaction of each pack that needs one, by its digest: for private values or, with a key, all values."""
+    entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
+    marked = {pack.digest for pack, entity in entities if any(field.private for field in entity.fields.values())}
+    hiding = [pack for pack in packs if key is not None or pack.digest in marked]
+    if not hiding:
+        return {}
+    from bylaw.audit.redaction import Redaction
+
+    return {pack.digest: Redaction(pack, key) for pack in hiding}
+
+
+def open_examiner(request: Request) -> Examiner:
+    """Load the pack and open the world of a request."""
+    shelf = Shelf(request.pack, world=request.world, document=request.document)
+    tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
+    return Examiner(
+        shelf,
+        mode=request.mode,
+        tasks=tasks,
+        key=request.key,
+        answers=request.answers,
+        names=request.names(),
+    )
+
+
+@contextmanager
+def rarely_collecting() -> Generator[None]:
+    """Collect garbage rarely: conversations leave few cycles, and frequent collection takes 10 % of an audit."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(1_000_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
 
 Progress = Callable[[int], None]
 
@@ -80,7 +370,7 @@ def write_summary(
     folder: Path, examiner: Examiner, request: Request, skipped: list[RecordError], repeated: int
 ) -> dict[str, Any]:
     """Write `policies.json`, our own faults if any, and `summary.json`, and return the summary."""
-    summary = summarise(examiner, request, skipped, repeated)
+    summary = summarise(examiner.shelf, examiner.counts, request, skipped, repeated)
     if (pseudonyms := request.pseudonyms) is not None:
         summary = pseudonyms.summary(summary)
     dump(folder / "policies.json", policies_record(examiner.shelf.packs, examiner.counts))

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bylaw.audit.counts import ANSWERS, Counts
 from bylaw.audit.finding import FLAGGED, SEVERITIES
-from bylaw.audit.judged import whole_sentence
 from bylaw.audit.request import Request
-from bylaw.audit.row import FINDING_IDS, writable
+from bylaw.audit.row import FINDING_IDS, whole_sentence, writable
+from bylaw.audit.shelf import Shelf
 from bylaw.engine.limited import by_limit, over_and_open
 from bylaw.engine.predicate_values import TellsUnanswered
 from bylaw.engine.verdict import WORST_FIRST, Verdict
@@ -20,9 +20,6 @@ from bylaw.pack import CRITERIA, Criterion, Pack
 from bylaw.policy.statement import Citation
 from bylaw.rule.formula import atoms
 
-if TYPE_CHECKING:
-    from bylaw.audit.examine import Examiner
-
 SCHEMA = "bylaw.audit/1"
 REASONS = ("never_seen", "stale", "pending", "claimed")
 LIMITED = 20
@@ -30,10 +27,10 @@ LIMITED = 20
 
 
 def summarise(
-    examiner: "Examiner", request: Request, skipped: Sequence[RecordError], repeated: int = 0
+    shelf: Shelf, counts: Counts, request: Request, skipped: Sequence[RecordError], repeated: int = 0
 ) -> dict[str, Any]:
     """The summary record; figures that it has only once are under the audit's criterion."""
-    shelf, counts, names = examiner.shelf, examiner.counts, request.names()
+    names = request.names()
     packs, numbers = shelf.packs, counts.numbers
     criterion = request.criterion or packs[-1].criterion
     held = _held(packs, counts)

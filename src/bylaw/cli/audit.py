@@ -16,10 +16,9 @@ from rich.text import Text
 
 from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import Comparison, compare_audits, read_baseline, write_comparison
-from bylaw.audit.examine import open_examiner
 from bylaw.audit.finding import Finding, Gate
 from bylaw.audit.request import Request
-from bylaw.audit.run import Report, audit
+from bylaw.audit.run import Report, audit, open_examiner
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, read_waivers
 from bylaw.cli.answers import ModelOptions, open_answers

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from bylaw.cli.command import File, Name, command
 from bylaw.cli.console import counted, open_console
+from bylaw.console.records import accept_unenforced, refuse_installed, sign
 from bylaw.console.review_page import review_page
-from bylaw.console.signing import accept_unenforced, refuse_installed, sign
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.pack.review import Sides, Standing, Word, read_signatures, sides_of, standings, told_unaccepted, unaccepted

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.audit.cover import Redaction
+from bylaw.audit.redaction import Redaction
 from bylaw.console.app import Prepared, Preparing
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict

@@ -25,8 +25,7 @@ from bylaw.console.records import (
     unwaive,
     waive,
 )
-from bylaw.console.standing import Standings
-from bylaw.console.view import AuditPages
+from bylaw.console.view import AuditPages, Standings
 from bylaw.errors import UsageError
 
 AHEAD = timedelta(days=90)

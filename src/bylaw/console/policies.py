@@ -17,8 +17,7 @@ from bylaw.console.door import Asked, Refused
 from bylaw.console.index import Wanted
 from bylaw.console.index.query import FindingRow
 from bylaw.console.pack_state import PackState, case_names, cases_of, parts_of
-from bylaw.console.records import Comment, Written, comment_on, comments_of
-from bylaw.console.signing import sign
+from bylaw.console.records import Comment, Written, comment_on, comments_of, sign
 from bylaw.console.trying import Workbench
 from bylaw.console.view import AuditPages
 from bylaw.errors import UsageError

@@ -11,8 +11,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from bylaw.audit.cover import Redaction
-from bylaw.audit.judged import conversation_row
+from bylaw.audit.redaction import Redaction
+from bylaw.audit.row import conversation_row
 from bylaw.console.app import Pages
 from bylaw.pack import Pack
 from bylaw.record import Log

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from bylaw.audit.batch.shard import Shard
 from bylaw.audit.batch.tables import Rows, arrow
-from bylaw.audit.examine import open_examiner
 from bylaw.audit.request import Request
+from bylaw.audit.run import open_examiner
 from bylaw.errors import RecordError
 
 HELD = 2000

@@ -21,11 +21,10 @@ from bylaw.audit.batch.engine import Engine
 from bylaw.audit.batch.part import EXAMINED, Job, read_entry
 from bylaw.audit.batch.shard import SIZE, Shard, cut
 from bylaw.audit.batch.tables import TABLES, arrow, place_parts, write_schema, write_table
-from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.output import TABLES_SCHEMA, LineFiles, alone_in, check_ours, put_in_place, spare_earlier
 from bylaw.audit.request import Request
-from bylaw.audit.run import Report, check_tools, write_summary
+from bylaw.audit.run import Examiner, Report, check_tools, open_examiner, write_summary
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
 from bylaw.trace.log_file import size_of, stamp_of

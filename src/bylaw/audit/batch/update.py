@@ -24,11 +24,10 @@ from bylaw.audit.batch.part import COUNTS, Job, sync
 from bylaw.audit.batch.run import WORK, Advance, begin, judged, read_parts
 from bylaw.audit.batch.shard import SIZE, Shard
 from bylaw.audit.batch.tables import TABLES, PlacedPart, arrow, leave_out, write_schema, write_table
-from bylaw.audit.examine import Examiner, open_examiner
 from bylaw.audit.output import STATE, TABLES_SCHEMA, alone_in, check_ours, has_state, has_tables
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.request import Request
-from bylaw.audit.run import Report, check_tools, write_summary
+from bylaw.audit.run import Examiner, Report, check_tools, open_examiner, write_summary
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
 from bylaw.trace.log_file import LogFile, log_file, stamp_of
