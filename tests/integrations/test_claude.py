@@ -103,6 +103,34 @@ class Desk:
         return last.text
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        None,
+        "You are the shop.",
+        {"type": "custom", "prompt": "You are the shop."},
+        {"type": "preset", "preset": "claude_code", "append": "You are the shop."},
+        {"type": "file", "path": "prompt.md"},
+    ],
+)
+@pytest.mark.parametrize("instruct", [True, False])
+def test_instructions_are_added_to_the_system_prompt_where_that_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: Any, instruct: bool
+) -> None:
+    (tmp_path / "prompt.md").write_text("You are the shop.")
+    desk = Desk(tmp_path, monkeypatch)
+    desk.guard = ShieldHooks(desk.guard.session, instruct=instruct)
+    if isinstance(own, dict) and own["type"] == "file":
+        own = {**own, "path": str(tmp_path / "prompt.md")}
+    desk.options.system_prompt = own
+    asyncio.run(desk.talk(USERS[0]))
+    told = [str(request["system"]) for request in desk.script.requests if request.get("tools")]
+    assert told
+    for each in told:
+        assert each.count("Look up first: `mcp__shop__get_order(order_id)`") == int(instruct)
+        assert own is None or each.count("You are the shop.") == 1
+
+
 def _text(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}]}
 

@@ -17,6 +17,7 @@ from litellm.integrations.custom_logger import CustomLogger
 from bylaw.integrations.litellm import ROUNDS, ShieldGuardrail
 from bylaw.policy.posture import Postures
 from bylaw.shield import Shield
+from tests.integrations.every_adapter import check_instructions
 from tests.integrations.guide import run_section
 from tests.integrations.shop import RAN, USERS, Shop, check_log, check_talk, start_model, step, write_pack
 
@@ -56,10 +57,13 @@ LOGGED = Logged()
 class Desk:
     """A loop around `acompletion`, behind the shield."""
 
-    def __init__(self, folder: Path, *talks: dict[str, Any], objects: bool = False, **postures: Any) -> None:
+    def __init__(
+        self, folder: Path, *talks: dict[str, Any], objects: bool = False, instruct: bool = False, **postures: Any
+    ) -> None:
         self.shop = Shop()
         self.script, self.url = start_model(folder, *talks)
-        self.guard = ShieldGuardrail(Shield(write_pack(folder), postures=Postures(**postures)))
+        shield = Shield(write_pack(folder), postures=Postures(**postures))
+        self.guard = ShieldGuardrail(shield, instruct=instruct)
         self.logged = LOGGED
         self.logged.requests.clear()
         self.messages: list[Any] = [{"role": "system", "content": "You are the shop."}]
@@ -87,6 +91,20 @@ class Desk:
 def _alone() -> Any:
     yield
     litellm.callbacks = []
+
+
+@pytest.mark.parametrize("instruct", [True, False])
+def test_instructions_are_added_to_the_system_prompt_where_that_is_wanted(tmp_path: Path, instruct: bool) -> None:
+    desk = Desk(tmp_path, instruct=instruct)
+
+    async def talk() -> None:
+        for user in USERS:
+            await desk.say(user)
+
+    run(talk())
+    # What the model was told behind the caller's back is put back all the same.
+    check_talk(desk.script, desk.shop)
+    check_instructions(desk.script.requests, instruct=instruct)
 
 
 @pytest.mark.parametrize("objects", [False, True])

@@ -120,7 +120,9 @@ async def test_what_is_no_tool_call_passes_through(place: Place) -> None:
         assert [each.model_dump() for each in (await client.list_tools()).tools] == [
             each.model_dump() for each in (await plain.list_tools()).tools
         ]
-        assert client.instructions == plain.instructions == "Be kind."
+        assert plain.instructions == "Be kind."
+        assert client.instructions.startswith("Be kind.\n\n# Changes: look up")
+        assert "Look up first: `get_order(order_id)`" in client.instructions
         assert (await client.read_resource("shop://hours")).contents[0].text == "9 to 5"
         failed = await client.call_tool("get_order", {"order_id": "9"}, meta=KEY)
         assert failed.is_error

@@ -42,7 +42,8 @@ async def test_changed_instructions_are_not_shown_until_somebody_accepts_them(tm
 
     async def shown() -> Any:
         async with before(SERVER, place, ("stdio", "stdio"), "--tools", str(file)) as client:
-            return client.instructions
+            # The shield's own follow.
+            return client.instructions.partition("\n\n# Changes")[0]
 
     says.write_text("Be polite.")
     assert await shown() == "Be polite."

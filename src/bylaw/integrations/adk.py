@@ -51,11 +51,19 @@ class ShieldPlugin(Adapter, BasePlugin):
 
     With `pauses`, a call that waits for the user's yes or a person's asks for a confirmation of ADK's, with a `Prompt`
     as its payload. It is confirmed with an answer as payload: `{"id": prompt["id"], "confirm": True}` for the user's,
-    `"approve": True, "by": "ann"` for a person's. One that is not confirmed is a no.
+    `"approve": True, "by": "ann"` for a person's. One that is not confirmed is a no. With `instruct`, the shield's
+    instructions are added to those of the agents.
     """
 
-    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
-        super().__init__(shield, context=context, pauses=pauses, name="bylaw")
+    def __init__(
+        self,
+        shield: Shield | Pack | str | Path,
+        *,
+        context: Context = None,
+        pauses: bool = False,
+        instruct: bool = False,
+    ) -> None:
+        super().__init__(shield, context=context, pauses=pauses, instruct=instruct, name="bylaw")
         self._failed: set[tuple[str, str]] = set()
         """Calls, by conversation and id, whose tools raised; what the model is told of it, if anything, is in the next
         events."""
@@ -63,6 +71,11 @@ class ShieldPlugin(Adapter, BasePlugin):
         """Calls that are being made, by conversation and id."""
         self._rewound: dict[str, set[str]] = {}
         """By conversation, the rewinds that are known."""
+
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+        """Add the instructions to the system prompt."""
+        if told := self.instructions:
+            llm_request.append_instructions([told])
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
         """None lets the call through; else this is the tool's answer."""

@@ -29,7 +29,7 @@ from agent_framework import (
 from msgspec import Struct, to_builtins
 
 from bylaw.integrations.follower import Follower, undecided
-from bylaw.integrations.guard import Adapter, Execution, Guard, carried, watch
+from bylaw.integrations.guard import Adapter, Execution, Guard, carried, joined, watch
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
 from bylaw.integrations.pausing import Paused, Prompt, decide, once
 from bylaw.shield import Decision
@@ -56,13 +56,14 @@ class ShieldMiddleware(Adapter):
 
     With `pauses`, a call that waits for the user's yes or a person's is a request for approval, with a `Prompt` under
     `bylaw` in its additional properties. The response holds the answer there: `{"id": prompt["id"], "confirm": True}`
-    for the user's, `"approve": True, "by": "ann"` for a person's.
+    for the user's, `"approve": True, "by": "ann"` for a person's. With `instruct`, the shield's instructions are added
+    to the agent's.
     """
 
     @property
     def all(self) -> list[Any]:
         """The middleware for an agent's list."""
-        return [_Run(self._guard), _Model(self._guard), _Tool(self._guard, pauses=self._pauses)]
+        return [_Run(self._guard), _Model(self._guard, self.instructions), _Tool(self._guard, pauses=self._pauses)]
 
 
 class _Run(AgentMiddleware):
@@ -93,11 +94,15 @@ class _Run(AgentMiddleware):
 class _Model(ChatMiddleware):
     """Hears each request to the model, and its answer: the calls in it are decided as one turn."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, instructions: str = "") -> None:
         self._guard = guard
+        self._instructions = instructions
 
     async def process(self, context: Any, call_next: Any) -> None:
         running = _RUN.get()
+        if self._instructions and not self._guard.agent:
+            given = dict(context.options or {})
+            context.options = {**given, "instructions": joined(given.get("instructions"), self._instructions)}
         if running is None:
             await call_next()
             return

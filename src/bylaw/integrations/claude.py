@@ -24,9 +24,11 @@ from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, 
 from claude_agent_sdk.types import PermissionResultAllow, PermissionResultDeny, TextBlock, ToolResultBlock, ToolUseBlock
 
 from bylaw.integrations.follower import Follower, log, tell, undecided
+from bylaw.integrations.guard import joined
 from bylaw.integrations.history import Asked
 from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
 from bylaw.shield import Decision, LiveSession
+from bylaw.shield.shield import shield_of
 from bylaw.trace.recorded_value import read_content
 
 CHANGED = "its arguments were changed after they were decided on: ask for it once more as it should be"
@@ -42,6 +44,8 @@ LATE = "it was heard of after calls that were asked for beside it: ask for it on
 UNSURE = "the shield was told of words that may be the user's, and they have not come with the messages"
 REPLAY = "replay-user-messages"
 """The program's option to send back what the host has sent."""
+APPEND = "append-system-prompt"
+"""The program's option for text after a system prompt that it reads from a file."""
 
 
 class Prompts:
@@ -152,6 +156,23 @@ def denied(why: str) -> dict[str, Any]:
     return {"hookSpecificOutput": {**about, "permissionDecisionReason": why}}
 
 
+def _instructed(options: ClaudeAgentOptions, told: str) -> ClaudeAgentOptions:
+    """The options with instructions at the end of the system prompt, whichever form that has."""
+    given: Any = options.system_prompt
+    match given:
+        case _ if not told:
+            return options
+        case None | str():
+            return dataclasses.replace(options, system_prompt=joined(given, told))
+        case {"type": "custom", "prompt": prompt}:
+            return dataclasses.replace(options, system_prompt={**given, "prompt": joined(prompt, told)})
+        case {"type": "preset"}:
+            return dataclasses.replace(options, system_prompt={**given, "append": joined(given.get("append"), told)})
+        case _:
+            more = {**options.extra_args, APPEND: joined(options.extra_args.get(APPEND), told)}
+            return dataclasses.replace(options, extra_args=more)
+
+
 class _Made(NamedTuple):
     """A call that was let through."""
 
@@ -166,13 +187,21 @@ class ShieldHooks:
 
     With `pauses`, a call that waits for the user's yes or a person's is deferred: the run ends, and its result has it
     as `deferred_tool_use`. `asked` says what to put to whom, `confirm` and `approve` take the answer, and a client that
-    resumes the session goes on with the call.
+    resumes the session goes on with the call. With `instruct`, `protect` adds the shield's instructions to the system
+    prompt.
     """
 
     def __init__(
-        self, session: LiveSession, *, patience: float = PATIENCE, limit: float = LIMIT, pauses: bool = False
+        self,
+        session: LiveSession,
+        *,
+        patience: float = PATIENCE,
+        limit: float = LIMIT,
+        pauses: bool = False,
+        instruct: bool = False,
     ) -> None:
         self.session = session
+        self._instructions = shield_of(session).instructions() if instruct else ""
         self._follower: Follower | None = None
         self._pauses = pauses
         self._prompts = Prompts()
@@ -216,6 +245,7 @@ class ShieldHooks:
         for name, hook in own.items():
             hooks.setdefault(name, []).append(HookMatcher(hooks=[hook], timeout=2 * (self._patience + self._limit)))
         may = options.can_use_tool
+        options = _instructed(options, self._instructions)
         return dataclasses.replace(
             options,
             hooks=hooks,

@@ -294,12 +294,19 @@ class Adapter:
     """The shield in a framework that hands over the history. Each adapter maps the framework's hooks to it."""
 
     def __init__(
-        self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False, **more: Any
+        self,
+        shield: Shield | Pack | str | Path,
+        *,
+        context: Context = None,
+        pauses: bool = False,
+        instruct: bool = False,
+        **more: Any,
     ) -> None:
         super().__init__(**more)
         self._pauses = pauses
         self._guard = Guard(shield, context)
         self.shield = self._guard.shield
+        self._instructions = self.shield.instructions() if instruct else ""
 
     def inner(self, agent: str) -> Self:
         """The shield for an agent whose messages your code or another agent writes, in the same conversations.
@@ -310,9 +317,21 @@ class Adapter:
         other._guard = self._guard.inner(agent)
         return other
 
+    @property
+    def instructions(self) -> str:
+        """What to add to the system prompt; empty without `instruct`, and for an inner agent, which asks no user."""
+        return "" if self._guard.agent else self._instructions
+
     def follower(self, conversation: str) -> Follower | None:
         """What the shield knows of a conversation, by the name that the framework gives it."""
         return self._guard.followers.known(conversation)
+
+
+def joined(prompt: str | None, instructions: str) -> str:
+    """A system prompt followed by instructions, once."""
+    if not prompt or not instructions:
+        return prompt or instructions
+    return prompt if instructions in prompt else f"{prompt}\n\n{instructions}"
 
 
 def disowned(parts: Sequence[Part]) -> list[Part]:

@@ -15,14 +15,22 @@ from typing import Any
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
 from langchain_core.callbacks.manager import BaseCallbackManager
-from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, ToolMessage, convert_to_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_messages,
+)
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.types import Command, interrupt
 from msgspec import to_builtins
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.guard import MOST, Adapter, Context, Execution, carried
+from bylaw.integrations.guard import MOST, Adapter, Context, Execution, carried, joined
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
 from bylaw.integrations.pausing import Prompt
 from bylaw.pack import Pack
@@ -46,11 +54,18 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
 
     With `pauses`, a call that waits for the user's yes or a person's is an `interrupt` of the graph, with a `Prompt`:
     `Command(resume={"id": prompt["id"], "confirm": True})` for the user's answer, `"approve": True, "by": "ann"` for a
-    person's.
+    person's. With `instruct`, the shield's instructions are added to the system prompt.
     """
 
-    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
-        super().__init__(shield, context=context, pauses=pauses)
+    def __init__(
+        self,
+        shield: Shield | Pack | str | Path,
+        *,
+        context: Context = None,
+        pauses: bool = False,
+        instruct: bool = False,
+    ) -> None:
+        super().__init__(shield, context=context, pauses=pauses, instruct=instruct)
         self._begun: dict[str, None] = {}
         """Without a log: the threads whose model was asked here."""
         self._answers: dict[str, dict[str, Any]] = {}
@@ -58,13 +73,24 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         self._asking = threading.Lock()
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
-        """Nothing is changed, but noted: the calls of a thread whose model was asked here were not begun elsewhere."""
+        """Add the instructions; and note that the calls of this thread were not begun elsewhere."""
         self._begin_thread(request)
-        return handler(request)
+        return handler(self._instructed(request))
 
     async def awrap_model_call(self, request: Any, handler: Any) -> Any:
         self._begin_thread(request)
-        return await handler(request)
+        return await handler(self._instructed(request))
+
+    def _instructed(self, request: Any) -> Any:
+        if not (told := self.instructions):
+            return request
+        given = request.system_message
+        if given is None or isinstance(given.content, str):
+            content: Any = joined(given.content if given is not None else "", told)
+        else:
+            content = [*given.content, {"type": "text", "text": told}]
+        message = given.model_copy(update={"content": content}) if given is not None else SystemMessage(content)
+        return request.override(system_message=message)
 
     def _begin_thread(self, request: Any) -> None:
         if self.shield.log is None and (thread := _thread(request.runtime)):

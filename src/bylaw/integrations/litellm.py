@@ -44,6 +44,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
 
     A conversation is known by `metadata={"session_id": ...}` of its requests; without one the user's answers in a
     request do not count. `"bylaw_agent": "specialist"` there names an inner agent, whose messages are not the user's.
+    With `instruct`, the shield's instructions follow the system messages.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, **more: Any) -> None:
@@ -70,8 +71,15 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
                 raise UsageError("a call that is streamed cannot be held back", hint=hint)
             if kwargs.get("n") not in (None, 1):
                 raise UsageError("the shield decides on one answer of a model, not on several", hint="leave `n` out")
-        kwargs["messages"] = self._whole(kwargs.get("messages") or [])
+        kwargs["messages"] = self._whole(self._own(kwargs.get("messages") or []))
+        if (told := self.instructions) and not _told(kwargs, "bylaw_agent"):
+            kwargs["messages"] = _after_system(kwargs["messages"], told)
         return kwargs
+
+    def _own(self, messages: Sequence[Any]) -> list[Any]:
+        """The messages without the shield's instructions."""
+        told = self.instructions
+        return [each for each in messages if not told or _plain(each) != _plain(_system(told))]
 
     async def async_post_call_success_deployment_hook(
         self, request_data: dict[str, Any], response: Any, call_type: Any
@@ -83,7 +91,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         message = choices[0].message
         if getattr(message, "function_call", None):
             raise UsageError("a call of the form `function_call` cannot be held", hint="give `tools`, not `functions`")
-        before = request_data["messages"]
+        before = self._own(request_data["messages"])
         asked = list(getattr(message, "tool_calls", None) or ())
         decided = await asyncio.to_thread(self._decided, request_data, before, message, asked)
         self._keep(
@@ -164,6 +172,16 @@ def _told(request: Mapping[str, Any], name: str) -> str:
         if isinstance(given, Mapping) and given.get(name):
             return str(given[name])
     return str(request.get("litellm_session_id") or "") if name == "session_id" else ""
+
+
+def _system(text: str) -> dict[str, Any]:
+    return {"role": "system", "content": text}
+
+
+def _after_system(messages: Sequence[Any], told: str) -> list[Any]:
+    """The messages with instructions after the leading system messages."""
+    at = next((at for at, each in enumerate(messages) if _plain(each)["role"] not in ("system", "developer")), 0)
+    return [*messages[:at], _system(told), *messages[at:]]
 
 
 def _call(call: Any) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def proxy(
     before = server.middleware[-1]
     assert isinstance(before, ProxyMetadataMiddleware)
     catalogue = Catalogue(tools)
-    server.middleware[-1] = Introduction(before.provider, identity="upstream", catalogue=catalogue)
+    server.middleware[-1] = Introduction(before.provider, identity="upstream", catalogue=catalogue, shield=shield)
     listeners: set[InMemorySubscriptionBus] = set()
     pass_upwards(server, links, listeners)
 

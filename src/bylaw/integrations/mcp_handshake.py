@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from bylaw.errors import BylawError
 from bylaw.integrations.follower import log
+from bylaw.integrations.guard import joined
 from bylaw.integrations.mcp_catalogue import Catalogue
 from bylaw.integrations.mcp_meta import CONTEXT, context_in
 from bylaw.integrations.mcp_passing import Fronts, connection
@@ -85,9 +86,10 @@ class Introduction(ProxyMetadataMiddleware):
     fastmcp waits for the server without a limit, and offers no setting for that nor for the instructions it forwards.
     """
 
-    def __init__(self, *given: Any, catalogue: Catalogue, **settings: Any) -> None:
+    def __init__(self, *given: Any, catalogue: Catalogue, shield: "Shield | Future[Shield]", **settings: Any) -> None:
         super().__init__(*given, **settings)
         self._catalogue = catalogue
+        self._shield = shield
         self._reading: set[asyncio.Task[Any]] = set()
 
     async def _read_upstream(self, client: Any, context: Any) -> Any:
@@ -95,19 +97,37 @@ class Introduction(ProxyMetadataMiddleware):
         # Broken off, the server would be greeted a second time.
         self._reading.add(reading)
         reading.add_done_callback(self._done)
-        await asyncio.wait({reading}, timeout=PATIENCE)
+        waited: set[asyncio.Future[Any]] = {reading}
+        if isinstance(self._shield, Future):
+            waited.add(asyncio.ensure_future(_settled(self._shield)))
+        await asyncio.wait(waited, timeout=PATIENCE)
         return reading.result() if reading.done() else None
 
     def _updates(self, result: Any, upstream: Any) -> dict[str, Any]:
-        """The server's instructions are shown as they were accepted: the model reads them like descriptions."""
+        """The server's instructions are shown as they were accepted: the model reads them like descriptions. Those of
+        the shield follow, if the pack has been read by now."""
         updates = super()._updates(result, upstream)
-        shown = self._catalogue.instructions(upstream.instructions or "")
+        shown = joined(self._catalogue.instructions(upstream.instructions or ""), self._instructions())
         return {**updates, "instructions": shown or None} if result.instructions is None else updates
+
+    def _instructions(self) -> str:
+        found = self._shield
+        if isinstance(found, Future):
+            is_read = found.done() and not found.cancelled() and found.exception() is None
+            found = found.result() if is_read else None
+        return "" if found is None or found.postures.posture == "shadow" else found.instructions()
 
     def _done(self, reading: "asyncio.Task[Any]") -> None:
         self._reading.discard(reading)
         if not reading.cancelled() and (error := reading.exception()) is not None:
             log.error("the server behind this proxy does not answer (%s)", str(error) or type(error).__name__)
+
+
+async def _settled(shield: "Future[Shield]") -> None:
+    """Wait until the pack has been read, or could not be; whoever needs the shield reports that."""
+    read = asyncio.wrap_future(shield)
+    await asyncio.wait({read})
+    _ = read.cancelled() or read.exception()
 
 
 async def saying_where(ctx: Any, call_next: Any) -> Any:

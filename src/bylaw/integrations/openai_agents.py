@@ -28,7 +28,7 @@ from agents.run import AgentRunner
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Answers, Follower
-from bylaw.integrations.guard import Followers, Vouched, begin, carried, inner_agent, is_begun, watch
+from bylaw.integrations.guard import Followers, Vouched, begin, carried, inner_agent, is_begun, joined, watch
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn
 from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
 from bylaw.shield import Decision, LiveSession
@@ -50,7 +50,8 @@ class ShieldHooks(RunHooks):
 
     With `pauses`, a call that waits for the user's yes or a person's is an interruption of the run: `asked` says what
     to put to whom, `confirm` and `approve` take the answer, and the run goes on with `state.approve(item)`. `context`
-    says who is speaking in a run, by the `context` that was given to `Runner.run`.
+    says who is speaking in a run, by the `context` that was given to `Runner.run`. With `instruct`, `protect` adds the
+    shield's instructions to those of the agent.
     """
 
     def __init__(
@@ -59,9 +60,11 @@ class ShieldHooks(RunHooks):
         *,
         context: Callable[[Any], Vouched] | None = None,
         pauses: bool = False,
+        instruct: bool = False,
         follower: Follower | None = None,
     ) -> None:
         self.session = session
+        self._instructions = shield_of(session).instructions() if instruct else ""
         self._followers = Followers(shield_of(session), context) if context is not None else None
         self._name = session.id or uuid.uuid4().hex
         self._pauses = pauses
@@ -118,7 +121,7 @@ class ShieldHooks(RunHooks):
         protected, *before = self._protected.get(id(agent), (None,))
         if protected is not None and tuple(before) == made_of:
             return protected
-        protected = agent.clone(tools=[])
+        protected = agent.clone(tools=[], instructions=self._instructed(agent.instructions))
         self._protected[id(agent)] = (protected, *made_of)
         self._ours.add(id(protected))
         protected.tools = [self._guarded(tool, agent) for tool in agent.tools]
@@ -131,6 +134,21 @@ class ShieldHooks(RunHooks):
 
             protected.get_mcp_tools = get_mcp_tools
         return protected
+
+    def _instructed(self, given: Any) -> Any:
+        """The instructions of an agent, followed by those of the shield; an inner agent asks no user."""
+        told = self._instructions
+        if not told or self._inner():
+            return given
+        if not callable(given):
+            return joined(given, told)
+
+        async def instructions(context: Any, agent: Any) -> str:
+            own = given(context, agent)
+            text: Any = await own if inspect.isawaitable(own) else own
+            return joined(text, told)
+
+        return instructions
 
     def _handoff(self, given: Any) -> Any:
         if isinstance(given, Agent):

@@ -43,17 +43,29 @@ class ShieldCapability(Adapter, AbstractCapability):
 
     With `pauses`, a call that waits for the user's yes or a person's is a deferred one, with a `Prompt` as its metadata
     in `DeferredToolRequests`. It is approved with an answer as metadata: `{"id": prompt["id"], "confirm": True}` for
-    the user's, `"approve": True, "by": "ann"` for a person's.
+    the user's, `"approve": True, "by": "ann"` for a person's. With `instruct`, the shield's instructions are added to
+    the agent's.
     """
 
-    def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, pauses: bool = False) -> None:
-        super().__init__(shield, context=context, pauses=pauses)
+    def __init__(
+        self,
+        shield: Shield | Pack | str | Path,
+        *,
+        context: Context = None,
+        pauses: bool = False,
+        instruct: bool = False,
+    ) -> None:
+        super().__init__(shield, context=context, pauses=pauses, instruct=instruct)
         self.tools: set[str] = set()
         """Names of the tools that it stands before; how the agent gives its output is not among them."""
 
     def get_ordering(self) -> CapabilityOrdering:
         """Next to the tools."""
         return CapabilityOrdering(position="innermost")
+
+    def get_instructions(self) -> Any:
+        """The shield's instructions, in each run in which the agent may ask the user."""
+        return (lambda: self.instructions or None) if self._instructions else None
 
     def get_wrapper_toolset(self, toolset: Any) -> Any:
         """The tools, each behind a decision."""

@@ -37,8 +37,10 @@ from bylaw.service.request import (
     EventsBatchAnswer,
     EventsOutcome,
     Failure,
+    Instructions,
     StopList,
 )
+from bylaw.shield.instructions import instructions, write_instructions
 
 if TYPE_CHECKING:
     from bylaw.service.tracing import Tracing
@@ -61,6 +63,8 @@ APPROVALS = "/v1/approvals"
 """Where a person answers; anybody with a key of the tenant may list what waits."""
 STOPS = "/v1/stops"
 """Where a person stops an agent, a tool, a policy or all, and lifts that; listed as approvals are."""
+INSTRUCTIONS = "/v1/instructions"
+"""What belongs in an agent's system prompt."""
 ELSEWHERE = "without keys only programs on this machine are served, under its own name, and no web pages"
 NO_JSON = "send JSON, as `Content-Type: application/json`"
 JSON = "application/json"
@@ -118,6 +122,7 @@ class Service:
         routes += [
             Route(APPROVALS, self._approvals, methods=["GET"]),
             Route(STOPS, self._stops, methods=["GET"]),
+            Route(INSTRUCTIONS, self._instructions, methods=["GET"]),
             Route("/health", self._health, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/openapi.json", self._openapi, methods=["GET"]),
@@ -245,6 +250,13 @@ class Service:
             return await self.desk.stops(tenant, every=bool(request.query_params.get("all")))
 
         return await self._listed(request, STOPS, listed)
+
+    async def _instructions(self, request: Request) -> Response:
+        async def told(tenant: str, _: bytes) -> Instructions:
+            pack = self.desk.pack
+            return Instructions(pack.name, pack.version, write_instructions(pack), instructions(pack))
+
+        return await self._listed(request, INSTRUCTIONS, told)
 
     async def _listed(self, request: Request, path: str, answer: Answer) -> Response:
         status, body = await self.answered(path, bearer_of(request.headers.raw), b"", answer)

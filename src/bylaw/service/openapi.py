@@ -46,7 +46,7 @@ FAILURES = {
 @cache
 def document() -> dict[str, Any]:
     types = [type for _, reads, writes in POSTS.values() for type in (reads, writes)]
-    types += [request.Approvals, request.StopList, request.Failure, authzen.Configuration]
+    types += [request.Approvals, request.StopList, request.Instructions, request.Failure, authzen.Configuration]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     named = dict(zip(types, schemas, strict=True))
     failed = {code: {"description": why, "content": _json(named[request.Failure])} for code, why in FAILURES.items()}
@@ -65,6 +65,8 @@ def document() -> dict[str, Any]:
     paths["/v1/approvals"]["get"] = route("List approvals", "get_v1_approvals", request.Approvals, parameters=wanted)
     every = [{"name": "all", "in": "query", "required": False, "schema": {"type": "string"}}]
     paths["/v1/stops"]["get"] = route("List what is stopped", "get_v1_stops", request.StopList, parameters=every)
+    told = "What belongs in an agent's system prompt"
+    paths["/v1/instructions"] = {"get": route(told, "get_v1_instructions", request.Instructions)}
     for path, what in (("/health", "Whether the log answers"), ("/metrics", "Prometheus"), ("/openapi.json", "This")):
         answers: dict[str, Any] = {"200": {"description": "done"}}
         if path == "/health":

@@ -15,6 +15,7 @@ from bylaw.record.approval import Approval, fingerprint
 from bylaw.record.stop import Stopped, Target
 from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question
 from bylaw.shield.history import Named
+from bylaw.shield.instructions import WriteInstruction
 from bylaw.shield.stopping import check_target
 from bylaw.trace.event import Card
 from bylaw.trace.recorded_value import plain_text
@@ -202,6 +203,16 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
             raise BadRequest("a request about stops has either `what`, or `lift` with the id of one")
         if self.what is not None:
             check_target(pack, self.what, self.name)
+
+
+class Instructions(Struct, frozen=True):
+    """What belongs in the system prompt of an agent."""
+
+    pack: str
+    version: str
+    writes: tuple[WriteInstruction, ...]
+    text: str
+    """The same as Markdown."""
 
 
 class StopList(Struct, frozen=True):

@@ -25,11 +25,11 @@ from tests.integrations.shop import USERS, Shop, check_log, check_talk, start_mo
 class Desk:
     """An agent of the shop behind the shield."""
 
-    def __init__(self, folder: Path, *talks: dict[str, Any], **postures: Any) -> None:
+    def __init__(self, folder: Path, *talks: dict[str, Any], instruct: bool = False, **postures: Any) -> None:
         self.shop = Shop()
         self.script, url = start_model(folder, *talks)
         self.sessions = InMemorySessionService()
-        self.plugin = ShieldPlugin(Shield(write_pack(folder), postures=Postures(**postures)))
+        self.plugin = ShieldPlugin(Shield(write_pack(folder), postures=Postures(**postures)), instruct=instruct)
         self.model = LiteLlm(model="openai/c1", api_base=url, api_key="none")
         self.tools: list[Any] = [self.shop.get_order, self.shop.refund]
 

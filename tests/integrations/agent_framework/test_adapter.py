@@ -23,17 +23,20 @@ from tests.integrations.shop import USERS, Shop, check_log, check_talk, start_mo
 class Desk:
     """An agent of the shop behind the shield."""
 
-    def __init__(self, folder: Path, *talks: dict[str, Any], tools: Any = None, **postures: Any) -> None:
+    def __init__(
+        self, folder: Path, *talks: dict[str, Any], tools: Any = None, instruct: bool = False, **postures: Any
+    ) -> None:
         self.shop = Shop()
         self.script, url = start_model(folder, *talks)
-        self.guard = ShieldMiddleware(Shield(write_pack(folder), postures=Postures(**postures)))
+        self.guard = ShieldMiddleware(Shield(write_pack(folder), postures=Postures(**postures)), instruct=instruct)
         self.client = OpenAIChatCompletionClient(model="c1", base_url=url, api_key="none")
         self.tools = tools or [self.shop.get_order, self.shop.refund]
         self.session = AgentSession(session_id="c1")
 
     def agent(self, middleware: Any = None) -> Agent:
         chosen = self.guard.all if middleware is None else middleware
-        return Agent(client=self.client, name="desk", tools=self.tools, middleware=chosen)
+        told = "You are the shop."
+        return Agent(client=self.client, name="desk", instructions=told, tools=self.tools, middleware=chosen)
 
     async def talk(self, *users: str, stream: bool = False, middleware: Any = None) -> str:
         agent, said = self.agent(middleware), ""

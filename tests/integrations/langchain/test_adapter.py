@@ -16,6 +16,7 @@ from bylaw.integrations.follower import Follower
 from bylaw.integrations.langchain import ShieldMiddleware
 from bylaw.policy.posture import Postures
 from bylaw.shield import Shield
+from tests.integrations.every_adapter import check_instructions
 from tests.integrations.guide import follow_guide
 from tests.integrations.shop import RAN, TALK, USERS, Shop, check_log, check_talk, start_model, step, write_pack
 
@@ -24,11 +25,18 @@ class Desk:
     """An agent of the shop behind the shield."""
 
     def __init__(
-        self, folder: Path, *talks: dict[str, Any], memory: Any = None, log: Any = None, **postures: Any
+        self,
+        folder: Path,
+        *talks: dict[str, Any],
+        memory: Any = None,
+        log: Any = None,
+        instruct: bool = False,
+        **postures: Any,
     ) -> None:
         self.shop = Shop()
         self.script, url = start_model(folder, *talks)
-        self.shield = ShieldMiddleware(Shield(write_pack(folder), postures=Postures(**postures), log=log))
+        shield = Shield(write_pack(folder), postures=Postures(**postures), log=log)
+        self.shield = ShieldMiddleware(shield, instruct=instruct)
         self.memory = memory
         self.agent = create_agent(
             ChatOpenAI(model="c1", base_url=url, api_key="none"),
@@ -40,6 +48,19 @@ class Desk:
 
     def say(self, text: str, thread: str = "c1") -> dict[str, Any]:
         return self.agent.invoke({"messages": [("user", text)]}, {"configurable": {"thread_id": thread}})
+
+
+@pytest.mark.parametrize("instruct", [True, False])
+@pytest.mark.parametrize("waits", [True, False])
+def test_instructions_are_added_to_the_system_prompt_where_that_is_wanted(
+    tmp_path: Path, instruct: bool, waits: bool
+) -> None:
+    desk, said = Desk(tmp_path, instruct=instruct), {"messages": [("user", USERS[0])]}
+    if waits:
+        desk.agent.invoke(said)
+    else:
+        asyncio.run(desk.agent.ainvoke(said))
+    check_instructions(desk.script.requests, instruct=instruct)
 
 
 def export(desk: Desk, path: Path) -> Path:

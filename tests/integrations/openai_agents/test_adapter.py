@@ -20,7 +20,7 @@ from openai import AsyncOpenAI
 from bylaw.integrations.openai_agents import ShieldHooks
 from bylaw.policy.posture import Postures
 from bylaw.shield import Shield
-from tests.integrations.every_adapter import EveryAdapter
+from tests.integrations.every_adapter import EveryAdapter, check_instructions
 from tests.integrations.guide import run_section
 from tests.integrations.shop import USERS, Shop, check_log, check_talk, start_model, step, write_pack
 
@@ -31,12 +31,17 @@ class Desk:
     """An agent of the shop behind the shield."""
 
     def __init__(
-        self, folder: Path, *talks: dict[str, Any], kind: Any = OpenAIChatCompletionsModel, **postures: Any
+        self,
+        folder: Path,
+        *talks: dict[str, Any],
+        kind: Any = OpenAIChatCompletionsModel,
+        instruct: bool = False,
+        **postures: Any,
     ) -> None:
         self.shop = Shop()
         self.script, url = start_model(folder, *talks)
         self.shield = Shield(write_pack(folder), postures=Postures(**postures))
-        self.guard = ShieldHooks(self.shield.session("c1"))
+        self.guard = ShieldHooks(self.shield.session("c1"), instruct=instruct)
         model = kind(model="c1", openai_client=AsyncOpenAI(base_url=url, api_key="none"))
         tools = [function_tool(self.shop.get_order), function_tool(self.shop.refund)]
         self.plain = Agent(name="desk", instructions="You are the shop.", tools=tools, model=model)
@@ -47,6 +52,14 @@ class Desk:
             result = await Runner.run(agent, [*items, {"role": "user", "content": user}], hooks=self.guard)
             items = result.to_input_list()
         return result
+
+
+@pytest.mark.parametrize("own", [lambda context, agent: "You are the shop.", None])
+def test_instructions_follow_those_of_a_function_and_need_none(tmp_path: Path, own: Any) -> None:
+    desk = Desk(tmp_path, instruct=True)
+    desk.plain.instructions = own
+    asyncio.run(desk.talk(USERS[0]))
+    check_instructions(desk.script.requests, instruct=True, own="You are the shop." if own else "# Changes: look up")
 
 
 @pytest.mark.parametrize("kind", [OpenAIChatCompletionsModel, OpenAIResponsesModel])

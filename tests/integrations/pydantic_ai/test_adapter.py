@@ -23,15 +23,18 @@ from tests.integrations.shop import USERS, Shop, check_log, check_talk, start_mo
 class Desk:
     """An agent of the shop behind the shield."""
 
-    def __init__(self, folder: Path, *talks: dict[str, Any], tools: Any = None, **more: Any) -> None:
+    def __init__(
+        self, folder: Path, *talks: dict[str, Any], tools: Any = None, instruct: bool = False, **more: Any
+    ) -> None:
         self.shop = Shop()
         self.script, self.url = start_model(folder, *talks)
         output = more.pop("output", str)
         shield = Shield(write_pack(folder), postures=Postures(**more))
-        self.guard = ShieldCapability(shield)
+        self.guard = ShieldCapability(shield, instruct=instruct)
         model = OpenAIChatModel("c1", provider=OpenAIProvider(base_url=self.url, api_key="none"))
         chosen = tools or [self.shop.get_order, self.shop.refund]
-        self.agent = Agent(model, tools=chosen, capabilities=[self.guard], name="desk", output_type=output)
+        given: Any = {"name": "desk", "output_type": output, "instructions": "You are the shop."}
+        self.agent = Agent(model, tools=chosen, capabilities=[self.guard], **given)
 
     async def talk(self, *users: str) -> Any:
         result = None
