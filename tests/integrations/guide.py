@@ -3,12 +3,16 @@
 import ast
 import inspect
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from tests.docs.walkthrough import ROOT, blocks
+
+_EXAMPLE = re.compile(r"\$ cp -r ~/bylaw/examples/(\S+)/\. \.")
 
 
 def follow_guide(name: str, folder: Path, programs: Path = Path(sys.executable).parent, **variables: str) -> int:
@@ -23,6 +27,8 @@ def follow_guide(name: str, folder: Path, programs: Path = Path(sys.executable).
             target = folder / block.marks["file"]
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text("\n".join(block.lines) + "\n", encoding="utf-8")
+        elif block.language == "console" and (example := _EXAMPLE.fullmatch(block.lines[0])):
+            shutil.copytree(ROOT / "examples" / example[1], folder, dirs_exist_ok=True)
         elif block.language == "console" and block.lines[0].startswith("$ python "):
             done = subprocess.run(
                 block.lines[0][2:].split(),
