@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.audit.parallel import WorkerError
 from bylaw.audit.request import Request
-from bylaw.audit.run import audit
+from bylaw.audit.run import WorkerError, audit
 from bylaw.policy.folder import READY
 from bylaw_lab.clinic.simulator.world import build
 

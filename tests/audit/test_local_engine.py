@@ -13,8 +13,8 @@ import pytest
 
 from bylaw.audit.batch.engine import LocalEngine
 from bylaw.audit.batch.run import audit_in_shards
-from bylaw.audit.parallel import WorkerError
 from bylaw.audit.request import Request
+from bylaw.audit.run import WorkerError
 from tests.audit.logs import HASTY, Shop, record
 from tests.audit.lost_workers import begin_fatal, begin_unable
 from tests.audit.sharded import LINES, sharded, written

@@ -19,7 +19,7 @@ BUGS = (
         "                skipped.append(part)\n",
         "                pass\n",
         "audit/test_robust.py"),
-    Bug("what workers found is joined in another order", "audit/parallel.py",
+    Bug("what workers found is joined in another order", "audit/run.py",
         "for stream in list(remaining):", "for stream in list(reversed(remaining)):",
         "audit/test_jobs.py"),
     Bug("a page holds every conversation, however large", "audit/report/page.py",

@@ -1,15 +1,23 @@
 """The audit: files of recorded conversations in, verdicts and rates out. Start at `audit`.
 
-Each conversation is a fold of the engine's session over its events.
+Each conversation is a fold of the engine's session over its events. With several jobs, each worker judges every n-th
+conversation, and the parts are joined in order.
 """
 
 import gc
 import json
+import multiprocessing
+import pickle
+import signal
+import tempfile
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -345,8 +353,6 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
     with written_aside(out) as aside:
         parts = examiner.examine_all(request)
         if request.jobs > 1:
-            from bylaw.audit.parallel import examine_in_parts
-
             parts = examine_in_parts(request, examiner, aside)
         with LineFiles(aside) as lines, rarely_collecting():
             for number, part in enumerate(parts):
@@ -397,3 +403,82 @@ def _some(names: Iterable[str]) -> str:
     first = sorted(names)
     more = f" and {len(first) - 4} more" if len(first) > 4 else ""
     return ", ".join(f"`{name}`" for name in first[:4]) + more if first else "none"
+
+
+class WorkerError(BylawError):
+    """A worker process ended early."""
+
+    code = "BY103"
+
+
+def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator[Examined | RecordError]:
+    """Examine with `request.jobs` workers; yields in the order of files and conversations, counts into `total`.
+
+    Parts wait on disk, in the folder `aside`, so memory stays that of one conversation a worker.
+    """
+    with tempfile.TemporaryDirectory(prefix="parts-", dir=aside) as folder, ExitStack() as opened:
+        targets = [Path(folder) / f"part-{number}" for number in range(request.jobs)]
+        for counts in _counts_of_parts(request, targets):
+            total.counts.add(counts)
+        streams = [opened.enter_context(target.open("rb")) for target in targets]
+        for _ in request.files:
+            yield from _joined(streams)
+
+
+def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str, Any]]:
+    """Run the workers, each of which writes its part, and return their counts."""
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(len(targets), mp_context=multiprocessing.get_context("spawn"))
+    try:
+        try:
+            with deaf_to_interrupts():
+                work = [pool.submit(_examine_part, request, share, target) for share, target in enumerate(targets)]
+        except OSError as error:
+            # A worker that ends while the next one starts breaks the shared pool.
+            raise BrokenProcessPool from error
+        return [part.result() for part in work]
+    except BaseException as error:
+        # The pool itself forgets those that it was just starting.
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.terminate()
+        if isinstance(error, BrokenProcessPool):
+            hint = "the machine may be out of memory: try fewer --jobs"
+            raise WorkerError("a worker ended before it had finished", hint=hint) from None
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def deaf_to_interrupts() -> Generator[None]:
+    """Workers started here ignore Ctrl-C: this process ends them, without a traceback of each."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _examine_part(request: Request, share: int, target: Path) -> dict[str, Any]:
+    examiner = open_examiner(request)
+    with target.open("wb") as out:
+        for file in range(len(request.files)):
+            for part in examiner.examine_all(request, share=(share, request.jobs), only=file):
+                pickle.dump(part, out)
+            pickle.dump(None, out)
+    return examiner.counts.record()
+
+
+def _joined(streams: Sequence[IO[bytes]]) -> Iterator[Examined | RecordError]:
+    """The conversations of one file: one from each part in turn, until every part ends."""
+    remaining = list(streams)
+    while remaining:
+        for stream in list(remaining):
+            part: Any = pickle.load(stream)
+            if part is None:
+                remaining.remove(stream)
+            else:
+                yield part

@@ -19,8 +19,7 @@ from msgspec import Struct
 
 from bylaw.audit.batch.part import Job, Judge
 from bylaw.audit.batch.shard import Shard
-from bylaw.audit.parallel import WorkerError, deaf_to_interrupts
-from bylaw.audit.run import rarely_collecting
+from bylaw.audit.run import WorkerError, deaf_to_interrupts, rarely_collecting
 from bylaw.errors import UsageError
 
 TRIES = 3
