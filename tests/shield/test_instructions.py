@@ -86,6 +86,39 @@ def test_what_the_user_asked_for_needs_no_question() -> None:
     assert all(not each.needs_card and not each.questions for each in found.values())
 
 
+def test_facts_that_the_user_must_see_are_looked_up_and_written_with_their_currency() -> None:
+    files = {
+        "pack.yaml": "format: 1\nname: bank\ndocument: policy.md\n",
+        "policy.md": "Ask before money is moved.\n",
+        "policies.yaml": "policies: [{id: confirm, kind: rule, spans: [Ask before money is moved.]}]\n",
+        "rules.yaml": FILES["rules.yaml"],
+        "entities.yaml": (
+            "entities:\n  Account: {key: to, read: get_account, fields: {fee: {type: money, currency: EUR}}}\n"
+        ),
+        "tools.yaml": """tools:
+  get_account: {effect: read, parameters: {to: string}}
+  transfer:
+    effect: write
+    put_as: "transfer {amount} to {to} for a fee of {fee}"
+    show: {fee: facts.Account(call.to).fee}
+    parameters: {to: string, amount: {type: string, currency: EUR}}
+    changes: []
+""",
+    }
+    shield = Shield(Pack.from_files(files))
+    (found,) = write_instructions(shield.pack)
+    assert found.look_ups == ("get_account(to)",)
+    assert found.written == {"amount": "\u20ac1,234.50", "fee": "\u20ac1,234.50"}
+    session = shield.session("c")
+    session.user("Send 250 euros to AC-22, please.")
+    session.decide("get_account", {"to": "AC-22"})
+    session.result('{"to": "AC-22", "fee": "1.50"}')
+    values = {"amount": "\u20ac250.00", "to": "AC-22", "fee": "\u20ac1.50"}
+    session.agent(SLOT.sub(lambda slot: values[slot[1]], found.questions[0]))
+    session.user("Yes")
+    assert session.decide("transfer", {"to": "AC-22", "amount": "250.00"}).allowed
+
+
 def test_a_rule_about_one_tool_asks_for_that_tool_alone() -> None:
     found = told(pack(rules=("{effect: write}", "{tool: refund}")))
     assert (bool(found["refund"].questions), bool(found["extend_rental"].questions)) == (True, False)

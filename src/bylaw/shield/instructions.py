@@ -3,12 +3,15 @@
 An agent that follows it asks each user once: with a sentence of the pack, or with the card of a stopped call.
 """
 
+import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Any, cast
 
 from msgspec import Struct
 
 from bylaw.consent.card import CALL, SLOT, what_matters
+from bylaw.facts.card_fact import CardFact
 from bylaw.facts.entity import Entity
 from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate
@@ -18,7 +21,10 @@ from bylaw.rule.act import Act
 from bylaw.rule.formula import atoms
 from bylaw.rule.monitor import holds
 from bylaw.rule.rule import Rule
+from bylaw.text.amount import amount_spellings, quantity_spellings
 
+_ENTITY = re.compile(r"\bfacts\.(\w+)")
+_MEMBER = re.compile(r"\.(\w+)")
 _ANSWERS = """\
 # Changes: look up, ask once, then call
 
@@ -32,7 +38,7 @@ To ask the user for a yes:
 
 - First make the look-ups listed for the tool, as far as they apply and you have not seen their results yet.
 - Send the question as your whole message, word for word, with the values of the call in place of `{...}` (in an option,
-  a space for each `_`). If other words stand beside it, the user's yes does not count.
+  a space for each `_`); a value that is no argument is one that the look-ups show. If other words stand beside it, the user's yes does not count.
 - After a yes, make the call with exactly these values. One yes is for one call.
 - If there is no question, or a value is a longer text or an object, make the call without asking. The answer holds a
   card: show the user that card, word for word, as your whole message.
@@ -51,6 +57,8 @@ class WriteInstruction(Struct, frozen=True):
     """Whether the user's yes is needed and only the answer to a card counts."""
     unnamed: tuple[str, ...] = ()
     """Optional arguments that no question names: a call with one of them needs a card."""
+    written: dict[str, str] = {}
+    """Values of a question that have a currency or a unit, each with an example."""
 
 
 def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
@@ -74,6 +82,8 @@ def _section(write: WriteInstruction) -> str:
     if write.look_ups:
         lines.append(f"- Look up first: {', '.join(f'`{each}`' for each in write.look_ups)}")
     lines += [f"- Ask: `{each}`" for each in write.questions]
+    if write.written:
+        lines.append(f"- Write {', '.join(f'`{{{name}}}` like `{each}`' for name, each in write.written.items())}")
     if write.unnamed:
         given = " or ".join(f"`{each}`" for each in write.unnamed)
         lines.append(f"- With {given}: call without asking; the answer holds a card.")
@@ -86,8 +96,14 @@ def _instruction(pack: Pack, tool: Tool, rules: Sequence[tuple[Rule, Sequence[Pr
     wanted = [each for rule, found in rules if _needs_yes(pack, rule, tool) for each in found]
     wanted = [each for each in wanted if each.consent != "requested"]
     questions, unnamed = _questions(tool, wanted)
+    written = _written(pack, tool, wanted[0]) if questions else {}
     return WriteInstruction(
-        tool.name, tuple(dict.fromkeys(_look_ups(pack, tool))), questions, bool(wanted) and not questions, unnamed
+        tool.name,
+        tuple(dict.fromkeys(_look_ups(pack, tool))),
+        questions,
+        bool(wanted) and not questions,
+        unnamed,
+        written,
     )
 
 
@@ -130,6 +146,36 @@ def _questions(tool: Tool, wanted: Sequence[Predicate]) -> tuple[tuple[str, ...]
     )
 
 
+def _written(pack: Pack, tool: Tool, wanted: Predicate) -> dict[str, str]:
+    """How the values of its sentences are written that have a currency or a unit."""
+    facts = pack.schema.card_facts.get(tool.name, ())
+    schemas: dict[str, Any] = tool.parameters | {each.name: {**_currency(pack, each), **each.schema} for each in facts}
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(name for phrase in tool.put_as for name in SLOT.findall(phrase)):
+        declared = cast("dict[str, Any]", schemas[name]) if isinstance(schemas.get(name), dict) else {}
+        if currency := declared.get("currency"):
+            found[name] = amount_spellings(Decimal("1234.5"), str(currency), wanted.words.decimal)[0]
+        elif unit := declared.get("unit"):
+            found[name] = quantity_spellings(Decimal("2.5"), str(unit), wanted.words.decimal)[0]
+    return found
+
+
+def _currency(pack: Pack, fact: CardFact) -> dict[str, str]:
+    """The currency of a shown fact, if all money that it reads has the same."""
+    found = {
+        pack.schema.entities[entity].fields[name].currency
+        for entity, names in _read_by(fact).items()
+        for name in names & pack.schema.entities[entity].fields.keys()
+    } - {""}
+    return {"currency": found.pop()} if len(found) == 1 else {}
+
+
+def _read_by(fact: CardFact) -> dict[str, set[str]]:
+    """The entities that the expression of a shown fact reads, each with all names after a dot in it."""
+    names = set(_MEMBER.findall(fact.code))
+    return {entity: names for entity in _ENTITY.findall(fact.code)}
+
+
 def _matters(tool: Tool, name: str, wanted: Predicate) -> bool:
     declared: Any = tool.parameters[name]
     kind = cast("dict[str, Any]", declared).get("type") if isinstance(declared, dict) else None
@@ -139,12 +185,15 @@ def _matters(tool: Tool, name: str, wanted: Predicate) -> bool:
 def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
     """The look-ups of what the guards of a tool read; those that the call names come first."""
     guards = [guard for policy, guard in pack.by_tool.get(tool.name, ()) if policy.id not in pack.held_back]
-    read = [fact.partition(".") for guard in guards for fact in guard.facts]
-    entities = [each for each in pack.schema.entities.values() if any(entity == each.name for entity, _, _ in read)]
-    is_later = {each.name: not set(each.key) <= tool.parameters.keys() for each in entities}
-    for entity in sorted(entities, key=lambda each: is_later[each.name]):
-        fields = {field for name, _, field in read if name == entity.name}
-        yield from _ways(pack, entity, fields)
+    read: dict[str, set[str]] = {}
+    for entity, _, field in (fact.partition(".") for guard in guards for fact in guard.facts):
+        read.setdefault(entity, set()).add(field)
+    for fact in pack.schema.card_facts.get(tool.name, ()):
+        for entity, fields in _read_by(fact).items():
+            read.setdefault(entity, set()).update(fields)
+    entities = [each for each in pack.schema.entities.values() if each.name in read]
+    for entity in sorted(entities, key=lambda each: not set(each.key) <= tool.parameters.keys()):
+        yield from _ways(pack, entity, read[entity.name])
 
 
 def _ways(pack: Pack, entity: Entity, fields: set[str]) -> Iterator[str]:
