@@ -37,8 +37,8 @@ _ASKING = """\
 To ask the user for a yes:
 
 - First make the look-ups listed for the tool, as far as they apply and you have not seen their results yet.
-- Send the question as your whole message, word for word, with the values of the call in place of `{...}` (in an option,
-  a space for each `_`); a value that is no argument is one that the look-ups show. If other words stand beside it, the user's yes does not count.
+- Send the question as your whole message, word for word, with the values of the call and of your look-ups in place of
+  `{...}` (in an option, a space for each `_`). If other words stand beside it, the user's yes does not count.
 - After a yes, make the call with exactly these values. One yes is for one call.
 - If there is no question, or a value is a longer text or an object, make the call without asking. The answer holds a
   card: show the user that card, word for word, as your whole message.
@@ -173,7 +173,7 @@ def _currency(pack: Pack, fact: CardFact) -> dict[str, str]:
 def _read_by(fact: CardFact) -> dict[str, set[str]]:
     """The entities that the expression of a shown fact reads, each with all names after a dot in it."""
     names = set(_MEMBER.findall(fact.code))
-    return {entity: names for entity in _ENTITY.findall(fact.code)}
+    return dict.fromkeys(_ENTITY.findall(fact.code), names)
 
 
 def _matters(tool: Tool, name: str, wanted: Predicate) -> bool:
