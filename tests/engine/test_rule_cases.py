@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from bylaw.engine.session import Session
 from bylaw.review.case import CaseResult, run_cases
+from bylaw.review.check import check
+from bylaw.trace import Call, Message, Result
 from tests.policy.shop import FILES, faults, load
 
 RULES = """\
@@ -138,3 +141,43 @@ def test_a_case_of_a_rule_has_a_time_of_its_own(tmp_path: Path) -> None:
     policies = POLICIES + "  - {id: early, tools: [ship], spans: [Nothing is shipped to somebody else.]}\n"
     pack = load(tmp_path, {**files(case), "rules.yaml": rules, "guards/shop.py": code, "policies.yaml": policies})
     assert [isinstance(each, CaseResult) and each.got for each in run_cases(pack, {})] == ["kept", "broken"]
+
+
+def test_a_case_that_passes_only_because_consent_is_undecided_is_named(tmp_path: Path) -> None:
+    asked = CASE.replace("Shall I ship order O1?", "Is it fine if I ship it now?")
+    report = check(load(tmp_path, files(asked)))
+    assert not report.failed
+    assert [case.place for case in report.undecided] == ["cases/shop.yaml:1"]
+    assert not check(load(tmp_path / "asked", files(CASE))).undecided
+
+
+def test_a_consent_sentence_that_can_never_match_is_named(tmp_path: Path) -> None:
+    lacking = {"tools.yaml": TOOLS.replace("ship order {order_id}", "ship it")}
+    (found,) = check(load(tmp_path, {**files(CASE), **lacking})).unmatched
+    assert found == ("ship", "ship it", "it lacks `order_id`")
+    spared = {"rules.yaml": RULES.replace("consented: told", "consented: told, need_not_be_told: [order_id]")}
+    assert not check(load(tmp_path / "spared", {**files(CASE), **lacking, **spared})).unmatched
+
+
+def test_a_finding_of_a_rule_says_what_was_not_looked_up_and_why_a_guard_denies(tmp_path: Path) -> None:
+    rules = """\
+predicates:
+  gift: {tool: ship, when: facts.Order(act.arguments.order_id).gift}
+  unpaid: {guard: only-paid}
+rules:
+  - {id: say-it, formula: ALWAYS NOT (gift OR unpaid)}
+"""
+    pack = load(tmp_path, {**files(CASE), "rules.yaml": rules, "cases/shop.yaml": "[]"})
+    unseen = Session(pack)
+    unseen.observe(Message("user", "Ship it.", 1))
+    ship = Call("ship", {"order_id": "O1"}, turn=2)
+    unseen.judge(ship)
+    unseen.observe(ship)
+    (found,) = unseen.settle()[-1].open_rules
+    assert "never looked up: Order[O1].gift; never looked up: Order[O1].paid" in found.because
+    unpaid = Session(pack)
+    record = Result(1, '{"order_id": "O1", "paid": false, "gift": false}')
+    look_up = Call("get_order", {"order_id": "O1"}, turn=2)
+    unpaid.observe_all([Message("user", "Ship it.", 1), look_up, record, Call("ship", {"order_id": "O1"}, turn=3)])
+    (broken,) = unpaid.findings()
+    assert "the order is not paid" in broken.because

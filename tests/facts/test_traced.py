@@ -284,3 +284,18 @@ def test_a_part_of_an_address_is_not_shown():
 )
 def test_a_full_stop_a_quote_or_a_label_is_no_part_of_a_name(words: str, value: str):
     assert trace(talk(words), value).source == "user"
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "is_found"),
+    [
+        ("add 0.5gb please", 0.5, True),
+        ("add 2GB please", 2, True),
+        ("it weighs 3kg.", 3, True),
+        ("give me 5k", 5, False),
+        ("it is 2gbx", 2, False),
+        ("add 10.5gb", 0.5, False),
+    ],
+)
+def test_a_number_is_found_with_its_unit_right_after_it(said: str, value: float, is_found: bool):
+    assert (trace(talk(said), value).source == "user") == is_found

@@ -184,3 +184,26 @@ def test_a_check_names_a_quote_that_may_mean_two_sentences_and_is_sound_all_the_
     assert report.ambiguous == (found,)
     assert report.record()["ambiguous"][0]["policy"] == "only-paid"
     assert not load(tmp_path / "whole", {"policy.md": text}).ambiguous
+
+
+def test_a_sentence_ends_after_its_quotation_marks_not_inside_them() -> None:
+    text = 'Say "Please hold. I am looking it up." before you look. Then wait. He said "Yes." Go on.'
+    assert [each.text for each in Document(text).sentences] == [
+        'Say "Please hold. I am looking it up." before you look.',
+        "Then wait.",
+        'He said "Yes."',
+        "Go on.",
+    ]
+    inches = 'A 5" screen is small. A 6" screen is not. Send either.'
+    assert len(Document(inches).sentences) == 3, "marks that quote nothing"
+
+
+def test_a_whole_section_is_knowledge_in_one_line(tmp_path: Path) -> None:
+    text = FILES["policy.md"] + "\n## Tone\n\nBe kind. Be brief.\n\n### By phone\n\nSmile.\n\n## Last\n\nStop.\n"
+    tone = "  - {id: tone, kind: knowledge, spans: [{heading: Tone}]}\n"
+    files = {"policy.md": text, "policies.yaml": FILES["policies.yaml"] + tone}
+    covered = {each.sentence.text: each.state for each in covered_sentences(load(tmp_path, files))}
+    assert [covered[each] for each in ("Be kind.", "Be brief.", "Smile.", "Stop.")] == ["listed"] * 3 + ["uncovered"]
+    wrong = {**files, "policies.yaml": files["policies.yaml"].replace("heading: Tone", "heading: Tune")}
+    (found,) = faults(tmp_path / "wrong", wrong)
+    assert "no sentence is under the heading `Tune`, which policy `tone` cites; did you mean `Tone`?" in found

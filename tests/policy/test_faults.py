@@ -214,8 +214,20 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         "BY406 policies.yaml:2: policy `only-paid` cites no sentence",
     ),
     "a span of nothing": (
-        edited("policies.yaml", SPAN, "    spans: [{heading: Shipping}]\n"),
+        edited("policies.yaml", SPAN, "    spans: [{document: policy.md}]\n"),
         "BY406 policies.yaml:6: a span of `only-paid` needs `quote`, or `line` and `digest`",
+    ),
+    "a word that no enumeration has, under a name of its own": (
+        edited(
+            "guards/shop.py",
+            "    if facts.Order(call.order_id).paid:\n",
+            "    state = facts.Order(call.order_id).state\n    if state == 'snet':\n",
+        ),
+        "BY201 guards/shop.py:3: `state` is never `snet`; did you mean `sent`?",
+    ),
+    "a section for a guard": (
+        edited("policies.yaml", SPAN, "    spans: [{heading: Shipping}]\n"),
+        "BY406 policies.yaml:6: a span of `only-paid` is a whole section; quote its sentence",
     ),
     "a digest read as a number": (
         edited("policies.yaml", SPAN, "    spans: [{line: 5, digest: 123456789012}]\n"),

@@ -7,6 +7,7 @@ import pytest
 from bylaw.pack.review import sides_of
 from bylaw.policy.folder import read_folder
 from bylaw.review.case import CaseResult, run_cases
+from bylaw.review.check import check
 from tests.policy.shop import faults, load, write_pack
 
 PAID = "def only_paid(call, facts):\n    return settled(facts.Order(call.order_id))\n"
@@ -88,3 +89,16 @@ def test_a_signature_lapses_where_what_is_shared_changes(changed: str, tmp_path:
     assert {name: before[name].check == after[name].check for name in ("only-paid", "no-gifts")} == dict.fromkeys(
         ("only-paid", "no-gifts"), same
     )
+
+
+def test_a_branch_of_a_shared_function_is_covered_once(tmp_path: Path) -> None:
+    cases = CASES.replace(
+        "{facts: {Order: {gift: true}}}, {facts: {Order: {paid: false}}}", "{facts: {Order: {gift: true}}}"
+    )
+    pack = load(tmp_path, files() | {"cases/shop.yaml": cases})
+    report = check(pack)
+    assert not report.untaken, "the cases of `only-paid` take both ways of `settled`"
+    assert report.branches < sum(len(guard.branches) for guard in pack.guards.values())
+    only = cases.replace(", but: {facts: {Order: {paid: false}}}", "")
+    untaken = check(load(tmp_path / "less", files() | {"cases/shop.yaml": only})).untaken
+    assert [(each.file, each.kind) for each in untaken] == [("guards/all.py", "else")]

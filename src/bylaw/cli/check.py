@@ -178,6 +178,17 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
             for each in report.ambiguous
         ]
         yield Section(_counted(len(entries), "quote", "in several sentences"), entries, "yellow", "")
+    if report.unmatched:
+        entries = [f"{tool}: `{phrase}`: {why}" for tool, phrase, why in report.unmatched]
+        title = _counted(len(entries), "consent sentence", "can never match a call", "can never match a call")
+        then = f"in tools.yaml, correct `put_as` of `{report.unmatched[0][0]}`"
+        yield Section(title, entries, "yellow", then)
+    if undecided := report.undecided:
+        entries = [": ".join(filter(None, (case.place, case.policy, case.note))) for case in undecided]
+        passes = "passes", "pass"
+        title = f"{_counted(len(entries), 'case', *passes)} only because consent is undecided"
+        then = f"in {undecided[0].place}, ask in the words of `put_as` and answer yes, or write `want: open`"
+        yield Section(title, entries, "yellow", then)
     if report.unsaid:
         entries = [
             f"{tool}: {', '.join((*kinds, 'and every other record')) if kinds else 'every record'} its arguments name"

@@ -193,6 +193,21 @@ def sentences_in(
                 yield message[start:place]
 
 
+def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
+    """Why a sentence of `put_as` can never ask for a call of its tool; empty if it can."""
+    slots = SLOT.findall(phrase)
+    kinds = {name: _record(tool.parameters.get(name)) for name in {*slots, *tool.required}}
+    samples = {name: "" if kind.get("type") == "string" else 0 for name, kind in kinds.items()}
+    if left := [name for name in what_matters(samples, terms) if name in tool.required and name not in slots]:
+        return f"it lacks {', '.join(f'`{name}`' for name in left)}"
+    nested = [
+        name
+        for name in slots
+        if kinds[name].get("type") == "object" or _record(kinds[name].get("items")).get("type") in ("object", "array")
+    ]
+    return f"`{nested[0]}` is a record, which a sentence cannot say: use cards" if nested else ""
+
+
 @lru_cache(maxsize=4096)
 def _asked(phrase: str, ask: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
     """The arguments that a question names, how it begins, and what stands after each of them."""

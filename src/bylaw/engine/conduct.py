@@ -345,7 +345,7 @@ class Conduct:
             (name, why)
             for name in names
             if self._tell is not None
-            and predicates[name].witness is not None
+            and predicates[name].find is None
             and (why := self._tell(predicates[name], act)) is not None
         )
         return RuleFinding(act.step, rule, standing, tuple((name, values[name]) for name in names), tuple(whys))

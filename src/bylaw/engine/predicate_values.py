@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from bylaw.consent import CardFacts, ConsentWitness, OpenConsent, card_facts, digest, has_other_message, press_fault
 from bylaw.engine.judgement import PolicyEvidence, moment_of
+from bylaw.engine.verdict import fact_record
 from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.seen import SeenFacts
@@ -220,26 +221,43 @@ class PredicateValues:
         if said is not None and said.value is not None and said.queries:
             told: dict[str, Any] = {"reason": "model", "holds": said.value}
             return told | ({"answered_at": said.quotes[-1].step} if said.quotes else {})
-        return None if predicate.witness is None else self._witnesses[predicate.name].tell(act, self._record(act))
+        if predicate.witness is not None:
+            return self._witnesses[predicate.name].tell(act, self._record(act))
+        completions = self._completions(predicate, act)
+        outcomes = {each.outcome for each in completions}
+        if predicate.guard and outcomes == {"deny"}:
+            return {"reason": "denied", "policy": predicate.guard, "words": completions[0].because}
+        needed = dict.fromkeys(fact for each in completions for fact in (*each.lacking, *each.asked))
+        return {"reason": "unseen", "facts": [fact_record(fact) for fact in needed]} if needed else None
 
     def _find(self, predicate: Predicate, act: Act) -> bool | None:
-        record = self._record(act)
         if predicate.witness is not None:
-            return self._witnesses[predicate.name].ask(act, record)
+            return self._witnesses[predicate.name].ask(act, self._record(act))
+        if predicate.code is not None:
+            record = self._record(act)
+            seen, now = SeenFacts(self._ledger, record, self._context), self._pack.now or moment_of(record.call)
+            return evaluate_condition(predicate.code, {"act": act.record()}, seen, now=now)
+        if predicate.guard in self._pack.guards and act.tool not in self._pack.policies[predicate.guard].tools:
+            return False
+        return _denies(self._completions(predicate, act))
+
+    def _completions(self, predicate: Predicate, act: Act) -> Sequence[Completion]:
+        """What the code or the guard of a predicate says of an act; empty if neither can be asked."""
+        record = self._record(act)
         call = record.call
         now = self._pack.now or moment_of(call)
         seen = SeenFacts(self._ledger, record, self._context)
         if predicate.code is not None:
-            return evaluate_condition(predicate.code, {"act": act.record()}, seen, now=now)
+            return evaluate(predicate.code.guard, {"act": act.record()}, seen, now=now)
         guard = self._pack.guards.get(predicate.guard)
         if guard is None or act.tool not in self._pack.policies[predicate.guard].tools:
-            return None if guard is None else False
+            return ()
         if call.fault or record.tool is None:
-            return None
+            return ()
         for said in self.evidence if record is self.record else ():
             if said.policy.id == predicate.guard:
-                return _denies(said.completions)
-        return _denies(evaluate(guard, record.tool.fitted(call.arguments), seen, tool=call.tool, now=now))
+                return said.completions
+        return evaluate(guard, record.tool.fitted(call.arguments), seen, tool=call.tool, now=now)
 
     def _record(self, act: Act) -> CallRecord:
         record = self.record

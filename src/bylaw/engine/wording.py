@@ -117,9 +117,14 @@ def rule_words_in_a_row(finding: Mapping[str, Any], meanings: Mapping[str, str])
 
 
 def consent_words(why: Mapping[str, Any]) -> str:
-    """Why the user is thought to have agreed to a call or not, from the record of it; empty for a plain yes."""
+    """Why a predicate has its value, from the record of it: what was not looked up, why a guard denies, or why the user
+    is thought to have agreed to a call or not; empty for a plain yes."""
     answered = why.get("answered_at")
     match why.get("reason"):
+        case "unseen":
+            return f"never looked up: {', '.join(map(fact_words, why['facts']))}"
+        case "denied":
+            return str(why.get("words", ""))
         case "unrecorded":
             return "what was said was not recorded"
         case "never_put":

@@ -24,6 +24,9 @@ class Branch(Struct, frozen=True):
     line: int
     kind: str
     """`then`, `else`, `loop` or `return`."""
+    file: str = ""
+    """That of the guard, or of the function it shares with others."""
+    column: int = 0
 
 
 class Guard:
@@ -35,7 +38,9 @@ class Guard:
         self.name = node.name
         self.file = scope.file
         self.line = node.lineno
-        self.branches = [Branch(index, line, kind) for index, (line, kind) in enumerate(scope.branches)]
+        self.branches = [
+            Branch(index, line, kind, file, column) for index, (file, line, column, kind) in enumerate(scope.branches)
+        ]
         self._node = node
         self._helpers = helpers
         self._vocabulary = scope.vocabulary

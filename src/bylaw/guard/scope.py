@@ -10,7 +10,7 @@ from msgspec import Struct
 from bylaw.errors import GuardError, meant
 from bylaw.facts.entity import EXISTS, Entity, Field, Origin
 from bylaw.guard.language import ANSWERS, HELPERS, OF_LOOKUPS, REFUSED, RESERVED, Vocabulary
-from bylaw.guard.syntax import parts_compared, parts_of, variables_compared
+from bylaw.guard.syntax import named_once, parts_compared, parts_of, variables_compared
 
 
 class Helper(Struct, frozen=True):
@@ -102,7 +102,8 @@ class Scope:
         self.cover = cover
         self.faults: list[GuardError] = []
         self.constants: dict[str, Any] = {}
-        self.branches: list[tuple[int, str]] = []
+        self.branches: list[tuple[str, int, int, str]] = []
+        """File, line, column and kind."""
         self.parameters = tuple(parameters)
         """Names of the function's own that hold values, as they are given: the records a predicate speaks of."""
         self.kinds: dict[str, str | None] = dict.fromkeys(parameters)
@@ -119,6 +120,8 @@ class Scope:
         self.nullable: frozenset[str] = frozenset()
         """Parts of records that are compared with `None`, and so may be none; and names of loops that are."""
         self.nullable_names: frozenset[str] = frozenset()
+        self.aliases: dict[str, ast.expr] = {}
+        """Names that are given a value once, with the value."""
         self.records: frozenset[str] = frozenset()
         """Parameters that stand for records of our own making, in which `None` says that there is none."""
         self.looped: set[str] = set()
@@ -131,6 +134,7 @@ class Scope:
         """Look through a function for what it compares with `None`."""
         parts = parts_of(node)
         self.nullable, self.nullable_names = parts_compared(parts), variables_compared(parts)
+        self.aliases = named_once(parts)
 
     def fault(self, node: ast.AST, message: str, hint: str, *, lacks: str = "") -> ast.expr:
         place = f"{self.file}:{getattr(node, 'lineno', 1)}"
@@ -159,7 +163,7 @@ class Scope:
         return ast.Name(name, ast.Load())
 
     def branch(self, node: ast.AST, kind: str) -> int:
-        self.branches.append((getattr(node, "lineno", 0), kind))
+        self.branches.append((self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", 0), kind))
         return len(self.branches) - 1
 
     def kind(self, name: str) -> str | None:
@@ -348,7 +352,11 @@ class Reading:
         return self.run("key_of", ast.Constant(entity.name), ast.Tuple(values, ast.Load()))
 
     def field_of(self, node: ast.expr) -> Field | None:
-        """The declared field that `node` reads, where that can be seen without running."""
+        """The declared field that `node` reads, at once or by a name given to it, where that can be seen without
+        running."""
+        if isinstance(node, ast.Name):
+            value = self.scope.aliases.get(node.id)
+            return self.field_of(value) if isinstance(value, ast.Attribute) else None
         if not isinstance(node, ast.Attribute):
             return None
         entity = self.is_thing(node.value)

@@ -50,6 +50,21 @@ def variables_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
     return frozenset(side.id for side in _sides(parts) if isinstance(side, ast.Name))
 
 
+def named_once(parts: Sequence[ast.AST]) -> dict[str, ast.expr]:
+    """The names that are given a value in one place only, by a plain assignment, with that value."""
+    stored: dict[str, int] = {}
+    for node in parts:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            stored[node.id] = stored.get(node.id, 0) + 1
+    return {
+        target.id: node.value
+        for node in parts
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and stored[target.id] == 1
+    }
+
+
 def _sides(parts: Sequence[ast.AST]) -> Iterable[ast.expr]:
     for node in parts:
         if isinstance(node, ast.Compare):

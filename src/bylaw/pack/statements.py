@@ -81,6 +81,8 @@ class Citing:
         document = self._document
         if document is None:
             return Cited((_outside(span, self._title),))
+        if span.is_section:
+            return self._section(span, document, policy, place)
         if span.quote is None:
             return self._by_digest(span, document, policy, place)
         quote = _quote(span, document)
@@ -92,6 +94,17 @@ class Citing:
             return Cited((_outside(span, self._title),), lost=_nowhere(quote, document, policy, place))
         stands = tuple(cited(found, document))
         return Cited(stands, _ambiguous(policy, quote, found, document) if len(stands) > 1 else None)
+
+    def _section(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
+        """Every sentence under a heading, and under the headings below it."""
+        which = Which(str(span.document), tuple(part.strip() for part in str(span.heading).split(" > ")))
+        found = [(each.start, each.end) for each in document.sentences if which.holds((each.start, each.end), document)]
+        if found:
+            return Cited(tuple(cited(found, document)))
+        headings = dict.fromkeys(heading for each in document.sentences for heading in document.headings_at(each.start))
+        message = f"no sentence is under the heading `{which}`, which policy `{policy}` cites"
+        lost = StatementError(message, place=place, hint=meant(str(span.heading), headings))
+        return Cited((_outside(span, self._title),), lost=lost)
 
     def _by_digest(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
         """The sentence of that digest; of several the one on its line, else the nearest to it under its heading."""
@@ -385,7 +398,11 @@ class PolicyReader:
         citations: list[Citation] = []
         stale = False
         for at, span in spans_of(body.spans):
-            if span.quote is None and (span.line is None or span.digest is None):
+            if span.is_section and kind not in ("knowledge", "conversation"):
+                hint = "quote its sentence; a whole section is for policies of kind `knowledge` or `conversation`"
+                self._fault(f"a span of `{name}` is a whole section", index, "spans", hint=hint)
+                continue
+            if span.quote is None and not span.is_section and (span.line is None or span.digest is None):
                 self._fault(
                     f"a span of `{name}` needs `quote`, or `line` and `digest`, or `at: {{line:sentence: digest}}`",
                     index,

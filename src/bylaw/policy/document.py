@@ -14,6 +14,8 @@ HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$|\s*\|?\s*:?-{2,}")
 _END = re.compile(r"[.!?][\"')\]*_]*(?=\s)")
+_QUOTED = re.compile(r'(?<![^\s(\[])"(?=\S)[^"]{0,500}"(?!\w)|\u201c[^\u201c\u201d]{0,500}\u201d')
+"""Words in quotation marks: a sentence that ends inside them goes on behind them."""
 _ABBREVIATION = re.compile(
     r"\b(?:e\.g|i\.e|etc|vs|cf|no|nr|dr|mr|mrs|ms|st|approx|hrs|min|max|p\.m|a\.m|[A-Z])\.$", re.I
 )
@@ -102,8 +104,11 @@ def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     first = start
+    quoted = [match.span() for match in _QUOTED.finditer(text, start, end)]
     for match in _END.finditer(text, start, end):
         last = match.end()
+        if any(begin < match.start() and last < stop for begin, stop in quoted):
+            continue
         following = next((at for at in range(last, end) if not text[at].isspace()), end)
         if following == end or _ABBREVIATION.search(text[first : match.start() + 1]):
             continue

@@ -100,7 +100,8 @@ class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
-    """A cited sentence in policies.yaml: its words, or its place and digest; `at` has several of them."""
+    """A cited sentence in policies.yaml: its words, or its place and digest; `at` has several of them. With a heading
+    alone, it is the whole section."""
 
     quote: Scalar | None = None
     document: Scalar = ""
@@ -109,6 +110,11 @@ class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
     sentence: int = 1
     digest: str | None = None
     at: dict[str, str] = {}
+
+    @property
+    def is_section(self) -> bool:
+        """Whether it cites every sentence under its heading."""
+        return bool(self.heading) and self.quote is None and self.line is None and self.digest is None and not self.at
 
 
 class WrittenUnenforced(Struct, frozen=True, forbid_unknown_fields=True):

@@ -54,6 +54,8 @@ class CaseResult(Struct, frozen=True):
     passed: bool
     wanted: str = ""
     """What it wants, in a word."""
+    is_undecided: bool = False
+    """Of a rule that should be kept: it is not broken, but code cannot tell whether it is kept."""
 
 
 def run_cases(
@@ -100,11 +102,10 @@ def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResu
     session = Session(_at(pack, _time(body, pack, place)), context=body.context)
     session.observe_all(list(_events(body.events or (), place)))
     got = "broken" if any(found.rule.name == name for found in session.findings(ended=True)) else "kept"
-    if got == "kept" and want == "open" and name in session.open_rules:
-        got = "open"
-    if got == "kept" and want == "broken" and name in session.open_rules:
-        got = OPEN
-    return CaseResult(place, str(body.note), rule.policy, want, got, got == want, want)
+    is_undecided = got == "kept" and name in session.open_rules
+    if is_undecided and want != "kept":
+        got = "open" if want == "open" else OPEN
+    return CaseResult(place, str(body.note), rule.policy, want, got, got == want, want, is_undecided and want == "kept")
 
 
 def _time(body: WrittenCase, pack: Pack, place: str) -> datetime | None:

@@ -1,12 +1,15 @@
 """Whether a pack is sound: its cases, the branches they take, its rules among each other, the sentences it covers."""
 
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from bylaw.consent.card import never_asks
 from bylaw.errors import BylawError
 from bylaw.pack import Pack
+from bylaw.pack.predicate import Predicate
 from bylaw.pack.review import Standing
 from bylaw.pack.statements import Ambiguous
 from bylaw.review.case import CaseResult, run_cases, untested
@@ -56,6 +59,8 @@ class CheckReport(Struct, frozen=True):
     change beside whatever their arguments name; none where there are no things that they could change."""
     unread: tuple[str, ...] = ()
     """Predicates for which no yes in words counts: no tool is `put_as` anything, and no model may settle it."""
+    unmatched: tuple[tuple[str, str, str], ...] = ()
+    """Sentences of `put_as` that can never ask for a call: tool, sentence, why."""
     disarmed: tuple[tuple[str, float], ...] = ()
     """Rules whose weight is too light to deny a call on their own, with the weight."""
 
@@ -63,6 +68,11 @@ class CheckReport(Struct, frozen=True):
     def failed(self) -> tuple[CaseResult, ...]:
         """The cases that do not come out as they want."""
         return tuple(case for case in self.cases if not case.passed)
+
+    @property
+    def undecided(self) -> tuple[CaseResult, ...]:
+        """Cases of rules that are kept only because code cannot tell whether the user agreed."""
+        return tuple(case for case in self.cases if case.is_undecided)
 
     @property
     def is_sound(self) -> bool:
@@ -107,6 +117,8 @@ class CheckReport(Struct, frozen=True):
             "lost": [{"place": each.place, "message": each.message, "hint": each.hint} for each in self.lost],
             "unsaid": {tool: list(kinds) for tool, kinds in self.unsaid},
             "unread": list(self.unread),
+            "unmatched": [{"tool": tool, "put_as": phrase, "because": why} for tool, phrase, why in self.unmatched],
+            "undecided": [case.place for case in self.undecided],
             "disarmed": dict(self.disarmed),
             "ambiguous": [msgspec.to_builtins(each) for each in self.ambiguous],
         }
@@ -115,6 +127,30 @@ class CheckReport(Struct, frozen=True):
         state = "sound" if self.is_sound else "not sound"
         right = len(self.cases) - len(self.failed)
         return f"<check of {self.pack} {self.version}: {state}, {right} of {len(self.cases)} cases pass>"
+
+
+def _unmatched(pack: Pack, wanted: Sequence[Predicate]) -> Iterator[tuple[str, str, str]]:
+    """The sentences of `put_as` that can never ask for a call, whichever predicate they are read for."""
+    for tool in pack.schema.tools.values():
+        for phrase in tool.put_as:
+            reasons = [never_asks(phrase, tool, each.terms) for each in wanted]
+            if reasons and all(reasons):
+                yield tool.name, phrase, reasons[0]
+
+
+def _branches(pack: Pack, taken: Mapping[str, Set[int]]) -> tuple[int, tuple[Untaken, ...]]:
+    """How many branches the guards have, and those that no case takes.
+
+    A branch of a shared function counts once, and is taken if the cases of any guard that calls it take it.
+    """
+    covered: dict[Untaken, bool] = {}
+    names: dict[tuple[object, ...], Untaken] = {}
+    for name, guard in pack.guards.items():
+        for index, each in enumerate(guard.branches):
+            own = Untaken(name, each.file or guard.file, each.line, each.kind)
+            branch = names.setdefault((own.file, each.line, each.column, each.kind), own)
+            covered[branch] = covered.get(branch, False) or index in taken.get(name, ())
+    return len(names), tuple(names[key] for key in names if not covered[names[key]])
 
 
 def check(pack: Pack) -> CheckReport:
@@ -131,13 +167,7 @@ def check(pack: Pack) -> CheckReport:
         cases,
         tuple(result for result in results if isinstance(result, BylawError)),
         tuple(untested(cases, pack)),
-        sum(len(guard.branches) for guard in pack.guards.values()),
-        tuple(
-            Untaken(name, guard.file, branch.line, branch.kind)
-            for name, guard in pack.guards.items()
-            for index, branch in enumerate(guard.branches)
-            if index not in taken.get(name, ())
-        ),
+        *_branches(pack, taken),
         len(pack.book.rules),
         tuple(lint(pack.book.rules, actions=pack.book.actions, ways=ways)) if pack.book.rules else (),
         tuple(covered_sentences(pack)),
@@ -158,5 +188,6 @@ def check(pack: Pack) -> CheckReport:
         ()
         if any(tool.put_as for tool in pack.schema.tools.values())
         else tuple(each.name for each in words if not each.model_settles),
+        tuple(_unmatched(pack, words)),
         tuple((rule.name, rule.weight) for rule in pack.book.disarmed),
     )

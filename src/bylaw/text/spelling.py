@@ -157,6 +157,8 @@ def _is_said(whole: str, part: str, text: str) -> bool:
                     end += 1
             elif part:
                 end = len(text) + 1
+            if unit := _UNIT.match(text, end):
+                end = unit.end()
             after = text[end : end + 2]
             is_more = after[:1].isalnum() or after[:1] == "_" or (after[:1] in (".", ",") and after[1:].isdecimal())
             if end <= len(text) and not is_more:
@@ -165,6 +167,10 @@ def _is_said(whole: str, part: str, text: str) -> bool:
     return False
 
 
+_UNIT = re.compile(
+    r"(?:[kmgt]i?b|[kmg]bps|kg|mg|km|cm|mm|ml|lbs?|oz|ft|hrs?|mins?|kwh|eur|usd|gbp|chf)(?!\w)", re.IGNORECASE
+)
+"""A unit right after a number: 0.5gb. None that changes the number, as `k` and `m` do."""
 _CENTS = re.compile(r"[.,]\d\d(?!\w|[.,]\d)")
 _AFTER_LETTERS = re.compile(r"(?:^|[^\w.-])[a-z]{1,3}$", re.IGNORECASE)
 """A currency by its letters right before a sum: R500.00, CHF12.50."""
