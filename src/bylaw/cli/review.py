@@ -15,8 +15,7 @@ from rich.text import Text
 from bylaw.cli.command import File, Name, command
 from bylaw.cli.console import counted, open_console
 from bylaw.console.records import accept_unenforced, refuse_installed, sign
-from bylaw.console.review_page import review_page
-from bylaw.errors import UsageError
+from bylaw.errors import MissingExtra, UsageError
 from bylaw.pack import Pack
 from bylaw.pack.review import Sides, Standing, Word, read_signatures, sides_of, standings, told_unaccepted, unaccepted
 from bylaw.policy.document import is_named
@@ -48,7 +47,7 @@ def review_command(
     by: Annotated[Name, "Your name, for the record."] = "",
     note: Annotated[str, "--note TEXT", "Why."] = "",
     ask: Annotated[bool, "Ask about each unsigned policy in turn."] = False,
-    page: Annotated[File, "Also write the review as an HTML page."] = None,
+    page: Annotated[File, "Also write the review as an HTML page. Needs the extra `serve`."] = None,
     all_cases: Annotated[bool, "--cases", "Show every case."] = False,
 ) -> int:
     """Review the checks of a pack, and accept or reject them."""
@@ -81,11 +80,13 @@ def review_command(
         for name in policies or _citing(shown, sides, document):
             _show(shown, name, standing[name], noted.get(name, Noted()), console, everything=all_cases)
     if page is not None:
-        noted = noted_of(root)
+        try:
+            from bylaw.console.review_page import review_page
+        except ImportError as error:
+            raise MissingExtra("a review page needs jinja2", "serve") from error
         checks = {name: signed_lines(shown, policy) for name, policy in shown.policies.items()}
-        page.write_text(
-            review_page(shown, standing, noted, read_signatures(root), checks, _weighed(shown)), encoding="utf-8"
-        )
+        text = review_page(shown, standing, noted_of(root), read_signatures(root), checks, _weighed(shown))
+        page.write_text(text, encoding="utf-8")
         console.print(f"Wrote {page}", markup=False)
     counts = {state: list(standing.values()).count(cast(Standing, state)) for state in _STYLES}
     console.print(", ".join(f"{count} {state}" for state, count in counts.items() if count), markup=False)
