@@ -222,7 +222,7 @@ def _open_reason(pack: Pack, finding: RuleFinding) -> str:
         match pack.book.predicates[name].way:
             case "question":
                 return "question"
-            case "code" | "guard":
+            case "code" | "guard" | "tool":
                 return "unseen"
             case _:
                 return "unrecorded"

@@ -228,7 +228,7 @@ class PredicateValues:
         if predicate.guard and outcomes == {"deny"}:
             return {"reason": "denied", "policy": predicate.guard, "words": completions[0].because}
         needed = dict.fromkeys(fact for each in completions for fact in (*each.lacking, *each.asked))
-        return {"reason": "unseen", "facts": [fact_record(fact) for fact in needed]} if needed else None
+        return {"reason": "not_looked_up", "facts": [fact_record(fact) for fact in needed]} if needed else None
 
     def _find(self, predicate: Predicate, act: Act) -> bool | None:
         if predicate.witness is not None:

@@ -121,7 +121,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
     is thought to have agreed to a call or not; empty for a plain yes."""
     answered = why.get("answered_at")
     match why.get("reason"):
-        case "unseen":
+        case "not_looked_up":
             return f"never looked up: {', '.join(map(fact_words, why['facts']))}"
         case "denied":
             return str(why.get("words", ""))
