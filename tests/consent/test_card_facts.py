@@ -212,6 +212,23 @@ def test_a_no_to_one_price_stands_for_another_until_the_user_says_more() -> None
     told(desk)
 
 
+def test_no_model_agrees_to_a_price_that_nobody_looked_up() -> None:
+    def says_yes(predicate: str, act: Any) -> bool:
+        return True
+
+    sold = pack(consented="requested, model: may settle")
+    session = Shield(sold, answers=lambda pack, events: says_yes).session("c")
+    session.user("Add 2 GB to plan P1.")
+    assert session.decide("add_data", ADD).answer == "look_up"
+    session.decide("get_plan", {"plan_id": "P1"})
+    session.result('{"plan_id": "P1", "price_per_gb": "2.50"}')
+    assert session.decide("add_data", ADD).allowed
+    session.result("done")
+    assert session.decide("set_price", {"plan_id": "P1"}).allowed
+    session.result("done")
+    assert session.decide("add_data", ADD).answer == "look_up"
+
+
 def test_a_log_without_a_shield_is_read_the_same_way() -> None:
     desk = Desk(pack())
     desk.sees()

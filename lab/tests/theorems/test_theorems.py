@@ -1,8 +1,10 @@
 """A slice of the search for a counterexample to the guarantees of `allow`."""
 
+from decimal import Decimal
 from pathlib import Path
 
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 import bylaw
 from bylaw_lab.cli import main
@@ -10,6 +12,7 @@ from bylaw_lab.theorems.checker import rejection
 from bylaw_lab.theorems.planted import BUGS, plant
 from bylaw_lab.theorems.run import check_conversations, seeds_of, told
 from bylaw_lab.theorems.truth import Allowed, HandedOver, Issued, Pressed, Ran, Said, True_, key
+from bylaw_lab.theorems.truth import Shown as Looked
 
 CALL = key("transfer", {"to": "AC-22", "amount": "250.00"})
 SHOWN = Said("agent", "Shall I transfer 250.00 to AC-22?", 0.0, shows=(CALL,))
@@ -45,6 +48,20 @@ def test_the_checker_rejects_an_allow_without_a_valid_yes() -> None:
     assert "too old" in _why(SHOWN, YES, allowed=Allowed(CALL, 7201.0, ("T2-told",), "P1"))
     late = Pressed("1", CALL, True, 0.0, 1, "P1")
     assert "between the press and its report" in _why(Issued("1", CALL, 0.0), other, late)
+
+
+def test_the_checker_rejects_a_yes_to_another_fee() -> None:
+    seen, shown = Looked("AC-22", Decimal("1.50"), 0), replace(SHOWN, fees=("1.50",))
+    allowed = replace(ALLOWED, shows_fee=True)
+    assert _why(seen, shown, YES, allowed=allowed) == ""
+    assert "not known" in _why(shown, YES, allowed=allowed)
+    assert "never said yes" in _why(seen, replace(SHOWN, fees=("2.00",)), YES, allowed=allowed)
+    changed = Looked("AC-22", Decimal("2.00"), 3)
+    assert "never said yes" in _why(seen, shown, YES, changed, allowed=allowed)
+    assert "not known" in _why(seen, Ran(CALL, "may have run"), shown, YES, allowed=allowed)
+    press = Pressed("1", CALL, True, 0.0, 2, "P1")
+    assert _why(seen, Issued("1", CALL, 0.0, "1.50"), press, allowed=allowed) == ""
+    assert "never said yes" in _why(seen, Issued("1", CALL, 0.0, "2.00"), press, allowed=allowed)
 
 
 def test_the_command_replays_one_conversation_by_its_seed() -> None:

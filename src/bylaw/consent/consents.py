@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.consent.card import CardWords, Terms, card_form, card_text, digest, lists_in, sentences_in, what_matters
 from bylaw.consent.card_facts import CardFacts, card_facts
@@ -132,6 +133,11 @@ class Consents:
         self._talk.read(call.start)
         self._cards.read(call.start)
         facts = card_facts(call, self._ledger)
+        found = self._find(call, basis, facts)
+        # Whatever was said: nobody can agree to a fact that is unknown.
+        return found if facts.is_known or found.value is False else replace(found, value=None, reason="unseen")
+
+    def _find(self, call: CallRecord, basis: Basis, facts: CardFacts) -> Consent:
         put = None if call.call.fault else self._put(call, basis, facts)
         found = self._confirmed(call, put) if put is not None else None
         if found is None:
@@ -199,14 +205,12 @@ class Consents:
                 return _found(False, "spent", last, spent_by=by.step)
             # Whether one yes in words was for several calls alike, a reader can tell: "two vouchers of 25.00".
             return _found(None, "unread" if is_sure else "perhaps_spent", last, spent_by=by.step)
-        if not facts.is_known:
-            return _found(None, "unseen", last)
         if self._cards.is_beside_words(last, put):
             return _found(None, "beside_card", last)
         if self._cards.has_one_of(call.call.tool) and self._cards.is_changed(last, put):
             return _found(None, "changed_card", last)
         given = what_matters(call.call.arguments, self._terms) | facts.plain()
-        if basis != "requested" and self._named.is_nothing_of(call, given, exchanges):
+        if facts.is_known and basis != "requested" and self._named.is_nothing_of(call, given, exchanges):
             return _found(False, "unnamed", last)
         unclear = self._why_unclear(call, put)
         if unclear is None and basis == "card":

@@ -26,6 +26,7 @@ from bylaw_lab.theorems.truth import (
 CARD_LIFETIME = 900.0
 """Seconds for which a card is valid, in every pack of the generator."""
 SENTENCE_LIFETIME = 7200.0
+_UNKNOWN_FEE = "the fee that the user must be shown was not known"
 APPROVAL_LIFETIME = 1800.0
 MOST_CREDITS, MOST_GIFTS, MOST_PAYOUTS = 2, 1, 2
 SLACK = 60.0
@@ -51,9 +52,26 @@ def _consent_told(before: Sequence[True_], allowed: Allowed) -> str:
 def _consent_requested(before: Sequence[True_], allowed: Allowed) -> str:
     """A yes permits the call as with `told`; otherwise the model must have said so of this very attempt."""
     why = _consent(before, allowed, sentences=True)
-    if why and _is_settled_by_model(before, allowed):
+    if why and why != _UNKNOWN_FEE and _is_settled_by_model(before, allowed):
         return ""
     return why
+
+
+def _fee(before: Sequence[True_], allowed: Allowed) -> str:
+    """The fee that the agent saw last for the account, as the call spells it; empty if it saw none since the last
+    transfer that may have changed it."""
+    to = allowed.call.values["to"]
+    for event in reversed(before):
+        if isinstance(event, Shown) and event.order == to:
+            changed = [at for at, each in enumerate(before) if _may_change_fee(each, to)]
+            return "" if changed and event.since <= changed[-1] else str(event.left)
+    return ""
+
+
+def _may_change_fee(event: True_, to: str) -> bool:
+    if not isinstance(event, Ran) or event.outcome == "did not run" or event.call.tool != "transfer":
+        return False
+    return spelled_alike(event.call.values["to"], to)
 
 
 def _is_settled_by_model(before: Sequence[True_], allowed: Allowed) -> bool:
@@ -69,12 +87,16 @@ def _is_settled_by_model(before: Sequence[True_], allowed: Allowed) -> bool:
 
 def _consent(before: Sequence[True_], allowed: Allowed, *, sentences: bool) -> str:
     """Some yes of the user must permit the call. The reason of the last candidate is returned."""
+    fee = _fee(before, allowed) if allowed.shows_fee else ""
+    if allowed.shows_fee and not fee:
+        return _UNKNOWN_FEE
     why = "the user never said yes to this exact call"
     for place in range(len(before) - 1, -1, -1):
         event = before[place]
         if isinstance(event, HandedOver):
             break
-        is_yes = _is_yes_in_words(before, place, allowed, sentences=sentences) or _is_press(before, place, allowed)
+        is_yes = _is_yes_in_words(before, place, allowed, fee, sentences=sentences)
+        is_yes = is_yes or _is_press(before, place, allowed, fee)
         if not is_yes:
             continue
         fault = _why_not(before, place, allowed)
@@ -84,13 +106,13 @@ def _consent(before: Sequence[True_], allowed: Allowed, *, sentences: bool) -> s
     return why
 
 
-def _is_yes_in_words(before: Sequence[True_], place: int, allowed: Allowed, *, sentences: bool) -> bool:
-    """Whether the user said yes here to a message that showed this exact call."""
+def _is_yes_in_words(before: Sequence[True_], place: int, allowed: Allowed, fee: str, *, sentences: bool) -> bool:
+    """Whether the user said yes here to a message that showed this exact call with this fee."""
     said = before[place]
     if not isinstance(said, Said) or said.by != "user" or said.meaning != "yes":
         return False
     asked = _agent_before(before, place)
-    return asked is not None and allowed.call in asked.shows and (asked.as_card or sentences)
+    return asked is not None and asked.puts(allowed.call, fee) and (asked.as_card or sentences)
 
 
 def _agent_before(before: Sequence[True_], place: int) -> Said | None:
@@ -99,12 +121,13 @@ def _agent_before(before: Sequence[True_], place: int) -> Said | None:
     return next(messages, None)
 
 
-def _is_press(before: Sequence[True_], place: int, allowed: Allowed) -> bool:
-    """Whether the user pressed yes here on a card for this exact call."""
+def _is_press(before: Sequence[True_], place: int, allowed: Allowed, fee: str) -> bool:
+    """Whether the user pressed yes here on a card for this exact call with this fee."""
     press = before[place]
     if not isinstance(press, Pressed) or not press.yes or press.call != allowed.call:
         return False
-    return any(isinstance(each, Issued) and each.card == press.card for each in before[:place])
+    issued = (each for each in before[:place] if isinstance(each, Issued) and each.card == press.card)
+    return any(each.fee == fee for each in issued)
 
 
 def _why_not(before: Sequence[True_], place: int, allowed: Allowed) -> str:

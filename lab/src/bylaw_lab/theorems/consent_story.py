@@ -1,31 +1,75 @@
 """Conversations about consent: well-behaved paths to a yes, disturbed at random."""
 
+import json
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from random import Random
 from typing import Any
 
+from msgspec.structs import replace
+
 from bylaw.record import Log
+from bylaw.shield import Decision
 from bylaw_lab.theorems import desk
 from bylaw_lab.theorems.host import HistoryHost, Host, StatelessHost
 from bylaw_lab.theorems.story import Story, Wanted
-from bylaw_lab.theorems.truth import HandedOver, ModelAnswered, True_, key
+from bylaw_lab.theorems.truth import Allowed, HandedOver, ModelAnswered, Shown, True_, key
 
-Move = Callable[[Story, Wanted], None]
+Move = Callable[["Bank", Wanted], None]
 
 
 def consent_story(rng: Random, log: Log | None, name: str) -> list[True_]:
     """Play one conversation; its true events."""
     certainty = rng.choice(("card", "told", "requested"))
-    pack = desk.consent_pack(certainty, handover=rng.random() < 0.5)
+    fees = rng.random() < 0.35
+    pack = desk.consent_pack(certainty, handover=rng.random() < 0.5, fees=fees)
     kinds: tuple[type[Host], ...] = (Host, Host, HistoryHost) if log is not None else (Host, HistoryHost, StatelessHost)
     principal = rng.choice(("", "P1", "P1"))
     model = Model(rng)
     host = rng.choice(kinds)(rng, pack, log, name, principal, answers=model.open)
-    story = Story(rng, host, (f"T{desk.CERTAINTIES.index(certainty) + 1}-{certainty}",), f"consent: {certainty}")
+    theorem = f"T{desk.CERTAINTIES.index(certainty) + 1}-{certainty}"
+    story = Bank(rng, host, (theorem,), f"consent: {certainty}{', fees' if fees else ''}")
+    story.has_fees = fees
     model.story = story
     for wanted in _wishes(rng):
         _pursue(story, wanted, certainty)
     return story.events
+
+
+class Bank(Story):
+    """A conversation at the bank, with the true fees of its accounts."""
+
+    has_fees = False
+    """Whether the user must be shown the fee of a transfer."""
+
+    def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str) -> None:
+        super().__init__(rng, host, theorems, note)
+        self.fees = {names[0]: Decimal("1.50") for names in desk.ACCOUNTS}
+        self._last_seen: dict[str, str] = {}
+
+    def read(self, wanted: Wanted, id: str) -> None:
+        """Look an account up. The result may be lost or cut off; then the agent has seen nothing."""
+        to, since, made = wanted.arguments["to"], len(self.events), (wanted.tool, wanted.arguments, id)
+        fee = self.fees[next(names[0] for names in desk.ACCOUNTS if to in names)]
+        record = json.dumps({"to": to, "fee": f"{fee:.2f}"})
+        if self.chance(0.9):
+            self.host.result(record, *made)
+            self._last_seen[to] = f"{fee:.2f}"
+            self.events.append(Shown(to, fee, since, self.now))
+        elif self.chance(0.5):
+            self.host.result(record[: self.rng.randrange(len(record))], *made)
+        else:
+            self.host.no_result(*made)
+
+    def claimed_fee(self, wanted: Wanted) -> str:
+        """The fee that the agent tells the user: what it saw last, or any other; empty if the call has none."""
+        if not self.has_fees or wanted.tool != "transfer":
+            return ""
+        seen = self._last_seen.get(wanted.arguments["to"], "2.50")
+        return seen if self.chance(0.85) else self.rng.choice(desk.FEES)
+
+    def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
+        return replace(super().allow(decision, wanted), shows_fee=self.has_fees and wanted.tool == "transfer")
 
 
 class Model:
@@ -62,10 +106,12 @@ def _wishes(rng: Random) -> Iterator[Wanted]:
             yield Wanted(*desk.wanted(rng))
 
 
-def _pursue(story: Story, wanted: Wanted, certainty: str) -> None:
+def _pursue(story: Bank, wanted: Wanted, certainty: str) -> None:
     """The agent wants to make a call: it asks, is answered, and calls, with disturbances in between."""
     if story.chance(0.8):
         story.user("other", "I would like to move some money.")
+    if story.has_fees and story.chance(0.85):
+        story.attempt(Wanted("get_balance", {"to": wanted.arguments["to"]}))
     _disturb(story, wanted)
     if story.chance(0.75):
         story.attempt(wanted)
@@ -94,17 +140,18 @@ def _pursue(story: Story, wanted: Wanted, certainty: str) -> None:
             story.resume()
 
 
-def _ask(story: Story, wanted: Wanted, certainty: str) -> None:
+def _ask(story: Bank, wanted: Wanted, certainty: str) -> None:
     """The agent shows the card or the pack's sentence, or something that looks like it."""
     rng = story.rng
     if wanted.card is not None and (certainty == "card" or story.chance(0.6)):
-        text, as_card = wanted.card.text, True
+        text, as_card, fee = wanted.card.text, True, desk.fee_on(wanted.card.text)
     else:
-        text, as_card = desk.sentence(wanted.tool, wanted.arguments, rng), False
+        fee = story.claimed_fee(wanted)
+        text, as_card = desk.sentence(wanted.tool, wanted.arguments, rng, fee), False
     way = rng.random()
     if way < 0.72:
         lead = rng.choice(("", "", *desk.COURTESIES))
-        story.agent(lead + text, wanted.key, as_card=as_card)
+        story.agent(lead + text, wanted.key, fees=(fee,), as_card=as_card)
     elif way < 0.8:
         story.agent(rng.choice(desk.MISLEADING) + text)
     elif way < 0.86:
@@ -112,9 +159,10 @@ def _ask(story: Story, wanted: Wanted, certainty: str) -> None:
         story.agent(text.replace(wanted.arguments[name], "77"))
     elif way < 0.92 and as_card and len(story.cards) > 1:
         other = rng.choice(story.cards)
-        story.agent(f"{other.card.text}\n{text}", other.call, wanted.key, as_card=True)
+        fees = (desk.fee_on(other.card.text), fee)
+        story.agent(f"{other.card.text}\n{text}", other.call, wanted.key, fees=fees, as_card=True)
     else:
-        story.agent(text, wanted.key, as_card=as_card)
+        story.agent(text, wanted.key, fees=(fee,), as_card=as_card)
         story.agent(rng.choice(desk.SMALL_TALK))
 
 
@@ -136,31 +184,31 @@ def _answer(story: Story) -> None:
         story.user("yes")
 
 
-def _disturb(story: Story, wanted: Wanted) -> None:
+def _disturb(story: Bank, wanted: Wanted) -> None:
     """Nothing, or something that a hostile or careless party does."""
     if story.chance(0.72):
         return
     story.rng.choice(_DISTURBANCES)(story, wanted)
 
 
-def _speaks(story: Story, wanted: Wanted) -> None:
+def _speaks(story: Bank, wanted: Wanted) -> None:
     story.user(story.rng.choice(("no", "other", "other", "thanks", "yes")))
 
 
-def _chats(story: Story, wanted: Wanted) -> None:
+def _chats(story: Bank, wanted: Wanted) -> None:
     story.agent(story.rng.choice(desk.SMALL_TALK))
 
 
-def _waits(story: Story, wanted: Wanted) -> None:
+def _waits(story: Bank, wanted: Wanted) -> None:
     story.host.clock.now += story.rng.choice((1.0, 899.0, 900.0, 901.0, 7199.0, 7201.0, 7300.0))
 
 
-def _crashes(story: Story, wanted: Wanted) -> None:
+def _crashes(story: Bank, wanted: Wanted) -> None:
     if story.host.may_reopen:
         story.host.reopen()
 
 
-def _presses_late(story: Story, wanted: Wanted) -> None:
+def _presses_late(story: Bank, wanted: Wanted) -> None:
     """The host reports a press now that the user made earlier, or reports it a second time."""
     if not story.host.may_press or not story.cards:
         return
@@ -171,21 +219,29 @@ def _presses_late(story: Story, wanted: Wanted) -> None:
         story.press(shown.card, shown.call, story.chance(0.85))
 
 
-def _hands_over(story: Story, wanted: Wanted) -> None:
+def _hands_over(story: Bank, wanted: Wanted) -> None:
     principal = "P2" if story.host.principal == "P1" else "P1"
     if story.host.principal and story.host.vouch(principal):
         story.events.append(HandedOver(principal))
 
 
-def _resumes(story: Story, wanted: Wanted) -> None:
+def _resumes(story: Bank, wanted: Wanted) -> None:
     story.resume()
 
 
-def _looks_up(story: Story, wanted: Wanted) -> None:
+def _looks_up(story: Bank, wanted: Wanted) -> None:
     story.attempt(Wanted("get_balance", {"to": wanted.arguments["to"]}))
 
 
-def _spoofs(story: Story, wanted: Wanted) -> None:
+def _changes_fee(story: Bank, wanted: Wanted) -> None:
+    """The bank changes a fee, and the agent may look it up anew."""
+    account = next(names[0] for names in desk.ACCOUNTS if wanted.arguments["to"] in names)
+    story.fees[account] = Decimal(story.rng.choice(desk.FEES))
+    if story.chance(0.7):
+        _looks_up(story, wanted)
+
+
+def _spoofs(story: Bank, wanted: Wanted) -> None:
     story.other()
 
 
@@ -201,4 +257,6 @@ _DISTURBANCES: tuple[Move, ...] = (
     _looks_up,
     _resumes,
     _spoofs,
+    _changes_fee,
+    _changes_fee,
 )

@@ -1,5 +1,6 @@
 """Packs and wordings of the generated conversations. A wording's meaning is written down here, never computed."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from random import Random
@@ -25,6 +26,10 @@ CLOSE = """
     parameters: {to: string}
     changes: []
 """
+FEE = """
+    show: {fee: facts.Account(call.to).fee}
+"""
+_FEE_ON_CARD = re.compile(r"^- fee: €([\d.]+)$", re.MULTILINE)
 LIFETIMES = "need_not_be_told: [request_id], lifetime: 7200, card: {lifetime: 900}"
 IRRELEVANT = frozenset({"request_id", "date", "note"})
 """Arguments that do not make another call of it."""
@@ -34,8 +39,14 @@ CERTAINTIES = ("card", "told", "requested")
 
 
 @cache
-def consent_pack(certainty: str, *, handover: bool) -> Pack:
-    """A bank whose writes need the user's consent, with this certainty."""
+def consent_pack(certainty: str, *, handover: bool, fees: bool = False) -> Pack:
+    """A bank whose writes need the user's consent, with this certainty; with `fees`, the user must be shown the fee of
+    a transfer, which each transfer may change."""
+    transfer, account = TRANSFER, ""
+    if fees:
+        transfer = transfer.replace('to {to}"', 'to {to} for a fee of {fee}"')
+        transfer = transfer.replace("    changes: []\n", f"    changes: [Account.fee]{FEE}")
+        account = "entities:\n  Account: {key: to, read: get_balance, fields: {fee: {type: money, currency: EUR}}}\n"
     shield = "shield: {handover: true}\n" if handover else ""
     if certainty == "requested":
         certainty = "requested, model: may settle"
@@ -44,8 +55,8 @@ def consent_pack(certainty: str, *, handover: bool) -> Pack:
             "pack.yaml": f"format: 1\nname: bank\ndocument: policy.md\n{shield}",
             "policy.md": "Ask before money is moved.\n",
             "policies.yaml": "policies:\n  - {id: ask, kind: rule, spans: [Ask before money is moved.]}\n",
-            "entities.yaml": "context:\n  signed_in_as: string\n",
-            "tools.yaml": f"tools:\n  get_balance: {{effect: read, parameters: {{to: string}}}}{TRANSFER}{CLOSE}",
+            "entities.yaml": f"{account}context:\n  signed_in_as: string\n",
+            "tools.yaml": f"tools:\n  get_balance: {{effect: read, parameters: {{to: string}}}}{transfer}{CLOSE}",
             "rules.yaml": (
                 f"predicates:\n  change: {{effect: write}}\n  agreed: {{consented: {certainty}, {LIFETIMES}}}\n"
                 "rules:\n  - {id: ask, formula: ALWAYS (change IMPLIES agreed)}\n"
@@ -55,6 +66,7 @@ def consent_pack(certainty: str, *, handover: bool) -> Pack:
 
 
 ACCOUNTS = (("AC-22", "ac-22", "AC22", "AC_22"), ("AC-23", "Ac-23"), ("DE77", "de77"))
+FEES = ("1.50", "2.00", "2.50")
 AMOUNTS = (("250.00", "250", "250.0"), ("90", "90.00"), ("1000.00", "1000"))
 
 SAYS: dict[Meaning, tuple[str, ...]] = {
@@ -98,10 +110,17 @@ def wording(rng: Random, meaning: Meaning) -> str:
     return rng.choice(SAYS[meaning])
 
 
-def sentence(tool: str, arguments: Mapping[str, Any], rng: Random) -> str:
-    """The pack's sentence for a call."""
+def fee_on(card: str) -> str:
+    """The fee that a card shows, by its text; empty if it shows none."""
+    found = _FEE_ON_CARD.search(card)
+    return found[1] if found is not None else ""
+
+
+def sentence(tool: str, arguments: Mapping[str, Any], rng: Random, fee: str = "") -> str:
+    """The pack's sentence for a call, with this fee if the pack shows one."""
     if tool == "transfer":
-        call = f"transfer {arguments['amount']} to {arguments['to']}"
+        shown = f" for a fee of {rng.choice((f'€{fee}', f'{fee} EUR', f'€{float(fee):g}'))}" if fee else ""
+        call = f"transfer {arguments['amount']} to {arguments['to']}{shown}"
     else:
         call = f"close account {arguments['to']}"
     return rng.choice((f"Shall I {call}?", f"I will {call}. Shall I go ahead?"))

@@ -65,8 +65,20 @@ BUGS = (
     Bug(
         "a press on one card counts for every call of its tool",
         "consent/card.py",
-        "json.dumps([tool, msgspec.to_builtins(dict(arguments))]",
-        "json.dumps([tool, len(arguments)]",
+        "parts = [tool, msgspec.to_builtins(dict(arguments)),",
+        "parts = [tool, len(arguments),",
+    ),
+    Bug(
+        "a yes to one fee counts for another",
+        "consent/card.py",
+        "*([facts.plain()] if facts.values else [])]",
+        "]",
+    ),
+    Bug(
+        "an unknown fee is not looked up",
+        "consent/card_facts.py",
+        "        return not self.lacking and not self.faults\n",
+        "        return True\n",
     ),
     Bug(
         "a conditional yes is a yes",

@@ -97,9 +97,9 @@ class Story:
         self.host.other(text)
         self.events.append(Said("other", text, self.now))
 
-    def agent(self, text: str, *shows: CallKey, as_card: bool = False) -> None:
+    def agent(self, text: str, *shows: CallKey, fees: tuple[str, ...] = (), as_card: bool = False) -> None:
         self.host.agent(text)
-        self.events.append(Said("agent", text, self.now, shows=shows, as_card=as_card))
+        self.events.append(Said("agent", text, self.now, shows=shows, fees=fees, as_card=as_card))
 
     def focus(self, wanted: Wanted) -> None:
         """A call is about to be decided: `facts` are those it rests on."""
@@ -141,7 +141,7 @@ class Story:
             wanted.card = decision.card
             position = self.host.session.position if self.host.may_press else 0
             self.cards.append(Shown(decision.card, wanted.key, len(self.events), self.now, position))
-            self.events.append(Issued(decision.card.id, wanted.key, self.now))
+            self.events.append(Issued(decision.card.id, wanted.key, self.now, desk.fee_on(decision.card.text)))
         elif decision.answer == "ask" and decision.approval and decision.approval not in self.approvals:
             self.approvals.append(decision.approval)
             asked = PersonAsked(decision.approval, wanted.key, self.now, self.facts, self.host.principal)

@@ -24,11 +24,13 @@ def line(event: True_, begin: float) -> str:
     match event:
         case Said():
             shown = ", ".join(map(_call, event.shows))
+            shown = f"{shown} with fees {', '.join(event.fees)}" if any(event.fees) else shown
             marks = [f"means {event.meaning}"] if event.by == "user" else [f"shows {shown}"] if shown else []
             whose = f"{event.by} {event.principal}".strip()
             return f"{whose}: {event.text!r} {' '.join(marks)} @{event.at - begin:.0f}"
         case Issued():
-            return f"card {event.card} issued for {_call(event.call)} @{event.at - begin:.0f}"
+            fee = f" with fee {event.fee}" if event.fee else ""
+            return f"card {event.card} issued for {_call(event.call)}{fee} @{event.at - begin:.0f}"
         case Pressed():
             answer = "yes" if event.yes else "no"
             return f"{event.principal} pressed {answer} on card {event.card} before event {event.seen}"
@@ -49,7 +51,7 @@ def line(event: True_, begin: float) -> str:
         case Lifted():
             return f"{event.stop} lifted"
         case Shown():
-            return f"look-up after event {event.since} shows order {event.order}: {event.left} left"
+            return f"look-up after event {event.since} shows {event.order}: {event.left}"
         case Note():
             return f"({event.text})"
 

@@ -39,8 +39,14 @@ class Said(Struct, frozen=True):
     """Whether the user takes back everything they asked for before."""
     shows: tuple[CallKey, ...] = ()
     """Calls that the message puts to the user, completely and without words that change them."""
+    fees: tuple[str, ...] = ()
+    """The fee that it shows with each of these calls, in a pack that shows one."""
     as_card: bool = False
     """Whether it shows them as cards."""
+
+    def puts(self, call: CallKey, fee: str) -> bool:
+        """Whether it puts this call with this fee."""
+        return any(shown == call and (self.fees[at] if self.fees else "") == fee for at, shown in enumerate(self.shows))
 
 
 class Issued(Struct, frozen=True):
@@ -49,6 +55,8 @@ class Issued(Struct, frozen=True):
     card: str
     call: CallKey
     at: float
+    fee: str = ""
+    """The fee that the card shows, in a pack that shows one."""
 
 
 class Pressed(Struct, frozen=True):
@@ -93,6 +101,8 @@ class Allowed(Struct, frozen=True):
     """The inner agent that makes the call; empty for the main one."""
     resumes: int = -1
     """The place of the first decision, where a paused call goes on."""
+    shows_fee: bool = False
+    """Whether the user must be shown the account's fee with the call."""
 
 
 class ModelAnswered(Struct, frozen=True):
@@ -138,7 +148,9 @@ class Shown(Struct, frozen=True):
     """The agent saw a record: the result of a look-up that began after `since` true events."""
 
     order: str
+    """The order or account that was looked up."""
     left: Decimal
+    """What is left of the order, or the fee of the account."""
     since: int
     at: float = 0.0
     by: str = ""
