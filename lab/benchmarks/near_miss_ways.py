@@ -111,7 +111,9 @@ def by_code_of_policies(domain: Domain, chat: Chat) -> tuple[dict[Place, bool], 
 
 def _vocabulary(pack: Pack) -> Vocabulary:
     schema = pack.schema
-    return Vocabulary(schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools), schema.writes())
+    return Vocabulary(
+        schema.entities, schema.arguments(tuple(schema.tools)), frozenset(schema.tools), schema.declared()
+    )
 
 
 def _written(domain: Domain, desk: Desk, wanted: Mapping[str, Sequence[str]]) -> Lookups | None:

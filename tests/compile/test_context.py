@@ -218,3 +218,23 @@ def test_a_look_up_whose_argument_has_another_name_is_told_how_to_say_so(argumen
         compile_pack(Source(Document(shop.POLICY), "Shop", {**shop.CARDS, "get_order": look}), chat)
     shown = chat.asked("things")[0].messages[-1].content
     assert (f"get_order({argument})" in shown.partition("Some tools that fetch a record")[2]) == is_told
+
+
+def test_what_the_sentences_name_is_offered_though_no_argument_leads_to_it() -> None:
+    fields = {"bill_id": "string", "total": "money"}
+    entities = {
+        "Line": {"key": "line_id", "fields": {"line_id": "string", "status": "string"}},
+        "Bill": {"key": "bill_id", "fields": fields},
+        "PlanOption": {"key": "name", "fields": {"name": "string", "data_limit": "number"}},
+    }
+    cards = {"resume": Card("resume", "Lift a suspension.", {"line_id": {"type": "string"}}, ("line_id",))}
+    things = Things(entities, {}, {"resume": {"effect": "write"}})
+
+    def shown(sentences: str) -> set[str]:
+        return {line.partition("[")[0] for line in things_text(things, cards, ["resume"], {}, sentences).splitlines()}
+
+    assert shown("A line is resumed when it was asked for.") == {"Line"}
+    assert shown("It is resumed once all overdue bills are paid.") == {"Line", "Bill"}
+    assert shown("It is resumed under the same plan option.") == {"Line", "PlanOption"}
+    assert shown("It is resumed below its data limit.") == {"Line", "PlanOption"}
+    assert shown("Billing is another matter.") == {"Line"}

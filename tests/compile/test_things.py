@@ -163,3 +163,46 @@ def test_what_no_record_has_and_a_write_makes_true_is_false_until_then(
     assert fields["closed"].get("default", "unknown") == (False if is_false else "unknown")
     assert "it is closed" in str(fields["closed"])
     assert fields["gift"] == "boolean", "no write makes it true, so that nobody knows what its absence means"
+
+
+def looked_up(*kinds: str) -> Things:
+    """What comes of a look-up by id that returned records of these kinds."""
+    said = """
+entities:
+  Bill: {key: bill_id, fields: {total: money}}
+  Line: {key: line_id, fields: {status: string}}
+observations:
+  get_details_by_id: [{as: Bill}, {as: Line}]
+tools:
+  get_details_by_id: {effect: read}
+"""
+    cards = {"get_details_by_id": Card("get_details_by_id", "Read.", {"id": {"type": "string"}}, ("id",), "read")}
+    logs = [
+        Trajectory(str(n), (Call("get_details_by_id", {"id": f"{n}"}), Result(0, json.dumps({f"{kind}_id": f"{n}"}))))
+        for n, kind in enumerate(kinds)
+    ]
+    chat, desk = Scripted(things=said), Desk()
+    while (made := describe(desk, cards, logs)) is None:
+        desk.fetch(chat)
+        desk.begin()
+    return made
+
+
+def test_a_look_up_of_several_kinds_shows_one_of_them_at_a_time() -> None:
+    assert looked_up("bill", "line", "line", "line").misfits == ()
+    (told,) = looked_up("bill", "line", "device", "device").misfits
+    assert "2 of 4 recorded results show no `Bill`, no `Line`" in told
+
+
+def test_that_null_is_an_answer_is_explained_where_a_result_has_one() -> None:
+    records = [{"status": "open", "why": why} for why in (None, "late")]
+    logs = [
+        Trajectory(str(n), (Call("get_order", {"order_id": "O1"}), Result(0, json.dumps(each))))
+        for n, each in enumerate(records)
+    ]
+    for given, is_told in ((logs, True), (logs[1:], False)):
+        cards, read = with_logs(CARDS, given)
+        desk = Desk()
+        describe(desk, cards, read)
+        (request,) = desk.wanted.values()
+        assert ("`closed_on: date?`" in request.messages[1].content) is is_told

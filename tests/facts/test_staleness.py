@@ -302,6 +302,21 @@ def test_done_counts_accepted_calls_with_those_arguments() -> None:
     assert seen.done("nothing", {}) == 0
 
 
+def test_done_counts_look_ups_that_were_answered() -> None:
+    events: list[Event] = [
+        Call("look", {"box_id": "1"}, turn=1),
+        Result(0, '{"a": 1, "b": 2}'),
+        Call("look", {"box_id": "2"}, turn=2),
+        Result(2, "Error: no", error=True),
+        Call("look", {"box_id": "3"}, turn=3),
+        Call("set_a", {"box_id": "1", "to": 2}, turn=3),
+    ]
+    seen, _ = judged(events)
+    assert seen.done("look", {"box_id": "1"}) == 1
+    assert seen.done("look", {"box_id": "2"}) == 0
+    assert seen.done("look", {"box_id": "3"}) == Between(0, 1), "no answer has come"
+
+
 def test_done_is_not_known_where_no_result_tells() -> None:
     events: list[Event] = [Call("set_a", {"box_id": "2"}, turn=3)]
     seen, hindsight = judged(events)

@@ -12,16 +12,17 @@ from .shop import VOCABULARY, faults, guard, order
 from .twin import Table
 
 
-def test_done_asks_for_a_tool_that_changes_something_and_for_its_arguments() -> None:
-    writes = {"refund": frozenset({"order_id"})}
-    strict = Vocabulary(VOCABULARY.entities, VOCABULARY.arguments, VOCABULARY.tools | {"look"}, writes)
+def test_done_asks_for_a_tool_and_for_its_arguments() -> None:
+    declared = {"refund": frozenset({"order_id"}), "look": frozenset({"order_id"})}
+    strict = Vocabulary(VOCABULARY.entities, VOCABULARY.arguments, VOCABULARY.tools | {"look"}, declared)
 
     def wrong(call: str) -> list[str]:
         text = f'def g(call, facts):\n    if {call} > 0:\n        return permit()\n    return deny("no")\n'
         return [fault.message for fault in parse_guards(text, file="g.py", vocabulary=strict)[1]]
 
     assert wrong('done("refund", order_id="A")') == []
-    assert wrong('done("look")') == ["`look` changes nothing, so nothing is done by it"]
+    assert wrong('done("look", order_id="A")') == []
+    assert wrong('done("look", order="A")') == ["`look` has no argument `order`"]
     assert wrong('done("refund", order="A")') == ["`refund` has no argument `order`"]
 
 

@@ -95,7 +95,7 @@ class Bench:
         """What guards may speak of."""
         schema = self.base.schema
         arguments = schema.arguments(tuple(schema.tools))
-        named = (frozenset(schema.tools), schema.writes(), schema.texts(), schema.zone)
+        named = (frozenset(schema.tools), schema.declared(), schema.texts(), schema.zone)
         return Vocabulary(schema.entities, arguments, *named)
 
     def guard(self, policy: Policy, code: str) -> tuple[Guard | None, list[str]]:

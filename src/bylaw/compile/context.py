@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -110,9 +111,11 @@ def _words(text: str) -> set[str]:
     return {word[:5] for word in re.findall(r"[a-z]{4,}", text.lower().replace("_", " "))}
 
 
-def things_text(things: Things, cards: Mapping[str, Card], tools: Sequence[str], request: Mapping[str, Any]) -> str:
-    """The things that the tools' arguments lead to, directly or through records that point to others."""
-    near = _near(things, cards, tools)
+def things_text(
+    things: Things, cards: Mapping[str, Card], tools: Sequence[str], request: Mapping[str, Any], sentences: str = ""
+) -> str:
+    """The things that the tools' arguments lead to, directly or through records, and those that sentences name."""
+    near = _near(things, cards, tools) | _named(things, sentences)
     bodies = {name: cast(dict[str, Any], body) for name, body in things.entities.items() if name in near}
     inside = insides(things, cards)
     lines = [
@@ -155,6 +158,28 @@ def _near(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> se
         for name in found:
             fields = cast(dict[str, Any], things.entities[name].get("fields") or {}).keys()
             names |= fields | {inner for field in fields for inner in names_in(inside.get((name, field)))}
+
+
+def _named(things: Things, sentences: str) -> set[str]:
+    """The entities that sentences name, by a word of theirs or by a field of several words that only they have."""
+    text = f" {' '.join(_singular(sentences))} "
+    fields = {
+        name: cast(dict[str, Any], cast(dict[str, Any], body).get("fields") or {})
+        for name, body in things.entities.items()
+    }
+    owners = Counter(field for own in fields.values() for field in own)
+    spoken = {field for field in owners if owners[field] == 1 and len(_singular(field)) > 1}
+    return {
+        name
+        for name, own in fields.items()
+        if any(f" {' '.join(_singular(each))} " in text for each in (name, *(spoken & own.keys())))
+    }
+
+
+def _singular(text: str) -> list[str]:
+    """Words in lower case, `PlanOption` and `plan_options` alike."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", text)
+    return [re.sub(r"(?<=[^s])s$", "", re.sub(r"ies$", "y", word.lower())) for word in words]
 
 
 def _is_reached(key: Sequence[str], names: set[str]) -> bool:

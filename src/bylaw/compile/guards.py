@@ -169,8 +169,9 @@ class PolicyBrief(Struct, frozen=True):
 def brief_of(bench: Bench, draft: Draft, tools: Sequence[str], general: str, beside: tuple[Draft, ...]) -> PolicyBrief:
     """What is shown of a policy that binds some tools."""
     policy = Policy(draft.id, "guard", draft.definition, tuple(tools))
-    things = things_text(bench.things, bench.cards, tools, bench.request)
-    described = things_text(bench.described, bench.cards, tools, {})
+    sentences = draft_text(draft)
+    things = things_text(bench.things, bench.cards, tools, bench.request, sentences)
+    described = things_text(bench.described, bench.cards, tools, {}, sentences)
     bound = bound_tools_text(bench.cards, tools)
     return PolicyBrief(draft, policy, general, bound, things, bench.now, beside, described)
 
@@ -222,9 +223,10 @@ def _ask(
     shown = {
         "general": general,
         "tools": bound_tools_text(bench.cards, tools),
-        "things": things_text(bench.things, bench.cards, tools, bench.request),
         "policies": "\n\n".join(each.text([one.id for one in policies]) for each in group),
     }
+    sentences = "\n\n".join(draft_text(each.draft) for each in group)
+    shown["things"] = things_text(bench.things, bench.cards, tools, bench.request, sentences)
     beside = code_notes(bench.things, bench.cards, tools, f"{general}\n{shown['policies']}")
     for_code = shown | {"tools": shown["tools"] + beside}
     judge = partial(read_guards, policies=policies, bench=bench)
@@ -268,7 +270,10 @@ def _settle(
         key=lambda tried: (len(tried[1]), _facts_read(bench, brief.policy, tried[0])),
     )
     code, complaints, repairs = _mend(desk, bench, brief, code, complaints, cases)
-    if len(sound) < len(written):
+    said = dict.fromkeys(each.cannot[name] for each in written if name in each.cannot)
+    if said:
+        questions.append(Question("one generation says that it cannot be checked", "; ".join(said)))
+    elif len(sound) < len(written):
         questions.append(Question("one generation only", "the other did not load, so that nothing was compared"))
     if missing := unused_numbers(brief.draft.quotes, code):
         text = f"the sentences name {', '.join(missing)}, which the guard does not use"

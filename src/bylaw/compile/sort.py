@@ -94,13 +94,15 @@ def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
         if fact.type == "enum":
             body["values"] = list(fact.values)
         ways: list[dict[str, Any]] = [{"argument": fact.argument}] if fact.argument else []
-        ways += [{"says": each.pattern, "value": _value(fact, each.value)} for each in fact.sayings]
+        ways += [_way(fact, each) for each in fact.sayings]
         fields[fact.name] = {**body, "from": ways} if ways else body
     return fields
 
 
-def _value(fact: UserFact, said: str) -> Any:
-    return said.lower() == "true" if fact.type == "boolean" else said
+def _way(fact: UserFact, saying: Saying) -> dict[str, Any]:
+    """How a message states a fact: by what the pattern's last group matches, if no value is given."""
+    value = saying.value.lower() == "true" if fact.type == "boolean" else saying.value
+    return {"says": saying.pattern} | ({"value": value} if value != "" else {})
 
 
 def _judged(answer: _Answer, group: Sequence[Draft], cards: Mapping[str, Card]) -> tuple[dict[str, Sorted], list[str]]:
@@ -124,16 +126,18 @@ def _figures(each: Sorted) -> list[str]:
     """Complaints about figures that patterns should read: "no extra bags" would be no bag at all."""
     return [
         f"`{each.id}`: `{fact.name}` is of type {fact.type}, and people state figures in more ways than patterns with"
-        " fixed values can tell: leave its `sayings` empty, so that the user is asked; or make it a boolean or an enum"
-        " of what the policy tells apart; or, where only a reader of the conversation could tell, say so with the kind"
+        " fixed values can tell: give patterns whose last group is the figure, each with an empty `value`; or leave its"
+        " `sayings` empty, so that the user is asked; or make it a boolean or an enum of what the policy tells apart;"
+        " or, where only a reader of the conversation could tell, say so with the kind"
         for fact in each.user_facts
-        if fact.type in _FIGURES and fact.sayings
+        if fact.type in _FIGURES and any(saying.value for saying in fact.sayings)
     ]
 
 
 def _unread(fact: UserFact) -> UserFact:
-    """A figure without patterns, whoever insists on them; any other fact as it is."""
-    return replace(fact, sayings=()) if fact.type in _FIGURES else fact
+    """A figure without patterns of fixed values, whoever insists on them; any other fact as it is."""
+    read = tuple(saying for saying in fact.sayings if not saying.value)
+    return replace(fact, sayings=read) if fact.type in _FIGURES else fact
 
 
 def _faults(each: Sorted, ids: set[str], cards: Mapping[str, Card]) -> list[str]:

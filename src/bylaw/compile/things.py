@@ -39,23 +39,29 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
 
     With it, by entity and field, what recorded values of enumerations are that no word of them is.
     """
-    wrong: Counter[tuple[str, str]] = Counter()
+    wrong: Counter[tuple[str, tuple[str, ...]]] = Counter()
     count: Counter[str] = Counter()
     typed = _Typed()
     for call, result in _accepted(pack, trajectories):
         if call.tool not in part:
             continue
         count[call.tool] += 1
-        for kind, observations in pack.schema.shows.get(call.tool, {}).items():
+        shows = pack.schema.shows.get(call.tool, {})
+        # A look-up whose whole result is one of several things shows one of them at a time.
+        whole = tuple(
+            kind for kind, all_of in shows.items() if any(each.each is None and not each.only for each in all_of)
+        )
+        for kinds in filter(None, (whole, *((kind,) for kind in shows if kind not in whole))):
+            observations = [each for kind in kinds for each in shows[kind]]
             if unreadable(observations, call.arguments, result.value()) is not None:
-                wrong[call.tool, kind] += 1
-            for observation in observations:
-                typed.add(observation, call, result)
+                wrong[call.tool, kinds] += 1
+        for observation in (each for observations in shows.values() for each in observations):
+            typed.add(observation, call, result)
     complaints = [
-        f"`{tool}`: {number} of {count[tool]} recorded results show no `{kind}` by its observations; look at the"
-        " paths and the key"
-        for (tool, kind), number in wrong.items()
-        if number * 2 > count[tool]
+        f"`{tool}`: {number} of {count[tool]} recorded results show no `{'`, no `'.join(kinds)}` by its observations;"
+        " look at the paths and the key"
+        for (tool, kinds), number in wrong.items()
+        if number * (2 if len(kinds) == 1 else 10) > count[tool]
     ]
     silent = [name for name in count if pack.schema.tools[name].effect == "read" and name not in pack.schema.shows]
     complaints += typed.complaints()
@@ -256,8 +262,8 @@ def describe(
     With `asks_who` the document has the assistant establish who the user is, which is then one of the things.
     """
     who = f"\n\n{prompt_text('things_who')}" if asks_who else ""
-    tables, reads = _tables_note(cards), _reads_note(cards, cards)
-    shown = digest_of(*(card.whole for card in cards.values()), *(each for each in (who, tables, reads) if each))
+    notes = (who, _tables_note(cards), _null_note(cards), _reads_note(cards, cards))
+    shown = digest_of(*(card.whole for card in cards.values()), *filter(None, notes))
     if earlier is not None and earlier.shown == shown:
         return earlier
     made = Things({}, {}, {})
@@ -265,7 +271,7 @@ def describe(
     known: dict[str, Card] = {}
     for part in _parts(cards):
         told = "\n\n".join(card.whole for card in part.values())
-        more = f"{_tables_note(part)}{_reads_note(part, cards)}{who}"
+        more = f"{_tables_note(part)}{_null_note(part)}{_reads_note(part, cards)}{who}"
         prompt, described = (_MORE, dump(_named_and_keyed(made.entities))) if known else (_THINGS, "")
         known |= part
         judge = partial(_judged, part=part, known=known, before=made, trajectories=trajectories)
@@ -282,6 +288,12 @@ def describe(
 def _tables_note(cards: Mapping[str, Card]) -> str:
     """How tables inside records are described, where some result has one; else nothing."""
     return f"\n\n{prompt_text('things_tables')}" if any(has_table(card.output) for card in cards.values()) else ""
+
+
+def _null_note(cards: Mapping[str, Card]) -> str:
+    """How to say that `null` is an answer, where some result has one; else nothing."""
+    has_null = any(re.search(r" or null\b", card.results) for card in cards.values())
+    return f"\n\n{prompt_text('things_null')}" if has_null else ""
 
 
 def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:

@@ -21,10 +21,11 @@ from bylaw.compile.reading import Reading
 from bylaw.compile.span import Draft, first_place
 from bylaw.compile.things import Things, entities_file, tools_file
 from bylaw.compile.writing import digest, faults_of, is_copy, others, place, recover, stage
-from bylaw.errors import UsageError
+from bylaw.errors import BylawError, UsageError
 from bylaw.pack.review import COMPILED, Sides, read_signatures, sides_of, standings
 from bylaw.policy.document import Document
 from bylaw.policy.folder import PackFolder, own_record, read_folder
+from bylaw.policy.statement import StatementError
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.review.reading import loaded
@@ -78,7 +79,8 @@ class Before(Struct, frozen=True):
 def read_before(root: Path) -> Before:
     """The pack in a folder; an error that lists the faults if it does not load with its owner's edits."""
     made_of = read_made_of(root)
-    _require_loaded(root, root)
+    # A copy of the document that was edited is replaced: whether quotes stand in it shows at the end.
+    _require_loaded(root, [fault for fault in faults_of(root) if not isinstance(fault, StatementError)])
     raw = _read_file(root / WORK)
     texts = {path: (root / path).read_text(encoding="utf-8") for path in others(root, ())}
     items = {path: read_items(path, text) for path, text in texts.items() if not is_copy(path)}
@@ -221,15 +223,15 @@ def _with_edits(
 def _failing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, Question]]:
     """Questions about cases that fail with the edits; an error if the pack does not load."""
     aside = stage(root, files)
-    _require_loaded(root, aside)
+    _require_loaded(root, faults_of(aside))
     for result in run_cases(loaded(read_folder(aside))):
         if isinstance(result, CaseResult) and not result.passed:
             text = f"`{result.note}` wants {result.want}, and the check says {result.got}: change one of them"
             yield result.policy, Question("a case that fails", text)
 
 
-def _require_loaded(root: Path, folder: Path) -> None:
-    if faults := faults_of(folder):
+def _require_loaded(root: Path, faults: Sequence[BylawError]) -> None:
+    if faults:
         recover(root)
         told = "".join(f"\n  {fault.code} {fault}" for fault in faults)
         message = f"the pack does not load with your edits, so it was not changed:{told}"

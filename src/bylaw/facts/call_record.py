@@ -35,6 +35,12 @@ class CallRecord(Struct, eq=False):
     has_told: bool = False
     """Whether something was read in its result that tells more of a thing than its key."""
 
+    def was_answered(self) -> bool | None:
+        """Whether a look-up was answered with something else than an error; None if that is not known."""
+        if self.result is None or self.accepted is False:
+            return self.accepted
+        return accepted(self.tool, self.result)
+
     def counts_at(self, step: int) -> bool:
         """Whether, for all that is known just before `step`, the call may have taken effect."""
         return self.accepted is not False or self.delivered is None or self.delivered >= step

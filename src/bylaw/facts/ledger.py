@@ -264,17 +264,21 @@ class Ledger(ShownThings):
     def done(
         self, tool: str, match: Mapping[str, Any], at: CallRecord, *, known_at: int | None = None
     ) -> int | Between:
-        """How many calls of `tool` before `at` took effect with arguments equal to `match`."""
+        """How many calls of `tool` before `at` took effect, or were answered, with arguments equal to `match`."""
         count = unsure = 0
-        for made in self.writes:
+        declared = self.schema.tools.get(tool)
+        is_write = declared is None or declared.effect == "write"
+        for made in self.writes if is_write else self.calls.values():
             if made.step >= at.step:
                 break
             if made.call.tool != tool:
                 continue
             is_known = made.delivered is not None and (known_at is None or made.delivered < known_at)
             # A call of the same turn counts as done until its result comes, as it does for what it makes stale.
-            is_pending = known_at is not None and made.start == at.start
-            happened = made.accepted if is_known else True if is_pending else None
+            is_pending = is_write and known_at is not None and made.start == at.start
+            happened = (
+                (made.accepted if is_write else made.was_answered()) if is_known else True if is_pending else None
+            )
             matches = had(made, match)
             if happened is False or matches is False:
                 continue

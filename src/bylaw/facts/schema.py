@@ -111,6 +111,6 @@ class Schema(Struct, frozen=True):
         """Whether anything grows old: then it matters when things happened."""
         return any(entity.fresh_for is not None for entity in self.entities.values())
 
-    def writes(self) -> dict[str, frozenset[str]]:
-        """The declared arguments of each tool that changes something."""
-        return {name: frozenset(tool.parameters) for name, tool in self.tools.items() if tool.effect == "write"}
+    def declared(self) -> dict[str, frozenset[str]]:
+        """The declared arguments of each tool."""
+        return {name: frozenset(tool.parameters) for name, tool in self.tools.items()}

@@ -108,12 +108,8 @@ class Calling:
         if first.value not in self.scope.vocabulary.tools:
             known = self.meant(first.value, self.scope.vocabulary.tools)
             return self.fault(node, f"there is no tool `{first.value}`", known, lacks=f"tool {first.value}")
-        if (writes := self.scope.vocabulary.writes) is not None:
-            if first.value not in writes:
-                return self.fault(
-                    node, f"`{first.value}` changes nothing, so nothing is done by it", self.meant(first.value, writes)
-                )
-            arguments = writes[first.value]
+        if (declared := self.scope.vocabulary.declared) is not None:
+            arguments = declared.get(first.value, frozenset[str]())
             for keyword in node.keywords:
                 if keyword.arg not in arguments:
                     name = str(keyword.arg)
@@ -124,12 +120,12 @@ class Calling:
 
     def done_by(self, node: ast.Call) -> ast.expr:
         """`done(call.tool, ...)`: earlier calls of the tool that is called."""
-        if (writes := self.scope.vocabulary.writes) is not None:
-            arguments = frozenset[str]().union(*writes.values())
+        if (declared := self.scope.vocabulary.declared) is not None:
+            arguments = frozenset[str]().union(*declared.values())
             for keyword in node.keywords:
                 if keyword.arg not in arguments:
                     name = str(keyword.arg)
-                    message = f"no tool that changes something has the argument `{name}`"
+                    message = f"no tool has the argument `{name}`"
                     self.fault(node, message, self.meant(name, arguments), lacks=f"argument {name}")
         return self.run("do_done", self.run("tool_name"), self.reading.named(node.keywords))
 

@@ -46,8 +46,8 @@ class Vocabulary(Struct, frozen=True):
     entities: Mapping[str, Entity]
     arguments: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
-    writes: Mapping[str, frozenset[str]] | None = None
-    """The arguments of each tool that changes something, where that is known."""
+    declared: Mapping[str, frozenset[str]] | None = None
+    """The declared arguments of each tool, if they are known."""
     texts: frozenset[str] = frozenset()
     """Arguments that are text in every tool that takes them."""
     zone: tzinfo | None = None

@@ -109,7 +109,7 @@ def with_unsaid(schema: Schema, policies: Mapping[str, Policy], guards: Mapping[
 
 def _vocabulary(schema: Schema) -> Vocabulary:
     arguments = schema.arguments(tuple(schema.tools))
-    named = (frozenset(schema.tools), schema.writes(), schema.texts(), schema.zone)
+    named = (frozenset(schema.tools), schema.declared(), schema.texts(), schema.zone)
     return Vocabulary(schema.entities, arguments, *named)
 
 

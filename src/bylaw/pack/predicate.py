@@ -382,7 +382,7 @@ class PredicateReader:
     def _code(self, name: str, description: str, text: str, at: tuple[str, ...]) -> Predicate:
         schema = self._schema
         arguments, tools = schema.arguments(tuple(schema.tools)), frozenset(schema.tools)
-        vocabulary = Vocabulary(schema.entities, arguments, tools, schema.writes(), zone=schema.zone)
+        vocabulary = Vocabulary(schema.entities, arguments, tools, schema.declared(), zone=schema.zone)
         file, _, line = self._source.place(*at).rpartition(":")
         try:
             code = compile_condition(text, parameters=("act",), vocabulary=vocabulary, file=file, line=int(line))
