@@ -74,7 +74,7 @@ def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[By
     found: dict[str, list[CardFact]] = {}
     faults: list[BylawError] = []
     for tool in schema.tools.values():
-        named = (frozenset(schema.tools), schema.writes(), schema.texts(), schema.zone)
+        named = (frozenset(schema.tools), schema.declared(), schema.texts(), schema.zone)
         vocabulary = Vocabulary(schema.entities, frozenset(tool.parameters), *named)
         for name, written in tool.show.items() if folder.parts.get("tools") is not None else ():
             place = folder.parts["tools"].place("tools", tool.name, "show", name)
