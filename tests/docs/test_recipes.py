@@ -356,6 +356,91 @@ def test_a_sentence_for_an_optional_argument(put: str, more: dict[str, str], is_
     assert not any(finding.rule.name == "confirm" for finding in judged.rules)
 
 
+@pytest.mark.parametrize(
+    ("seen", "wanted"),
+    [(("open",), "deny"), (("open", ""), "undetermined"), (("open", "", "delivered"), "permit")],
+)
+def test_what_the_user_may_have_paid_is_unknown(seen: tuple[str, ...], wanted: str) -> None:
+    """Of each step the status that a look-up shows, or an empty text for a request to pay."""
+    (entry,) = recipe("The user changes the world")
+    guard = SEEN.replace(
+        'any(order.status == "open" for order in facts.Order.seen())',
+        'facts.Order(call.order_id).status == "delivered"',
+    )
+    tools = f"{FILES['tools.yaml']}  {entry}"
+    conversation = Conversation(pack(**{"tools.yaml": tools, "guards/till.py": swaps_and(guard)}))
+    for status in seen:
+        conversation.call("get_order" if status else "request_payment", {"order_id": "A1"})
+        conversation.result({"customer_id": "C1", "status": status, "items": []} if status else "sent")
+        conversation.agent("I see.")
+    assert outcome(conversation, "another-order", "take_back", order_id="A1") == wanted
+
+
+@pytest.mark.parametrize(
+    ("shown", "wanted"),
+    [({"kind": "A1", "stock": {}, "status": "open"}, "undetermined"), ({"items": [], "status": "open"}, "permit")],
+)
+def test_each_record_of_one_look_up_is_of_its_own_kind(shown: dict[str, object], wanted: str) -> None:
+    (observation,) = recipe("One look-up shows many kinds")
+    guard = SEEN.replace(
+        'any(order.status == "open" for order in facts.Order.seen())', 'facts.Order(call.order_id).status == "open"'
+    )
+    conversation = Conversation(
+        pack(**{"entities.yaml": FILES["entities.yaml"] + observation, "guards/till.py": swaps_and(guard)})
+    )
+    conversation.call("get_order", {"order_id": "A1"})
+    conversation.result(shown)
+    conversation.agent("I see.")
+    assert outcome(conversation, "another-order", "take_back", order_id="A1") == wanted
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"), [("It is 555-0101.", "permit"), ("It is 555-0102.", "deny"), ("Take A1 back.", "deny")]
+)
+def test_the_user_named_a_phone_number(said: str, wanted: str) -> None:
+    (guard,) = recipe("The user must have named it")
+    yaml = FILES["entities.yaml"].replace(
+        "fields: {customer_id: string, status:", "fields: {customer_id: string, phone: string, status:"
+    )
+    policies = FILES["policies.yaml"] + "  - {id: named-phone}\n"
+    guards = f"{guard}\n\n{FILES['guards/till.py']}"
+    conversation = Conversation(pack(**{"entities.yaml": yaml, "guards/till.py": guards, "policies.yaml": policies}))
+    conversation.user(said)
+    conversation.call("get_order", {"order_id": "A1"})
+    conversation.result({"customer_id": "C1", "phone": "555-0101", "status": "open", "items": []})
+    conversation.agent("Your number is 555-0101.")
+    conversation.user("Go on.")
+    assert outcome(conversation, "named-phone", "take_back", order_id="A1") == wanted
+
+
+@pytest.mark.parametrize(("fee", "is_open"), [("4.00", False), ("3.00", True)])
+def test_a_yes_counts_for_the_price_that_was_looked_up(fee: str, is_open: bool) -> None:
+    (entry,) = recipe("A price must be told")
+    added = entry.partition("\n")[2].replace("\n", "\n  ").rstrip()
+    tools = re.sub(
+        r"  take_back: .*\n",
+        lambda _: f"  take_back:\n    effect: write\n    changes: [Order.status]\n  {added}\n",
+        FILES["tools.yaml"],
+    )
+    yaml = FILES["entities.yaml"].replace(
+        "fields: {customer_id: string, status:", "fields: {customer_id: string, fee: money, status:"
+    )
+    conversation = Conversation(pack(**{"tools.yaml": tools, "entities.yaml": yaml}))
+    conversation.user("Take A1 back.")
+    conversation.call("get_order", {"order_id": "A1"})
+    conversation.result({"customer_id": "C1", "fee": "4.00", "status": "open", "items": []})
+    conversation.agent(f"Shall I take order A1 back for a fee of {fee}?")
+    conversation.user("Yes.")
+    judged = conversation.call("take_back", {"order_id": "A1"})
+    assert any(finding.rule.name == "confirm" for finding in judged.open_rules) is is_open
+    assert not any(finding.rule.name == "confirm" for finding in judged.rules)
+
+
+def swaps_and(guard: str) -> str:
+    """The guide's guards, the last one replaced."""
+    return FILES["guards/till.py"].partition("def back_in_time")[0] + guard
+
+
 TESTED = {
     "Only one customer in a conversation": test_one_customer_in_a_conversation,
     "The caller names what is on file": test_the_caller_names_what_is_on_file,
@@ -368,6 +453,10 @@ TESTED = {
     "Nothing there": test_nothing_there_is_none_only_where_the_field_says_so,
     "Nothing seen": test_nothing_seen_is_not_known_unless_the_kind_is_complete,
     "Consent": test_a_sentence_for_an_optional_argument,
+    "The user changes the world": test_what_the_user_may_have_paid_is_unknown,
+    "One look-up shows many kinds": test_each_record_of_one_look_up_is_of_its_own_kind,
+    "The user must have named it": test_the_user_named_a_phone_number,
+    "A price must be told": test_a_yes_counts_for_the_price_that_was_looked_up,
 }
 
 
