@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from bylaw.audit.attestation import Attestation
 from bylaw.audit.baseline import compare_audits, read_baseline
 from bylaw.audit.finding import Finding
 from bylaw.audit.store import Store
@@ -17,7 +18,7 @@ from bylaw.audit.waiver import read_waivers
 from bylaw.console import app, view
 from bylaw.console.app import Preparing
 from bylaw.console.index import Wanted, open_index
-from bylaw.console.records import Attestation, attest
+from bylaw.console.records import attest
 from bylaw.console.view import Standings, View
 from tests.console.conftest import Reader
 

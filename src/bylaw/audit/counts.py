@@ -18,6 +18,7 @@ from bylaw.pack import CRITERIA, Pack
 from bylaw.trace.event import Call, Event, Result
 
 if TYPE_CHECKING:
+    from bylaw.audit.attestation import Settled
     from bylaw.audit.redaction import Redaction
 
 ANSWERS = {True: "yes", False: "no", None: "open"}
@@ -209,6 +210,11 @@ class Counts:
         for each in answered:
             if each.queries:
                 self.numbers["answered", each.predicate, ANSWERS[each.value]] += 1
+
+    def add_settled(self, settled: Sequence["Settled"]) -> None:
+        """Count what people settled in one conversation, by rule or policy."""
+        for each in settled:
+            self.numbers["settled", each.name, ANSWERS[each.attestation.is_fine]] += 1
 
 
 def _open_reason(pack: Pack, finding: RuleFinding) -> str:

@@ -110,12 +110,15 @@ def notes(summary: JsonRecord) -> list[str]:
 
 
 def _settling(summary: JsonRecord) -> list[str]:
-    """The answers of a model, and how to decide the rest."""
+    """The answers of models and people, and how to decide the rest."""
     told: list[str] = []
     for name, row in summary["answered"].items():
         left = f", undecided {row['open']:,} times" if row["open"] else ""
         if row["yes"] or row["no"]:
             told.append(f"Decided by a model: {name} is true {row['yes']:,} times, false {row['no']:,} times{left}.")
+    for name, row in summary["settled"].items():
+        yes, no = counted(row["yes"], "time"), counted(row["no"], "time")
+        told.append(f"Settled by a person: {name} was followed {yes}, not followed {no}.")
     if summary["open"]["calls"] and not summary["answered"] and not summary["unanswered"]:
         told.append("Undecided calls are not counted as violations. To decide them, use --llm MODEL or `bylaw view`.")
     return told

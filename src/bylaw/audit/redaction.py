@@ -216,14 +216,34 @@ class Cover:
             hidden["origins"] = [
                 each | {"tool": self._tool(each["tool"])} if "tool" in each else each for each in line["origins"]
             ]
+        if "answered" in line:
+            hidden["answered"] = [self._answer(each) for each in line["answered"]]
         if row.because:
             because = self._scrub.reason(row.because)
             hidden["because"] = self._pseudonyms.unquoted(because) if self._pseudonyms is not None else because
         return encode(hidden)
 
+    def _answer(self, answer: JsonRecord) -> JsonRecord:
+        """What a model or a person answered; a model's words quote the conversation."""
+        if answer["by"] == "person":
+            return answer
+        shown = {name: value for name, value in answer.items() if name not in ("because", "quotes")}
+        if self._pseudonyms is not None or "because" not in answer:
+            return shown
+        quotes = [each | {"text": self._scrub.text(each["text"])} for each in answer.get("quotes", ())]
+        return shown | {"because": self._scrub.reason(answer["because"])} | ({"quotes": quotes} if quotes else {})
+
+    def _predicate(self, predicate: JsonRecord) -> JsonRecord:
+        """A predicate at an act, without a model's own words."""
+        why: JsonRecord = predicate.get("why") or {}
+        if why.get("reason") != "model" or "words" not in why:
+            return predicate
+        return predicate | {"why": {name: value for name, value in why.items() if name != "words"}}
+
     def rule(self, line: JsonRecord) -> JsonRecord:
         """A line of `findings.jsonl`; a rule for each thing names the thing it speaks of."""
-        hidden = line | {"agent": self._agent(line["agent"])}
+        shown = [self._predicate(each) for each in line.get("predicates", ())]
+        hidden = line | {"agent": self._agent(line["agent"]), "predicates": shown}
         if binding := line.get("binding"):
             value = self._scrub.reason(binding["value"])
             shown = self._pseudonyms.of(value) if self._pseudonyms is not None else value

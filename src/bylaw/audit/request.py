@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from bylaw.audit.attestation import Attestation
 from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.session import Mode
 from bylaw.pack import Criterion
@@ -36,6 +37,8 @@ class Request(Struct, frozen=True):
     otherwise."""
     answers: OpenAnswers | None = None
     """Answers for predicates that code cannot settle; only in this process."""
+    attested: tuple[Attestation, ...] = ()
+    """People's answers on undecided calls."""
     columns: Columns = Columns()
     """Where Parquet files keep their messages."""
     adds: bool = False

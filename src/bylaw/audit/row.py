@@ -275,7 +275,7 @@ def _in_order(order: Sequence[str], found: set[str]) -> tuple[str, ...]:
     return tuple(each for each in order if each in found)
 
 
-def call_row(pack: Pack, agent: str, verdict: CallVerdict, answered: Sequence[Answered] = ()) -> CallRow:
+def call_row(pack: Pack, agent: str, verdict: CallVerdict, answered: Sequence[JsonRecord] = ()) -> CallRow:
     """The row of one judged call."""
     made = verdict.made
     return CallRow(
@@ -290,7 +290,7 @@ def call_row(pack: Pack, agent: str, verdict: CallVerdict, answered: Sequence[An
         rules=[rule_row(pack, agent, finding) for finding in verdict.rules],
         open_rules=[rule_row(pack, agent, finding) for finding in verdict.open_rules],
         origins=[origin.record() for origin in verdict.origins] or UNSET,
-        answered=[_answer(each) for each in answered] or UNSET,
+        answered=[*answered] or UNSET,
         because=verdict.fault or UNSET,
     )
 
@@ -331,11 +331,16 @@ def _sentence(pack: Pack, policy: Policy) -> str:
     return (whole_sentence(pack, citation) or str(citation)) if citation else policy.definition
 
 
-def _answer(answered: Answered) -> JsonRecord:
-    """The answer to a predicate at a call: its value, its source, and the steps of its quotes."""
+def answer_record(answered: Answered) -> JsonRecord:
+    """The answer to a predicate at a call: its value, its source and reason, and its quotes with their steps."""
     by = "model" if answered.queries else "host"
     steps = sorted({quote.step for quote in answered.quotes})
-    return {"predicate": answered.predicate, "value": answered.value, "by": by, "quoted_at": steps}
+    told: JsonRecord = {"predicate": answered.predicate, "value": answered.value, "by": by, "quoted_at": steps}
+    if answered.because:
+        told["because"] = answered.because
+    if answered.quotes:
+        told["quotes"] = [{"step": each.step, "text": each.text} for each in answered.quotes]
+    return told
 
 
 @lru_cache(maxsize=4096)

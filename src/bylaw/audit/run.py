@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.audit.attestation import Attestation, Attestations, Settled, settle
 from bylaw.audit.counts import Counts, UnmappedFields
 from bylaw.audit.finding import FLAGGED
 from bylaw.audit.output import LineFiles, dump, spare_earlier, written_aside
@@ -31,6 +32,7 @@ from bylaw.audit.row import (
     Examined,
     Head,
     RuleRow,
+    answer_record,
     call_row,
     conversation_row,
     encode,
@@ -76,10 +78,12 @@ class Examiner:
         tasks: Any = None,
         key: bytes | None = None,
         answers: OpenAnswers | None = None,
+        attested: Iterable[Attestation] = (),
         names: dict[LogFile, str] | None = None,
     ) -> None:
         self.shelf = shelf
         self._answers = answers
+        self._attested = Attestations(attested)
         self._mode: Mode = mode
         self._tasks = tasks
         self._key = key
@@ -151,6 +155,12 @@ class Examiner:
         cover = None
         if redaction is not None:
             cover = redaction.cover(trajectory.events, session.judged_world if session is not None else None, verdicts)
+        name = trajectory.id if cover is None else cover.name(trajectory.id)
+        settled: list[Settled] = []
+        if name in self._attested:
+            attested = self._attested.of(name, conversation_row(trajectory, trajectory.agent, outcome).events)
+            verdicts, wrong, settled = settle(verdicts, attested)
+            broken = sorted([*broken, *wrong], key=lambda each: each.step)
         agent = self._agent(pack, trajectory, cover)
         for fault in session.faults if session is not None else ():
             self._note(fault, trajectory, is_private=redaction is not None)
@@ -161,6 +171,7 @@ class Examiner:
         counts.add_conversation(head, verdicts)
         counts.add_open(pack, verdicts)
         counts.add_answered(answered)
+        counts.add_settled(settled)
         counts.add_rules(agent, [(each.rule.name, pack.policies[each.rule.policy].severity) for each in broken])
         counts.limited += limited
         if not counts.add_times(trajectory.events) and verdicts and pack.digest in self._expiring:
@@ -169,7 +180,7 @@ class Examiner:
         counts.evidence[pack.name].add(trajectory.events, known)
         for tool, name in self._unmapped[pack.digest].of(trajectory.events):
             counts.numbers["unmapped", tool, name] += 1
-        return Judged(pack, trajectory, outcome, head, verdicts, broken, answered, limited).rows(cover)
+        return Judged(pack, trajectory, outcome, head, verdicts, broken, answered, settled, limited).rows(cover)
 
     def _judged_calls(self, pack: Pack, trajectory: Trajectory) -> list[int]:
         """The steps of the calls that may change something or that a guard judges."""
@@ -238,6 +249,7 @@ class Judged(Struct):
     verdicts: list[CallVerdict]
     broken: list[RuleFinding]
     answered: list[Answered]
+    settled: list[Settled]
     limited: list[LimitedCall]
 
     def rows(self, cover: "Cover | None") -> Examined:
@@ -247,7 +259,9 @@ class Judged(Struct):
         calls: list[tuple[str, bool, bytes]] = []
         for verdict in self.verdicts:
             made = verdict.made
-            row = call_row(pack, agent, verdict, [each for each in self.answered if each.step == made.step])
+            answers = [answer_record(each) for each in self.answered if each.step == made.step]
+            answers += [each.record() for each in self.settled if each.step == made.step]
+            row = call_row(pack, agent, verdict, answers)
             flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
             identity = identity_of(made.call, made.call.tool, scrubbed) if flagged else made.call.tool
             calls.append((identity, flagged, encode(row) if cover is None else cover.call(row)))
@@ -298,6 +312,7 @@ def open_examiner(request: Request) -> Examiner:
         tasks=tasks,
         key=request.key,
         answers=request.answers,
+        attested=request.attested,
         names=request.names(),
     )
 

@@ -31,7 +31,10 @@ _EMPTY: JsonRecord = {
     **dict.fromkeys(("date", "world", "citations"), ""),
     **dict.fromkeys(("period", "redacted")),
     **dict.fromkeys(("repeated_ids", "untimed", "clockless", "contradicted"), 0),
-    **{name: {} for name in ("counts", "by_tool", "by_lookup", "by_policy", "by_reason", "by_rule", "answered")},
+    **{
+        name: {}
+        for name in ("counts", "by_tool", "by_lookup", "by_policy", "by_reason", "by_rule", "answered", "settled")
+    },
     **{name: {} for name in ("failed_guards", "worlds", "outcome_from", "unknown_tools", "unmapped_fields")},
     **dict.fromkeys(("agents", "files", "limits", "evidence", "clock", "skipped", "unanswered", "unguarded_tools"), ()),
     **dict.fromkeys(("changed_policy", "stale_policies", "unreviewed_policies", "unenforced_policies"), ()),

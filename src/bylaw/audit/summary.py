@@ -65,6 +65,9 @@ def summarise(
             name: {said: numbers["answered", name, said] for said in ANSWERS.values()}
             for name in counts.names("answered")
         },
+        "settled": {
+            name: {said: numbers["settled", name, said] for said in ("yes", "no")} for name in counts.names("settled")
+        },
         "failed_guards": {name: counts.under("failed", name) for name in counts.names("failed")},
         "limits": _limits(packs, counts),
         "evidence": [_evidence(each) for each in evidence.found()],

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
+from bylaw.audit.attestation import ATTESTATIONS, file_beside, read_attestations
 from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import Comparison, compare_audits, read_baseline, write_comparison
 from bylaw.audit.finding import Finding, Gate
@@ -269,6 +270,9 @@ def audit_command(
     ] = "low",
     baseline: Annotated[Folder, "An earlier audit. Only new findings count for --fail-on."] = None,
     waivers: Annotated[File, "Accepted findings, each with an owner, a reason and an expiry date."] = None,
+    attestations: Annotated[
+        File, "People's answers on undecided calls, as `bylaw view` writes them.", {"show_default": "next to --out"}
+    ] = None,
     sarif: Annotated[File, "Also write the findings as SARIF 2.1.0."] = None,
     junit: Annotated[File, "Also write the calls as JUnit XML."] = None,
     redact: Annotated[bool, "Leave out log text, and replace ids with pseudonyms."] = False,
@@ -287,7 +291,7 @@ def audit_command(
         hint = "give a local folder, and upload it afterwards"
         raise UsageError("the output of an audit must be a local folder", place=str(out), hint=hint)
     needing = {"--report": report, "--sarif": sarif, "--junit": junit, "--baseline": baseline, "--waivers": waivers}
-    batch.check(needing)
+    batch.check(needing | {"--attestations": attestations})
     key = mark = None
     if redact:
         from bylaw.audit.redaction import Pseudonyms, redaction_key
@@ -296,13 +300,18 @@ def audit_command(
         mark = Pseudonyms(key).mark
     before = read_baseline(baseline, redacted=mark) if baseline is not None else None
     waived = read_waivers(waivers) if waivers is not None else None
+    if attestations is None and not batch.update:
+        attestations = file_beside(out, ATTESTATIONS)
+    elif attestations is not None and not attestations.is_file():
+        raise UsageError("no such file", place=str(attestations))
+    attested = read_attestations(attestations) if attestations is not None else {}
     with open_logs(logs, without=out) as opened, open_answers(asking, budget=budget) as models:
         answers = models.answers
         if answers is not None and jobs > 1:
             raise UsageError("`--llm` works only in one process", hint="leave out --jobs")
         _refuse_overwriting((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
-        request = replace(request, answers=answers, columns=batch.columns)
+        request = replace(request, answers=answers, attested=tuple(attested.values()), columns=batch.columns)
         if answers is not None and asking.llm is not None:
             _ask_ahead(request, answers, asking.llm, budget, only_print=batch.update)
         batch.check_logs(has_pipe=bool(opened.kept), is_keyless=redact and redact_key is None)

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 from starlette.responses import Response
 
+from bylaw.audit.attestation import Attestation, read_attestations
 from bylaw.audit.store import JsonRecord
 from bylaw.console.app import changed, shown
 from bylaw.console.conversations import finding_data, sentence_of, whole_conversation
@@ -18,10 +19,8 @@ from bylaw.console.kept_case import judged_by, keep_call_case, keep_rule_case
 from bylaw.console.page import SETTLED, place_in
 from bylaw.console.records import (
     FALSE_ALARM,
-    Attestation,
     Written,
     attest,
-    read_attestations,
     unwaive,
     waive,
 )

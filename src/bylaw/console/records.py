@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
+from bylaw.audit.attestation import Attestation, every_attestation
 from bylaw.audit.waiver import Waiver, read_waivers
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack.review import REVIEW, Sides, Signature, Word, read_signatures
@@ -38,7 +39,7 @@ COMMENT = 2000
 _WAIVERS = (
     "# Waived findings, each with an owner, a reason and an expiry date: see `bylaw audit --waivers`.\nwaivers:\n"
 )
-_ATTESTATIONS = "# Answers of people on undecided calls. They change no verdict.\nattestations:\n"
+_ATTESTATIONS = "# People's answers on undecided calls; `bylaw audit` settles the calls by them.\nattestations:\n"
 _COMMENTS = "# Comments on policies. They do not affect sign-off: see `bylaw review`.\ncomments:\n"
 _ITEM = re.compile(r"^([ ]*)- ", re.MULTILINE)
 _EMPTY = re.compile(r":[ ]*\[\][ ]*\n\s*\Z")
@@ -54,17 +55,6 @@ class Written(Struct, frozen=True):
     told: str = ""
     was_there: bool = False
     """Whether the file had the record already, so that nothing was written."""
-
-
-class Attestation(Struct, frozen=True):
-    """A person's answer to a finding that code left undecided. It changes no verdict."""
-
-    finding: str
-    answer: str
-    by: str
-    on: str
-    reason: str
-    question: str = ""
 
 
 class Comment(Struct, frozen=True):
@@ -89,17 +79,13 @@ def _records(path: Path, name: str, of: type[T]) -> list[T]:
         raise UsageError(f"not a valid list of {name}: {error}", place=str(path)) from None
 
 
-_attestations = partial(_records, name="attestations", of=Attestation)
 _comments = partial(_records, name="comments", of=Comment)
 
 
-def read_attestations(path: Path) -> dict[str, Attestation]:
-    """The last attestation of each finding; none if there is no file."""
-    return {each.finding: each for each in _attestations(path)}
-
-
 def attest(path: Path, given: Attestation) -> Written:
-    return add_record(path, msgspec.to_builtins(given), head=_ATTESTATIONS, count=lambda made: len(_attestations(made)))
+    return add_record(
+        path, msgspec.to_builtins(given), head=_ATTESTATIONS, count=lambda made: len(every_attestation(made))
+    )
 
 
 def comments_of(root: Path, policy: str) -> list[Comment]:

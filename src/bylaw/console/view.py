@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from bylaw.audit.attestation import ATTESTATIONS, file_beside, read_attestations
 from bylaw.audit.audited import read_audited
 from bylaw.audit.baseline import compare_audits, read_baseline
 from bylaw.audit.finding import Finding
@@ -18,7 +19,7 @@ from bylaw.console.app import Pages, Prepared
 from bylaw.console.index import open_index, stamp_of
 from bylaw.console.index.query import Index, State
 from bylaw.console.pack_state import PackState, PackStates, has_changed_since
-from bylaw.console.records import FALSE_ALARM, is_installed, read_attestations
+from bylaw.console.records import FALSE_ALARM, is_installed
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Criterion
 from bylaw.policy.folder import find_folder, read_folder, read_variants
@@ -115,7 +116,6 @@ def _stamp(path: Path) -> tuple[int, int]:
 BASES = 4
 """Earlier audits that are cached for comparison."""
 WAIVERS = "waivers.yaml"
-ATTESTATIONS = "attestations.yaml"
 
 
 class View:
@@ -127,7 +127,7 @@ class View:
         self._stamp = stamp_of(out)
         self._turn = threading.Lock()
         self._ready: OrderedDict[str, Prepared[Standings]] = OrderedDict()
-        self.waivers = waivers or _beside(out, WAIVERS)
+        self.waivers = waivers or file_beside(out, WAIVERS)
         self.attestations = self.waivers.with_name(ATTESTATIONS)
         self.index: Index = open_index(out)
         store = self.index.store
@@ -256,11 +256,6 @@ class AuditPages(Pages):
     @property
     def layout(self) -> dict[str, Any]:
         return {"layout": "view.html", "view": self._view}
-
-
-def _beside(out: Path, name: str) -> Path:
-    """A file in the current folder, else in the folder above the audit."""
-    return Path(name) if Path(name).is_file() else out.resolve().parent / name
 
 
 def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:

@@ -220,6 +220,8 @@ class PredicateValues:
         said = self.answered.get((predicate.name, act.step))
         if said is not None and said.value is not None and said.queries:
             told: dict[str, Any] = {"reason": "model", "holds": said.value}
+            if said.because and not self._is_live:
+                told["words"] = said.because
             return told | ({"answered_at": said.quotes[-1].step} if said.quotes else {})
         if predicate.witness is not None:
             return self._witnesses[predicate.name].tell(act, self._record(act))

@@ -99,11 +99,11 @@ def _verdict(cell: Cell) -> Verdict:
 
 
 ReasonKind = Literal[
-    "none", "denied", "against_evidence", "missing", "unread", "user", "failed", "unjudged", "approved"
+    "none", "denied", "against_evidence", "missing", "unread", "user", "failed", "unjudged", "approved", "person"
 ]
 """Nothing to tell; the guard denies; it denied what was seen, and the world permits; facts were not looked up; they
 were, in answers that we cannot read; it depends on the user; the guard failed; the call could not be judged; a person
-was asked, and said yes."""
+was asked, and said yes; a person settled it after the fact."""
 
 
 class Reason(Struct, frozen=True):

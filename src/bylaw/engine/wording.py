@@ -143,7 +143,10 @@ def consent_words(why: Mapping[str, Any]) -> str:
             return f"a model or a person must read what was said up to step {answered}"
         case "model":
             where = f" by the words at step {answered}" if answered is not None else ""
-            return f"a model says that it {'holds' if why.get('holds') else 'does not hold'}{where}"
+            reason = f": {words}" if (words := str(why.get("words") or "")) else ""
+            return f"a model says that it {'holds' if why.get('holds') else 'does not hold'}{where}{reason}"
+        case "person":
+            return f"a person ({why.get('by')}) says that the rule was not followed: {why.get('words')}"
         case "unseen":
             return "a fact that the user must be shown with this call had not been looked up"
         case "no_card":

@@ -107,6 +107,7 @@ def _mark(job: Job, examiner: Examiner) -> str:
         job.has_lines,
         msgspec.to_builtins(request.columns),
         pseudonyms.mark if (pseudonyms := request.pseudonyms) is not None else None,
+        msgspec.to_builtins(request.attested),
     ]
     return hashlib.blake2b(json.dumps(record).encode(), digest_size=16).hexdigest()
 

@@ -67,7 +67,7 @@ TABLES: Final[dict[str, dict[str, str]]] = {
     | {"call_id": "text", "tool": "word", "executed": "truth"}
     | _VERDICTS
     | {"finding": "text", "because": "text", "policies": "policies", "record": "text", "policies_json": "word"}
-    | {"open_rules": "integer"},
+    | {"open_rules": "integer", "settled_by": "word", "settled_because": "text"},
     "findings": {"finding": "text", "kind": "word", "name": "word"}
     | _SHARED
     | {"executed": "truth"}
@@ -199,6 +199,7 @@ class Rows:
             "policies_json": encode([[*policy.values()] for policy in policies]).decode(),
             "record": None if call.is_plain else line.decode(),
             "open_rules": len(call.open_rules),
+            **_settled(call),
         }
         self._rows["calls"].append(made | verdicts | finding | row)
         if flagged:
@@ -225,6 +226,13 @@ class Rows:
             made | {"kind": "rule", "policy": rule.policy, "rule": rule.rule, "because": rule.because}
             for rule in call.open_rules
         )
+
+
+def _settled(call: CallRow) -> JsonRecord:
+    """Who settled what code left undecided, and why: a person, else a model."""
+    answers = [each for each in call.answered or () if each["value"] is not None and each["by"] != "host"]
+    last = max(answers, key=lambda each: each["by"] == "person", default=None)
+    return {"settled_by": last["by"], "settled_because": last.get("because")} if last is not None else {}
 
 
 def _charged(policies: Sequence[PolicyRow]) -> JsonRecord:
