@@ -55,6 +55,8 @@ _MARKS = " *_-#"
 """What may stand around a card that is not of it."""
 _END = 30
 """So many characters at its end are enough to tell what may be a card."""
+_SAMPLE = 2000
+"""Characters of a message that show its language."""
 _BLANK = re.compile(r"\s{8,}")
 _FAR, _WIDE = 8, 100
 """Lines, and characters, without a word, after which words stand far below, or far aside."""
@@ -150,7 +152,7 @@ def _answer_in(event: Event, words: CardWords) -> Said:
     if not isinstance(event, Message):
         return "other"
     yes, no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
-    return said(event.text, yes=yes, no=no, known=_languages_of(words) | languages_of(event.text))
+    return said(event.text, yes=yes, no=no, known=_languages_of(words) | _spoken_in(event))
 
 
 class Put(Struct, frozen=True):
@@ -293,7 +295,7 @@ class Cards:
                     self._tools.add(event.tool)
             elif type(event) is Message and event.confirmation is None:
                 if event.by == "user":
-                    self._languages |= languages_of(event.text)
+                    self._languages |= _spoken_in(event)
             elif type(event) is Message and event.confirmation is not None:
                 card = self._by_id.get(event.confirmation.card)
                 is_late = card is None or _is_past(card.expires, event.time)
@@ -439,6 +441,11 @@ def _is_all(known: re.Pattern[str], text: str) -> bool:
     """Whether a text is made of known phrases alone."""
     phrases = (" ".join(each.split()) for each in _PHRASES.split(text.translate(_PLAINLY).lower()))
     return all(known.fullmatch(each) or is_courtesy(each) for each in phrases if each.strip("-"))
+
+
+def _spoken_in(message: Message) -> frozenset[str]:
+    """Returns the languages of a message, by its beginning: it may be very long."""
+    return languages_of(message.text[:_SAMPLE])
 
 
 def _languages_of(words: CardWords) -> frozenset[str]:
