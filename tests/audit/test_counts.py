@@ -84,6 +84,15 @@ def test_a_query_counts_the_same(folder: Path, counts: dict[str, Any]) -> None:
     assert {name: refused[name] for name in names} == {name: counts["refused"][name] for name in names}
 
 
+def test_a_query_counts_broken_rules_where_no_call_was_made(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    talk = {"id": "one", "messages": [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."}]}
+    (tmp_path / "logs.jsonl").write_text(json.dumps(talk) + "\n")
+    bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "clinic", "--format", "both")
+    executed, refused = map(json.loads, bylaw(tmp_path, "sql", "out", "counts", "--to", "jsonl").stdout.splitlines())
+    assert (executed["calls"], executed["broken_rules"], refused["calls"]) == (0, 0, 0)
+
+
 def report_data(folder: Path) -> dict[str, Any]:
     page = (folder / "out" / "report.html").read_text()
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)

@@ -24,9 +24,7 @@ from .recorded import DATA, recorded, runs
 
 @cache
 def airline() -> Shelf:
-    shelf = Shelf("tau-airline", world=DATA)
-    shelf.adapt(guards_of)
-    return shelf
+    return Shelf("tau-airline", world=DATA)
 
 
 def judged(pack: Pack, events: Sequence[Event], world: World | None, mode: Mode) -> int:
@@ -55,7 +53,7 @@ def test_guards_asked_together_say_what_each_says_alone_of_simulated_conversatio
 @pytest.mark.parametrize("mode", [pytest.param("hindsight", marks=recorded)])
 def test_guards_asked_together_say_what_each_says_alone_of_recorded_runs(mode: Mode) -> None:
     shelf = airline()
-    assert sum(judged(shelf.pack_for(run), run.events, None, mode) for _, run in runs()) > 300
+    assert sum(judged(guards_of(shelf.pack_for(run)), run.events, None, mode) for _, run in runs()) > 300
 
 
 def settled(pack: Pack, events: Sequence[Event], world: World | None, mode: Mode) -> list[object]:
@@ -81,7 +79,7 @@ def test_the_same_of_recorded_runs(mode: Mode, monkeypatch: pytest.MonkeyPatch) 
     shelf = airline()
 
     def all_settled() -> list[list[object]]:
-        worlds = [(shelf.pack_for(run), file, run) for file, run in runs()]
+        worlds = [(guards_of(shelf.pack_for(run)), file, run) for file, run in runs()]
         return [
             settled(pack, run.events, shelf.world_for(pack, file)[1] if mode == "snapshot" else None, mode)
             for pack, file, run in worlds

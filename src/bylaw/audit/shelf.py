@@ -1,7 +1,6 @@
 """The packs and worlds of one audit, and which of them judge a conversation."""
 
 import importlib
-from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -47,11 +46,6 @@ class Shelf:
     def packs(self) -> list[Pack]:
         """Every pack on the shelf."""
         return [pack for _, pack in self._variants] if self._only is None else [self._only]
-
-    def adapt(self, change: Callable[[Pack], Pack]) -> None:
-        """Replace every pack by a changed one with the same policies."""
-        self._variants = [(when, change(pack)) for when, pack in self._variants]
-        self._only = change(self._only) if self._only is not None else None
 
     def pack_for(self, trajectory: Trajectory) -> Pack:
         """The first variant whose conditions the trajectory meets. Raises `FormatError` if the pack is for other
