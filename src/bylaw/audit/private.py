@@ -201,7 +201,7 @@ def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
         return
     if value.__class__ is str:
         yield value, name
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict | Mapping):
         for key, item in cast("Mapping[Any, Any]", value).items():
             yield from leaves(item, str(key))
     elif isinstance(value, list | tuple):
@@ -216,7 +216,13 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
     numbers: dict[str, str] = {}
     dates: dict[date, str] = {}
     rounded: set[str] = set()
+    read: set[str] = set()
     for (label, value, name, _), _ in found:
+        if value.__class__ is str:
+            # Most values are shown again and again.
+            if value in read:
+                continue
+            read.add(value)
         for leaf, _ in leaves(value, name):
             text = str(int(leaf)) if isinstance(leaf, float) and leaf.is_integer() else str(leaf).strip()
             if len(text) > _LONGEST or sum(map(str.isdigit, text)) < _DIGITS:

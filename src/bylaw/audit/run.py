@@ -114,13 +114,14 @@ class Examiner:
     def examine_source(self, source: Source, found: Look | None = None) -> Iterator[Examined | RecordError]:
         """Examine the conversations of a file, or of a part of it; `found` is its format if known."""
         file = source.path
-        name = self._names.get(file, file.name)
+        plain = file.name
+        name = self._names.get(file, plain)
         try:
             for trajectory in read_source(source, found):
                 if isinstance(trajectory, RecordError):
                     yield trajectory
                     continue
-                if file.name != name and trajectory.file == file.name:
+                if plain != name and trajectory.file == plain:
                     trajectory = replace(trajectory, file=name)
                 try:
                     part = self.examine(trajectory, file)

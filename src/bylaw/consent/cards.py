@@ -53,6 +53,7 @@ _PLAINLY = str.maketrans(dict.fromkeys(f"{_SMILES}*_#", " ") | {"\u2019": "'"})
 _ASKS = frozenset("?\u061f\u037e\uff1f")
 _MARKS = " *_-#"
 """What may stand around a card that is not of it."""
+_WORD = re.compile(r"[^\W_]+")
 _END = 30
 """So many characters at its end are enough to tell what may be a card."""
 _SAMPLE = 2000
@@ -177,9 +178,12 @@ class Cards:
         self._terms = terms or Terms()
         self._words = words
         self._question = card_form(words.question)
+        self._word = max(_WORD.findall(self._question), key=len, default="")
         self._heading = card_form(words.heading)
-        self._languages = _languages_of(words)
-        """The languages that the pack, or the user so far, writes."""
+        self._written = _languages_of(words)
+        """The languages that the pack writes, and the user in what was looked at so far."""
+        self._heard: list[Message] = []
+        """What the user has written since."""
         self._yes, self._no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
         self._read = 0
         self._by_id: dict[str, Card] = {}
@@ -199,6 +203,13 @@ class Cards:
         """By what tools may take for one call, the digests of its cards."""
 
     @property
+    def _languages(self) -> frozenset[str]:
+        """The languages that the pack, or the user so far, writes."""
+        while self._heard:
+            self._written |= _spoken_in(self._heard.pop())
+        return self._written
+
+    @property
     def has_any(self) -> bool:
         """Whether a card was put in this conversation."""
         return bool(self._texts)
@@ -213,7 +224,7 @@ class Cards:
 
     def may_stand_in(self, exchange: Exchange) -> bool:
         """Whether the agent's last message has the words that every card ends with."""
-        return self._question in exchange.shown
+        return exchange.may_have(self._word) and self._question in exchange.shown
 
     def is_changed(self, exchange: Exchange, put: Put) -> bool:
         """Whether the agent's last message reads like the card of a call, and its text was changed."""
@@ -275,6 +286,8 @@ class Cards:
 
     def is_beside_words(self, exchange: Exchange, put: Put) -> bool:
         """Whether the agent's last message has a card, or puts this call, beside words that may take it back."""
+        if not (put.card or put.sentences or self.has_any):
+            return False
         message = exchange.shown
         texts = [text for text in (put.card, *put.sentences) if text and text in message]
         texts += self._shown_in(message)
@@ -295,7 +308,7 @@ class Cards:
                     self._tools.add(event.tool)
             elif type(event) is Message and event.confirmation is None:
                 if event.by == "user":
-                    self._languages |= _spoken_in(event)
+                    self._heard.append(event)
             elif type(event) is Message and event.confirmation is not None:
                 card = self._by_id.get(event.confirmation.card)
                 is_late = card is None or _is_past(card.expires, event.time)

@@ -272,6 +272,7 @@ class Rulebook:
         """By rule, the bits of the predicates it reads."""
         self.start: tuple[States, ...] = tuple((ready.pair.rearming.start,) for ready in self.programs)
         self.move = lru_cache(maxsize=MEMO)(self._move)
+        self.step = lru_cache(maxsize=MEMO)(self._step)
         self.needs = lru_cache(maxsize=MEMO)(self._needs)
 
     def _move(self, place: int, states: States, values: int, known: int) -> tuple[States, bool | None]:
@@ -281,8 +282,27 @@ class Rulebook:
         after, report = look(ready, ready.pair.rearming, states, given)
         return after, report.broke
 
-    def _needs(self, place: int, states: States, values: int, unknown: int) -> int:
-        """The bits of those unknown predicates that change where a rule goes, whatever the others are."""
+    def _step(self, every: tuple[States, ...], values: int, known: int) -> tuple[tuple[States, ...], RuleStep]:
+        """The states of all rules after an act with these values of the predicates, and what the act did to them."""
+        after, broken, unsure = list[States](), list[int](), list[int]()
+        for place, (states, mask) in enumerate(zip(every, self.masks, strict=True)):
+            reached, broke = self.move(place, states, values & mask, known & mask)
+            after.append(reached)
+            if broke is not False:
+                (broken if broke else unsure).append(place)
+        step = RuleStep(tuple(broken), tuple(unsure)) if broken or unsure else UNTOUCHED
+        return tuple(after), step
+
+    def _needs(self, every: tuple[States, ...], values: int, unknown: int) -> int:
+        """The bits of those unknown predicates that change where some rule goes, whatever the others are."""
+        found = 0
+        for place, (states, mask) in enumerate(zip(every, self.masks, strict=True)):
+            if unknown & mask:
+                found |= self._needed(place, states, values & mask, unknown & mask)
+        return found
+
+    def _needed(self, place: int, states: States, values: int, unknown: int) -> int:
+        """The same for one rule."""
         bits = [bit for bit in self.bits.values() if bit & unknown]
         if states is None or len(states) > 1 or len(bits) > _FEW:
             return unknown
@@ -322,11 +342,7 @@ class MonitorSet:
 
     def needs(self, values: int, unknown: int) -> int:
         """The bits of those unknown predicates that change where some rule goes, whatever the others are."""
-        found, book = 0, self._book
-        for place, (states, mask) in enumerate(zip(self.states, book.masks, strict=True)):
-            if unknown & mask:
-                found |= book.needs(place, states, values & mask & ~unknown, unknown & mask)
-        return found
+        return self._book.needs(self.states, values & ~unknown, unknown)
 
     def mask(self, values: Values) -> tuple[int, int]:
         """The values and which are known, as the bits `step` takes; names of no rule are left out."""
@@ -341,14 +357,8 @@ class MonitorSet:
 
     def step(self, values: int, known: int = -1) -> RuleStep:
         """Read one act: the bits of the true predicates, and of those known (all, unless said)."""
-        move, after, broken, unsure = self._book.move, list[States](), list[int](), list[int]()
-        for place, (states, mask) in enumerate(zip(self.states, self._book.masks, strict=True)):
-            reached, broke = move(place, states, values & mask, known & mask)
-            after.append(reached)
-            if broke is not False:
-                (broken if broke else unsure).append(place)
-        self.states = tuple(after)
-        return RuleStep(tuple(broken), tuple(unsure)) if broken or unsure else UNTOUCHED
+        self.states, step = self._book.step(self.states, values, known)
+        return step
 
     def tables(self, act: ActValues) -> dict[str, TruthTable]:
         """By rule name, what it would say of an act (see `Monitor.table`)."""
