@@ -30,7 +30,7 @@ async def shown(shield: Shield | Future[Shield], own: str | None) -> str:
 @pytest.mark.parametrize("own", [None, "Be kind."])
 async def test_they_follow_those_of_the_server(tmp_path: Path, own: str | None) -> None:
     shield = Shield(write_pack(tmp_path))
-    assert await shown(shield, own) == "\n\n".join(filter(None, (own, shield.instructions())))
+    assert await shown(shield, own) == "\n\n".join(filter(None, (own, shield.instructions(heard=False))))
 
 
 async def test_they_are_there_if_the_pack_was_read_meanwhile(tmp_path: Path) -> None:

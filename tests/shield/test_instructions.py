@@ -152,6 +152,13 @@ def test_a_rule_that_decides_on_no_call_asks_for_nothing() -> None:
     assert not any(each.questions or each.needs_card for each in found.values())
 
 
+def test_an_agent_whose_words_are_not_heard_is_told_no_sentence() -> None:
+    text = Shield(pack()).instructions(heard=False)
+    assert "Make the call without asking" in text
+    assert "get_rental(rental_id)" in text
+    assert "Shall I" not in text
+
+
 def test_a_pack_that_asks_for_nothing_has_nothing_to_say() -> None:
     held = Pack.from_files(
         {

@@ -105,7 +105,7 @@ class Introduction(ProxyMetadataMiddleware):
 
     def _updates(self, result: Any, upstream: Any) -> dict[str, Any]:
         """The server's instructions are shown as they were accepted: the model reads them like descriptions. Those of
-        the shield follow, if the pack has been read by now."""
+        the shield follow, if the pack has been read by now; they hold no sentences, since MCP carries no messages."""
         updates = super()._updates(result, upstream)
         shown = joined(self._catalogue.instructions(upstream.instructions or ""), self._instructions())
         return {**updates, "instructions": shown or None} if result.instructions is None else updates
@@ -115,7 +115,7 @@ class Introduction(ProxyMetadataMiddleware):
         if isinstance(found, Future):
             is_read = found.done() and not found.cancelled() and found.exception() is None
             found = found.result() if is_read else None
-        return "" if found is None or found.postures.posture == "shadow" else found.instructions()
+        return "" if found is None or found.postures.posture == "shadow" else found.instructions(heard=False)
 
     def _done(self, reading: "asyncio.Task[Any]") -> None:
         self._reading.discard(reading)

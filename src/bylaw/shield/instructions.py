@@ -40,8 +40,15 @@ To ask the user for a yes:
 - Send the question as your whole message, word for word, with the values of the call and of your look-ups in place of
   `{...}` (in an option, a space for each `_`). If other words stand beside it, the user's yes does not count.
 - After a yes, make the call with exactly these values. One yes is for one call.
-- If there is no question, or a value is a longer text or an object, make the call without asking. The answer holds a
-  card: show the user that card, word for word, as your whole message.
+- If there is no question, or a value is unknown, empty, a longer text or an object, make the call without asking. The
+  answer holds a card: show the user that card, word for word, as your whole message.
+- Never ask for a yes in other words."""
+_CALLING = """\
+To get the user's yes:
+
+- First make the look-ups listed for the tool, as far as they apply and you have not seen their results yet.
+- Make the call without asking. Either your application asks the user, or the answer holds a card: show the user that
+  card, word for word, as your whole message, and make the call again after their yes.
 - Never ask for a yes in other words."""
 
 
@@ -68,12 +75,19 @@ def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
     return tuple(each for each in made if each.look_ups or each.questions or each.needs_card)
 
 
-def instructions(pack: Pack) -> str:
-    """The instructions as Markdown; empty if no write needs a look-up or a yes."""
+def instructions(pack: Pack, *, heard: bool = True) -> str:
+    """The instructions as Markdown; empty if no write needs a look-up or a yes.
+
+    If the conversation may not be `heard`, as by an MCP proxy, no sentence counts, and the agent is to ask none.
+    """
     writes = write_instructions(pack)
     if not writes:
         return ""
-    asks = [_ASKING] if any(each.questions or each.needs_card for each in writes) else []
+    asks = []
+    if any(each.questions or each.needs_card for each in writes):
+        asks = [_ASKING if heard else _CALLING]
+    if not heard:
+        writes = [WriteInstruction(each.tool, each.look_ups) for each in writes if each.look_ups]
     return "\n\n".join((_ANSWERS, *asks, *map(_section, writes))) + "\n"
 
 

@@ -129,10 +129,11 @@ class Shield:
         """
         return LiveSession(self, context=door.context(context)).decide_after(messages, tool, arguments, id=id)
 
-    def instructions(self) -> str:
+    def instructions(self, *, heard: bool = True) -> str:
         """What belongs in the agent's system prompt, as Markdown: which writes need the user's yes, the sentence or
-        card for each, and what to look up first. Empty if no write needs any of it."""
-        return instructions(self.pack)
+        card for each, and what to look up first. Empty if no write needs any of it. If nobody reports what is said
+        (not `heard`), it says to make each call without asking."""
+        return instructions(self.pack, heard=heard)
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
         """The pack of now, or the one that a conversation began under, with its postures."""
