@@ -3,14 +3,16 @@ alike."""
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bylaw import Pack, Shield, verdicts
+from bylaw import Pack, Shield, check, load_pack, verdicts
 from bylaw.errors import PackError
 from bylaw.shield import Decision, LiveSession
 from bylaw.trace import Call, Trajectory
+from tests.command import bylaw
 
 TOOLS = """
 tools:
@@ -29,21 +31,26 @@ ADD: dict[str, Any] = {"plan_id": "P1", "gb": 2}
 SENTENCE = "Shall I add 2 GB to plan P1 for €5.00?"
 
 
-def pack(tools: str = TOOLS, *, consented: str = "told", card: str = "", more: str = "", plan: str = PLAN) -> Pack:
+def pack(tools: str = TOOLS, **parts: str) -> Pack:
     """A desk that must confirm what it sells."""
-    return Pack.from_files(
-        {
-            "pack.yaml": "{format: 1, name: phone, document: policy.md, shield: {unguarded: allow}}",
-            "policy.md": "Confirm the price before you sell.\n",
-            "policies.yaml": "policies:\n  - {id: ask, kind: rule, spans: [Confirm the price before you sell.]}\n",
-            "entities.yaml": f"entities:\n  {plan}{more}}}}}\ncontext:\n  signed_in_as: string\n",
-            "tools.yaml": tools,
-            "rules.yaml": (
-                f"predicates:\n  change: {{tool: add_data}}\n  agreed: {{consented: {consented}{card}}}\n"
-                "rules:\n  - {id: ask, formula: ALWAYS (change IMPLIES agreed)}\n"
-            ),
-        }
-    )
+    return Pack.from_files(files(tools, **parts))
+
+
+def files(
+    tools: str = TOOLS, *, consented: str = "told", card: str = "", more: str = "", plan: str = PLAN
+) -> dict[str, str]:
+    """The files of its pack."""
+    return {
+        "pack.yaml": "{format: 1, name: phone, document: policy.md, shield: {unguarded: allow}}",
+        "policy.md": "Confirm the price before you sell.\n",
+        "policies.yaml": "policies:\n  - {id: ask, kind: rule, spans: [Confirm the price before you sell.]}\n",
+        "entities.yaml": f"entities:\n  {plan}{more}}}}}\ncontext:\n  signed_in_as: string\n",
+        "tools.yaml": tools,
+        "rules.yaml": (
+            f"predicates:\n  change: {{tool: add_data}}\n  agreed: {{consented: {consented}{card}}}\n"
+            "rules:\n  - {id: ask, formula: ALWAYS (change IMPLIES agreed)}\n"
+        ),
+    }
 
 
 class Clock:
@@ -388,6 +395,20 @@ def test_a_fact_that_cannot_be_shown_is_an_error_with_its_line(
     assert [each for each in raised.value.faults if message in str(each) and each.place == f"tools.yaml:{line}"], [
         (str(each), each.place) for each in raised.value.faults
     ]
+
+
+def test_a_reviewer_sees_the_facts_beside_their_sentence_and_signs_them(tmp_path: Path) -> None:
+    folder = tmp_path / "phone"
+    folder.mkdir()
+    for name, text in files().items():
+        (folder / name).write_text(text, encoding="utf-8")
+    fact = "price = facts.Plan(call.plan_id).price_per_gb * call.gb"
+    assert check(load_pack(folder)).shown == (("add_data", ('"add {gb} to plan {plan_id} for {price}"', fact)),)
+    assert fact in bylaw(tmp_path, "review", folder).stdout
+    assert bylaw(tmp_path, "review", folder, "--accept", "ask", "--by", "ann").returncode == 0
+    cheaper = files(TOOLS.replace("* call.gb, title", "* 1, title"))["tools.yaml"]
+    (folder / "tools.yaml").write_text(cheaper, encoding="utf-8")
+    assert "lapsed" in bylaw(tmp_path, "review", folder).stdout
 
 
 def test_a_private_fact_is_not_shown() -> None:

@@ -196,6 +196,9 @@ def _to_look_at(report: CheckReport) -> Iterator[Section]:
         ]
         title = f"{_counted(len(entries), 'write', '')} without `changes`, assumed to change"
         yield Section(title, entries, "dim", "")
+    if report.shown:
+        entries = [f"{tool}: {'; '.join(lines)}" for tool, lines in report.shown]
+        yield Section(f"{_counted(len(entries), 'write', '')} confirmed with facts", entries, "dim", "")
     if report.unread:
         title = f"spoken consent stays undecided: {', '.join(f'`{name}`' for name in report.unread)}"
         then = "add `put_as` to the tools in tools.yaml, let a model decide (`model: may settle`), or use cards"

@@ -28,5 +28,7 @@ class CardFact(Struct, frozen=True):
     schema: Mapping[str, Any]
     """How to write the value: `title`, `currency`, `unit`."""
     compute: Callable[[Mapping[str, Any], FactSource], Computed]
+    reads: frozenset[str] = frozenset()
+    """The fields it reads, as `Entity.field`; with several entities, each name after a dot under each of them."""
     unnamed: frozenset[str] = frozenset()
     """The entities it reads whose keys are not arguments of the call."""

@@ -146,7 +146,8 @@ def _guard(node: ast.expr, line: int, scope: Scope, function: LazyFunction) -> G
     def call(run: Any) -> Any:
         return function.made(run, *(run.argument(name) for name in scope.parameters))
 
-    stub = ast.FunctionDef("predicate", ast.arguments([], [], None, [], [], None, []), [ast.Expr(node)], [], None)
+    named = ast.arguments([], [ast.arg(name) for name in (scope.call, scope.facts)], None, [], [], None, [])
+    stub = ast.FunctionDef("predicate", named, [ast.Expr(node)], [], None)
     stub.lineno = line
     return Guard(stub, scope, LazyFunction(lambda: call))
 

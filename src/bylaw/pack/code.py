@@ -86,7 +86,7 @@ def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[By
                 faults.append(error)
                 continue
             schema_of = {key: " ".join(str(value).split()) for key, value in how.items() if value} | {"nullable": True}
-            fact = CardFact(name, code, place, schema_of, partial(compute_value, guard), guard.unnamed)
+            fact = CardFact(name, code, place, schema_of, partial(compute_value, guard), guard.facts, guard.unnamed)
             found.setdefault(tool.name, []).append(fact)
     return replace(schema, card_facts=found), faults
 

@@ -139,6 +139,7 @@ def sides_of(folder: PackFolder) -> dict[str, Sides]:
             _predicates(folder, own),
             _cases(folder, {name, *(str(rule.get("id")) for rule in own)}),
             *_learned(folder, own),
+            *_shown(folder, own),
         ]
         made[name] = Sides(_digest([body.get("definition"), body.get("spans")]), _digest(check))
     return made
@@ -194,6 +195,15 @@ def _predicates(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> dict[
     known = cast(dict[str, Any], source.data.get("predicates") or {}) if source is not None else {}
     formulas = " ".join(str(rule.get("formula")) for rule in rules)
     return {name: body for name, body in known.items() if name in formulas}
+
+
+def _shown(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """What users are shown with the calls they confirm, for rules about consent: the yes is to that."""
+    asks = any(isinstance(body, dict) and "consented" in body for body in _predicates(folder, rules).values())
+    source = folder.parts.get("tools")
+    tools: dict[str, Any] = source.data.get("tools") or {} if source is not None and asks else {}
+    found = {name: [body["show"], body.get("put_as")] for name, body in tools.items() if body and body.get("show")}
+    return [found] if found else []
 
 
 def _cases(folder: PackFolder, names: set[str]) -> list[Any]:

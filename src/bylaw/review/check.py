@@ -14,6 +14,7 @@ from bylaw.pack.review import Standing
 from bylaw.pack.statements import Ambiguous
 from bylaw.review.case import CaseResult, run_cases, untested
 from bylaw.review.coverage import Covered, covered_sentences
+from bylaw.review.reading import shown_lines
 from bylaw.rule.lint import LintFinding, lint
 
 
@@ -61,6 +62,8 @@ class CheckReport(Struct, frozen=True):
     """Predicates for which no yes in words counts: no tool is `put_as` anything, and no model may settle it."""
     unmatched: tuple[tuple[str, str, str], ...] = ()
     """Sentences of `put_as` that can never ask for a call: tool, sentence, why."""
+    shown: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Writes whose cards and sentences show facts besides arguments: each with its sentences and the facts."""
     disarmed: tuple[tuple[str, float], ...] = ()
     """Rules whose weight is too light to deny a call on their own, with the weight."""
 
@@ -118,6 +121,7 @@ class CheckReport(Struct, frozen=True):
             "unsaid": {tool: list(kinds) for tool, kinds in self.unsaid},
             "unread": list(self.unread),
             "unmatched": [{"tool": tool, "put_as": phrase, "because": why} for tool, phrase, why in self.unmatched],
+            "shown": {tool: list(lines) for tool, lines in self.shown},
             "undecided": [case.place for case in self.undecided],
             "disarmed": dict(self.disarmed),
             "ambiguous": [msgspec.to_builtins(each) for each in self.ambiguous],
@@ -189,5 +193,6 @@ def check(pack: Pack) -> CheckReport:
         if any(tool.put_as for tool in pack.schema.tools.values())
         else tuple(each.name for each in words if not each.model_settles),
         tuple(_unmatched(pack, words)),
+        tuple((name, tuple(shown_lines(pack, name))) for name in pack.schema.card_facts),
         tuple((rule.name, rule.weight) for rule in pack.book.disarmed),
     )

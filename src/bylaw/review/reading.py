@@ -9,6 +9,7 @@ from bylaw.pack import Pack, build_pack
 from bylaw.policy.folder import NothingEnforces, PackFolder, own_record, own_text
 from bylaw.policy.statement import Policy
 from bylaw.review.noted import why_unenforced
+from bylaw.rule.formula import atoms
 
 NOBODY = "nobody yet"
 WEIGHTS = "weights.yaml"
@@ -45,7 +46,16 @@ def signed_lines(pack: Pack, policy: Policy) -> list[str]:
     """All that somebody who signs a check answers for: the check, and the functions that it calls."""
     guard = pack.guards.get(policy.id)
     called = [["", *_function(pack, file, line)] for file, line in guard.functions] if guard is not None else []
-    return [*check_lines(pack, policy), *(line for lines in called for line in lines)]
+    rules = [rule for rule in pack.book.rules if rule.policy == policy.id]
+    asks = any(pack.book.predicates[name].consent for rule in rules for name in atoms(rule.formula))
+    shown = [["", f"{tool}:", *shown_lines(pack, tool)] for tool in pack.schema.card_facts if asks]
+    return [*check_lines(pack, policy), *(line for lines in (*called, *shown) for line in lines)]
+
+
+def shown_lines(pack: Pack, tool: str) -> list[str]:
+    """The sentences that ask for a call of a tool, and the facts that they and its cards show."""
+    sentences = [f'"{phrase}"' for phrase in pack.schema.tools[tool].put_as]
+    return [*sentences, *(f"{fact.name} = {fact.code}" for fact in pack.schema.card_facts[tool])]
 
 
 def _function(pack: Pack, file: str, line: int) -> list[str]:

@@ -3,7 +3,6 @@
 An agent that follows it asks each user once: with a sentence of the pack, or with the card of a stopped call.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, cast
@@ -23,8 +22,6 @@ from bylaw.rule.monitor import holds
 from bylaw.rule.rule import Rule
 from bylaw.text.amount import amount_spellings, quantity_spellings
 
-_ENTITY = re.compile(r"\bfacts\.(\w+)")
-_MEMBER = re.compile(r"\.(\w+)")
 _ANSWERS = """\
 # Changes: look up, ask once, then call
 
@@ -176,18 +173,10 @@ def _written(pack: Pack, tool: Tool, wanted: Predicate) -> dict[str, str]:
 
 def _currency(pack: Pack, fact: CardFact) -> dict[str, str]:
     """The currency of a shown fact, if all money that it reads has the same."""
-    found = {
-        pack.schema.entities[entity].fields[name].currency
-        for entity, names in _read_by(fact).items()
-        for name in names & pack.schema.entities[entity].fields.keys()
-    } - {""}
+    entities, read = pack.schema.entities, (each.partition(".") for each in fact.reads)
+    fields = (entities[entity].fields.get(name) for entity, _, name in read)
+    found = {field.currency for field in fields if field is not None} - {""}
     return {"currency": found.pop()} if len(found) == 1 else {}
-
-
-def _read_by(fact: CardFact) -> dict[str, set[str]]:
-    """The entities that the expression of a shown fact reads, each with all names after a dot in it."""
-    names = set(_MEMBER.findall(fact.code))
-    return dict.fromkeys(_ENTITY.findall(fact.code), names)
 
 
 def _matters(tool: Tool, name: str, wanted: Predicate) -> bool:
@@ -200,11 +189,10 @@ def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
     """The look-ups of what the guards of a tool read; those that the call names come first."""
     guards = [guard for policy, guard in pack.by_tool.get(tool.name, ()) if policy.id not in pack.held_back]
     read: dict[str, set[str]] = {}
-    for entity, _, field in (fact.partition(".") for guard in guards for fact in guard.facts):
+    facts = [fact for guard in guards for fact in guard.facts]
+    facts += [fact for shown in pack.schema.card_facts.get(tool.name, ()) for fact in shown.reads]
+    for entity, _, field in (fact.partition(".") for fact in facts):
         read.setdefault(entity, set()).add(field)
-    for fact in pack.schema.card_facts.get(tool.name, ()):
-        for entity, fields in _read_by(fact).items():
-            read.setdefault(entity, set()).update(fields)
     entities = [each for each in pack.schema.entities.values() if each.name in read]
     for entity in sorted(entities, key=lambda each: not set(each.key) <= tool.parameters.keys()):
         yield from _ways(pack, entity, read[entity.name])
