@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from bylaw.cli.console import SCREEN
 from bylaw.cli.logs import log_files, trajectories
 from bylaw.cli.scan import clean, print_scan, scan_logs
 from bylaw.errors import BylawError, UsageError
@@ -51,6 +52,10 @@ def sample() -> Scan:
 def test_the_output_is_as_people_have_seen_it() -> None:
     both = f"{shown(sample(), whole=False)}\n{'=' * 80}\n{shown(sample())}"
     assert both == SNAPSHOT.read_text(encoding="utf-8")
+
+
+def test_the_short_output_fits_one_screen() -> None:
+    assert len(shown(sample(), whole=False).splitlines()) <= SCREEN
 
 
 def test_nothing_is_wider_than_eighty_columns() -> None:

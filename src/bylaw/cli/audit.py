@@ -26,7 +26,7 @@ from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.command import Count, DocumentOption, File, Folder, Name, PackOption, Word, command
 from bylaw.cli.console import open_console
 from bylaw.cli.explain import finding_lines, gravity
-from bylaw.cli.logs import GivenLogs, Logs, count_lines, open_logs
+from bylaw.cli.logs import GivenLogs, Logs, end_progress, open_logs, progress_line
 from bylaw.cli.tables import print_summary
 from bylaw.errors import RecordError, UsageError
 from bylaw.pack import Criterion
@@ -255,6 +255,7 @@ def audit_command(
     agent: Annotated[Name | None, "Use this agent name for every conversation."] = None,
     jobs: Annotated[Count, "Worker processes. Does not affect the results."] = 1,
     report: Annotated[bool, "Also write report.html."] = False,
+    whole: Annotated[bool, "--all", "List every broken policy instead of the first 8."] = False,
     criterion: Annotated[
         Criterion | None,
         "determined: the facts seen must decide the policy. strict: every fact it reads must have been seen.",
@@ -318,8 +319,8 @@ def audit_command(
         if batch.in_shards:
             found = batch.run(request, out)
         else:
-            found = audit(request, out, progress=_count(opened.files))
-        _print_result(found, opened)
+            found = audit(request, out, progress=progress_line(opened.files))
+        _print_result(found, opened, whole=whole)
         if key is not None:
             scope = (
                 "from the given key" if redact_key is not None else "for this run only; give --redact-key to compare"
@@ -382,23 +383,8 @@ def _refuse_overwriting(inputs: Iterable[LogFile | None], outputs: dict[str, Pat
             raise UsageError(f"{option} would overwrite an input file", place=str(path))
 
 
-def _count(files: Sequence[LogFile]) -> Any:
-    if not sys.stderr.isatty():
-        return None
-    total = count_lines(files)
-    of = f" of {total:,}" if total else ""
-
-    def show(number: int) -> None:
-        if number % 100 == 99:
-            sys.stderr.write(f"\r{number + 1:,}{of} conversations")
-            sys.stderr.flush()
-
-    return show
-
-
-def _print_result(report: Report, logs: Logs) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write("\r" + " " * 50 + "\r")
+def _print_result(report: Report, logs: Logs, *, whole: bool) -> None:
+    end_progress()
     faults = list(_by_file(report.skipped))
     for fault, others in faults[:_FAULTS]:
         more = f" (and {others:,} more like it in this file)" if others else ""
@@ -407,7 +393,7 @@ def _print_result(report: Report, logs: Logs) -> None:
         left = sum(others + 1 for _, others in faults[_FAULTS:])
         print(f"bylaw: and {left:,} more, see summary.json", file=sys.stderr)
     if report.summary["agents"]:
-        print_summary(report.summary, open_console(), report.out)
+        print_summary(report.summary, open_console(), report.out, whole=whole)
 
 
 def _by_file(faults: Sequence[RecordError]) -> Iterator[tuple[RecordError, int]]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bylaw.cli.command import DocumentOption, PackArgument, command
-from bylaw.cli.console import counted, open_console, say, wrapped
+from bylaw.cli.console import SCREEN, counted, open_console, say, wrapped
 from bylaw.errors import BylawError, PackError
 from bylaw.pack import load_pack
 from bylaw.pack.causes import one_for_all
@@ -21,8 +21,6 @@ from bylaw.review.check import CheckReport, check
 from bylaw.review.coverage import Covered
 from bylaw.review.noted import left_out_of
 
-SCREEN = 24
-"""Lines of a default terminal."""
 _DOCUMENTS = 5
 """The most documents with a line of their own."""
 _FEWEST = 2

@@ -18,6 +18,9 @@ from bylaw.cli.screen import Screen, bare
 from bylaw.text.number import counted as counted
 from bylaw.text.visible import visible
 
+SCREEN = 24
+"""Lines of a default terminal."""
+
 
 def open_console() -> Console:
     """A console on the current stdout."""

@@ -34,12 +34,13 @@ def demo_command(
     out.mkdir(parents=True, exist_ok=True)
     document = out / "policy.md"
     shutil.copyfile(demo.POLICY, document)
-    with console.status("Auditing 302 recorded conversations of five agents ..."):
+    doing = "Auditing 302 recorded conversations of five agents"
+    with console.status(f"{doing} ...") as status:
         world, logs = out / "clinic.sqlite", out / "logs.jsonl.gz"
         demo.build_world(world)
         demo.write_logs(logs, story.honest, story.liar)
         request = Request((logs,), "clinic", world)
-        found = audit(request, out)
+        found = audit(request, out, progress=lambda number: status.update(f"{doing}: {number + 1} done ..."))
         write_audited(request, out)
         lines = {line["trajectory"]: line for line in read_calls(out) if line["trajectory"] in ("honest", "liar")}
         policies: dict[str, Any] = json.loads((out / "policies.json").read_bytes())

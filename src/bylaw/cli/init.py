@@ -9,7 +9,7 @@ import msgspec
 
 from bylaw.cli.command import File, command, pack_name
 from bylaw.cli.console import counted
-from bylaw.cli.logs import GivenLogs, open_logs
+from bylaw.cli.logs import GivenLogs, open_logs, with_progress
 from bylaw.errors import UsageError, WorldError
 from bylaw.facts.database import open_snapshot
 from bylaw.pack import load_pack
@@ -122,7 +122,12 @@ def init_pack(
     tables = read_tables(world) if world is not None else []
     with open_logs(logs) as opened:
         made = skeleton(
-            opened.trajectories(), document, name=pack_name(out), effects=known, catalogue=catalogue, tables=tables
+            with_progress(opened.trajectories(), opened.files),
+            document,
+            name=pack_name(out),
+            effects=known,
+            catalogue=catalogue,
+            tables=tables,
         )
         faults = tuple(map(opened.named, made.scan.faults))
     made = msgspec.structs.replace(made, scan=msgspec.structs.replace(made.scan, faults=faults))

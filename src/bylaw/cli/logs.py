@@ -5,11 +5,11 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from glob import glob
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import click
 from msgspec import Struct
@@ -174,6 +174,40 @@ def count_lines(files: Sequence[LogFile]) -> int | None:
         with file.open("rb") as opened:
             total += sum(part.count(b"\n") for part in iter(lambda: opened.read(1 << 20), b""))
     return total
+
+
+T = TypeVar("T")
+
+
+def progress_line(files: Sequence[LogFile]) -> Callable[[int], None] | None:
+    """Shows how many conversations were read, and of how many if that is known; None if stderr is not a terminal."""
+    if not sys.stderr.isatty():
+        return None
+    total = count_lines(files)
+    of = f" of {total:,}" if total else ""
+
+    def show(number: int) -> None:
+        if number % 100 == 99:
+            sys.stderr.write(f"\r{number + 1:,}{of} conversations")
+            sys.stderr.flush()
+
+    return show
+
+
+def end_progress() -> None:
+    """Clear the line of `progress_line`."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r" + " " * 50 + "\r")
+
+
+def with_progress(items: Iterable[T], files: Sequence[LogFile]) -> Iterator[T]:
+    """The same items; on a terminal, their number is shown while they are read."""
+    show = progress_line(files)
+    for number, item in enumerate(items):
+        if show is not None:
+            show(number)
+        yield item
+    end_progress()
 
 
 def _is_pipe(path: Path) -> bool:

@@ -9,8 +9,8 @@ import msgspec
 from rich.console import Console
 
 from bylaw.cli.command import Count, File, Name, command
-from bylaw.cli.console import counted, open_console, say
-from bylaw.cli.logs import GivenLogs, open_logs
+from bylaw.cli.console import SCREEN, counted, open_console, say
+from bylaw.cli.logs import GivenLogs, open_logs, with_progress
 from bylaw.errors import UsageError
 from bylaw.facts.evidence import LookupEvidence
 from bylaw.scan import Scan, scan
@@ -84,7 +84,8 @@ def scan_logs(
         raise UsageError("the file exists already, perhaps with corrections", place=str(write_effects))
     known = read_effects(effects) if effects is not None else None
     with open_logs(logs) as opened:
-        found = scan(opened.trajectories(agent=agent), effects=known, examples=examples)
+        read = with_progress(opened.trajectories(agent=agent), opened.files)
+        found = scan(read, effects=known, examples=examples)
         found = msgspec.structs.replace(found, faults=tuple(map(opened.named, found.faults)))
     if write_effects is not None:
         write_effects.write_text(effects_file(found.tools), encoding="utf-8")
@@ -107,9 +108,9 @@ class _Entry(NamedTuple):
 class _Section(NamedTuple):
     title: str
     entries: Sequence[_Entry]
-    shown: int
-    """Entries to show without `--all`."""
+    header: str = ""
     note: str = ""
+    """Shown with `--all`."""
     empty: str = ""
 
 
@@ -124,9 +125,10 @@ def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
     if not found.trajectories:
         say(console, "No conversation found.")
         return
-    for section in (_tools(found.tools), _evidence(found.evidence), _habits(found), *_sources(found)):
-        if section.entries or (whole and section.empty):
-            _print(section, console, whole=whole)
+    sections = [_tools(found.tools), _evidence(found.evidence), _habits(found), *_sources(found)]
+    sections = [each for each in sections if each.entries or (whole and each.empty)]
+    for section, shown in zip(sections, _fitting(sections), strict=True):
+        _print(section, console, whole=whole, shown=shown)
     console.print()
     if not whole:
         say(console, "--all shows everything. Next: `bylaw init LOGS --document FILE`.")
@@ -138,18 +140,34 @@ def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
     say(console, _LIMITS)
 
 
-def _print(section: _Section, console: Console, *, whole: bool) -> None:
+def _fitting(sections: Sequence[_Section]) -> list[int]:
+    """How many entries of each section fit one screen, dealt out in turn."""
+    shown = [0] * len(sections)
+    # The first line, and the last with a blank above it; of each section a blank, its title and what is left out.
+    room = SCREEN - 4 - sum(3 + bool(section.header) for section in sections)
+    while waiting := [at for at, section in enumerate(sections) if shown[at] < len(section.entries)]:
+        for at in waiting:
+            room -= 1 + bool(sections[at].entries[shown[at]].more)
+            if room < 0 and shown[at]:
+                return shown
+            shown[at] += 1
+    return shown
+
+
+def _print(section: _Section, console: Console, *, whole: bool, shown: int) -> None:
     console.print()
     say(console, section.title, "", "bold")
-    if section.note:
+    if section.header:
+        say(console, section.header)
+    if section.note and whole:
         say(console, section.note)
     if not section.entries:
         say(console, section.empty, "  ")
-    for entry in section.entries if whole else section.entries[: section.shown]:
+    for entry in section.entries if whole else section.entries[:shown]:
         lines = [(entry.head, entry.text, ""), *(("      ", each, entry.style) for each in entry.more)]
         for head, text, style in lines if whole else lines[:2]:
             say(console, text if whole else _cut(text, console.width - 1 - len(head)), head, style)
-    if not whole and (left := len(section.entries) - section.shown) > 0:
+    if not whole and (left := len(section.entries) - shown) > 0:
         say(console, f"and {left:,} more", "  ")
 
 
@@ -160,7 +178,7 @@ def _tools(guesses: Sequence[Guess]) -> _Section:
         told = f"if such a result means that the call failed, declare {clean(guess.declaration, 90)}"
         why = "; ".join(clean(why, 90) for why in guess.why)
         entries.append(_Entry(head, f"{clean(guess.tool, 60)}: {why}", [told] if guess.declaration else []))
-    return _Section("Tools and inferred effects", entries, 8, "effect  sure    calls refused  tool: why")
+    return _Section("Tools and inferred effects", entries, "effect  sure    calls refused  tool: why")
 
 
 def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:
@@ -176,7 +194,7 @@ def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:
         if each.cures
     ]
     empty = "none: every result is recorded and readable" if evidence else "no look-up results found"
-    return _Section("Look-ups with unusable results", entries, 2, empty=empty)
+    return _Section("Look-ups with unusable results", entries, empty=empty)
 
 
 def _habits(found: Scan) -> _Section:
@@ -188,7 +206,7 @@ def _habits(found: Scan) -> _Section:
             why = "too few calls" if write.cases < FEWEST else "no look-up usually precedes it"
             entries.append(_Entry("  ", f"{tool} ({counted(write.cases, 'accepted call')}): {why}"))
         entries += [_habit(tool, habit) for habit in write.habits]
-    return _Section("Look-ups that usually precede a write", entries, 5)
+    return _Section("Look-ups that usually precede a write", entries)
 
 
 def _habit(tool: str, habit: Habit) -> _Entry:
@@ -217,11 +235,11 @@ def _sources(found: Scan) -> Iterator[_Section]:
         ]
         entries.append(_Entry("  ", f"left out: {', '.join(named)}"))
     note = "Neither a tool result nor the user gave these values. Whole numbers below 20 are left out."
-    yield _Section("Arguments with no known source", entries, 3, note, "none")
+    yield _Section("Arguments with no known source", entries, note=note, empty="none")
     texts = sorted((each for each in every if each.from_text), key=lambda each: (-each.text, each.tool, each.name))
     note = "Prompt injection looks like this."
     entries = [_argument(each, each.text, each.from_text, "") for each in texts]
-    yield _Section("Arguments found only in free text inside a tool result", entries, 2, note, "none")
+    yield _Section("Arguments found only in free text inside a tool result", entries, note=note, empty="none")
 
 
 def _argument(argument: Argument, count: int, values: Sequence[Strange], note: str) -> _Entry:

@@ -1,6 +1,7 @@
 """`bylaw serve`: decisions over HTTP."""
 
 import hashlib
+import importlib.util
 import os
 import secrets
 from collections.abc import Mapping, Sequence
@@ -103,6 +104,10 @@ def serve_command(
     public_url = public_url or ("" if host in ("0.0.0.0", "::") else address)
     shown = f"{loaded.name} {loaded.version} at {address}, log {where}"
     print(shown + (f", {workers} workers" if workers > 1 else ""), flush=True)
+    if importlib.util.find_spec("jinja2") is not None:
+        from bylaw.console.pages import SERVICE_PAGES
+
+        print(f"pages: {SERVICE_PAGES}", flush=True)
     if warning:
         print(warning, flush=True)
     kept = anchors or beside(store)

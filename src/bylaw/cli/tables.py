@@ -17,14 +17,14 @@ from bylaw.cli.console import counted, titled_table
 from bylaw.text.visible import visible
 
 
-def print_summary(summary: dict[str, Any], console: Console, out: Path) -> None:
+def print_summary(summary: dict[str, Any], console: Console, out: Path, *, whole: bool = False) -> None:
     """Print the counts, the rates per agent, and the findings by tool, policy, look-up and rule."""
     for line in _headline(summary["counts"]):
         console.print(line, markup=False, style="bold")
     console.print()
     console.print(agents_table(summary, console.width))
     console.print(_tools(summary))
-    if policies := _policies(summary, _severities(out)):
+    if policies := _policies(summary, _severities(out), whole=whole):
         console.print(policies)
     if any(row[summary["criterion"]] for row in summary["by_lookup"].values()):
         console.print(_lookups(summary))
@@ -134,10 +134,10 @@ def _by_verdict(summary: dict[str, Any], tools: Sequence[str], what: str) -> Gro
 
 
 _MOST = 8
-"""The most policies in the table; summary.json has all."""
+"""The most policies in the table without `--all`."""
 
 
-def _policies(summary: dict[str, Any], severities: Mapping[str, str]) -> Group | None:
+def _policies(summary: dict[str, Any], severities: Mapping[str, str], *, whole: bool) -> Group | None:
     """The policies with the most flagged calls, violations first."""
     wrong = ("violation", "near_miss")
     counts = {name: row[summary["criterion"]] for name, row in summary["by_policy"].items()}
@@ -152,9 +152,10 @@ def _policies(summary: dict[str, Any], severities: Mapping[str, str]) -> Group |
             *(_count(flagged[name][verdict]) for verdict in wrong),
             f"{summary['by_policy'][name]['applied']:,}",
         )
-        for name in order[:_MOST]
+        for name in (order if whole else order[:_MOST])
     ]
-    more = f" (the first {_MOST} of {len(order)}; summary.json has all)" if len(order) > _MOST else ""
+    is_cut = not whole and len(order) > _MOST
+    more = f" (the first {_MOST} of {len(order)}; --all lists all)" if is_cut else ""
     return titled_table(f"Policies broken{more}", ["policy", "severity"], ["viol.", "near", "of calls"], rows)
 
 

@@ -29,6 +29,9 @@ from bylaw.record import Log
 HOST = "127.0.0.1"
 SERVED = ("/inbox", "/live", "/stops", "/policy", "/try/", "/sign-in", "/sign-out", "/static/")
 """Address prefixes of a service's pages, apart from `/`."""
+VIEW_PAGES = "/findings, /conversations, /policy, /compare"
+SERVICE_PAGES = "/inbox, /live, /stops, /policy"
+"""What people open first, for the terminal."""
 
 
 def view_app(view: View) -> ASGIApp:
@@ -65,6 +68,7 @@ def run_pages(
     threading.Thread(target=load_templates, daemon=True, name="console-warming").start()
     taken = _listen(port)
     tell(f"{view.title}: http://{HOST}:{taken.getsockname()[1]}/  (Ctrl-C ends it)")
+    tell(f"pages: {VIEW_PAGES}")
     config = uvicorn.Config(
         view_app(view), log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none",
         lifespan="off",
