@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import date, timedelta
 from typing import Any
 
 from bylaw.compile.pipeline import Source
@@ -138,7 +139,8 @@ def _sorted(request: Request) -> str:
 def _cases(request: Request) -> str:
     lines: list[str] = []
     for noun, days in _asked(request):
-        for made, want in (("2025-01-14", "permit"), ("2024-01-14", "deny")):
+        last = (date(2025, 1, 15) - timedelta(days=int(days))).isoformat()
+        for made, want in ((last, "permit"), ("2024-01-14", "deny")):
             lines.append(
                 f"- {{note: made on {made}, policy: {noun}-within-{days}, call: {{delete_{noun}: {{{noun}_id: A1}}}}, "
                 f'facts: {{"{noun.title()}[A1]": {{made_on: {made}}}}}, want: {want}}}'

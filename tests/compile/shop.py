@@ -199,6 +199,12 @@ def sorted_answer(request: Request) -> str:
     )
 
 
+def unsettled(request: Request) -> str:
+    """Rulings of a referee to whom the sentences leave everything open."""
+    numbers = re.findall(r"^number: (\d+)$", request.messages[1].content, re.MULTILINE)
+    return json.dumps({"rulings": [{"number": int(each), "want": "unclear", "why": "not said"} for each in numbers]})
+
+
 class Scripted:
     """Answers by the prompt's name; a list is used up answer by answer."""
 
@@ -212,6 +218,7 @@ class Scripted:
             "guards": WINDOW + LIMIT,
             "rules": RULES,
             "rule_cases": RULE_CASES,
+            "referee": unsettled,
         }
         self._answers = {**usual, **answers}
         self.rounds: list[list[Request]] = []

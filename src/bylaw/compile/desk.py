@@ -69,6 +69,8 @@ class Desk:
         """Every request whose answer was used in the last run."""
         self.usage = Usage()
         """Tokens of these requests and their answers, where whoever answered counted them."""
+        self.can_ask = True
+        """Whether whoever answers can be asked anything new; recordings cannot."""
         self.gives_up = False
         """Whether what has no answer now counts as having none: its policy is then without a check."""
 
@@ -103,6 +105,17 @@ class Desk:
         if is_missing:
             raise Unanswered
         return made
+
+    def attempt(self, work: Callable[[], Made]) -> Made | None:
+        """What work makes; None if it needs an answer that nobody can be asked for."""
+        wanted = dict(self.wanted)
+        try:
+            return work()
+        except Unanswered:
+            if self.can_ask:
+                raise
+            self.wanted = wanted
+            return None
 
     def fetch(self, chat: Chat) -> None:
         """Ask everything that is wanted; `Pending` where answers have yet to come."""

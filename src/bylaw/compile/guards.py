@@ -24,6 +24,7 @@ from bylaw.compile.numeral import replaced_numbers, unused_numbers
 from bylaw.compile.related import related_text
 from bylaw.compile.sort import Sorted, draft_text
 from bylaw.compile.span import Draft
+from bylaw.compile.walk import Gap, gaps, variants
 from bylaw.guard import Guard
 from bylaw.llm.chat import unfenced
 from bylaw.policy.python import parse_python, text_of
@@ -183,6 +184,8 @@ def _bound(draft: Draft, tools: Sequence[str]) -> str:
 TOGETHER = 4
 """Policies in one question."""
 REPAIRS = 3
+_WALKED = 8
+"""Situations beyond its cases that the referee is shown for one policy."""
 _DIVIDING = 3
 """Generated inputs that the referee is shown for one policy."""
 
@@ -270,6 +273,10 @@ def _settle(
         key=lambda tried: (len(tried[1]), _facts_read(bench, brief.policy, tried[0])),
     )
     code, complaints, repairs = _mend(desk, bench, brief, code, complaints, cases)
+    if not complaints:
+        cases = [*cases, *_walked(desk, bench, brief, code, cases, questions)]
+        code, complaints, more = _mend(desk, bench, brief, code, _complaints(bench, brief, code, cases), cases)
+        repairs += more
     said = dict.fromkeys(each.cannot[name] for each in written if name in each.cannot)
     if said:
         questions.append(Question("one generation says that it cannot be checked", "; ".join(said)))
@@ -343,6 +350,49 @@ def _settled(
         questions.append(Question("two generations disagreed", text, shown_input))
         kept.append({"note": f"two generations disagreed: {ruling.why}", **trial.case, "want": ruling.want})
     return kept, questions
+
+
+def _walked(
+    desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case], questions: list[Question]
+) -> list[Case]:
+    """Cases for words of enumerations and bounds that no case has; a question for each that nobody could settle."""
+    found = bench.once((brief.draft.id, code, repr(cases)), lambda: _gaps(bench, brief, code, cases))
+    situations = [gap.case for gap in found]
+    rulings = desk.attempt(lambda: rule_on(desk, situations, ("permit", "deny"), brief.shown)) if found else {}
+    if rulings is None:
+        told = "; ".join(f"{gap.about} ({gap.outcome})" for gap in found)
+        questions.append(Question("not covered by a case", f"{told}: what the guard says of it, nobody has ruled on"))
+        return []
+    made: list[Case] = []
+    for number, gap in enumerate(found):
+        ruling = rulings.get(number)
+        if ruling is None or ruling.want == "unclear":
+            why = ruling.why if ruling is not None else "nobody ruled on it"
+            shown = {name: part for name, part in gap.case.items() if name != "policy"}
+            text = f"{gap.about}: the guard says {gap.outcome}; {why}"
+            questions.append(Question("the document does not say", text, shown))
+        else:
+            made.append({"note": f"{gap.about}: {ruling.why}", **gap.case, "want": ruling.want})
+    return made
+
+
+def _gaps(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) -> list[Gap]:
+    """What no case has, as calls that cases can state."""
+    policy = brief.policy
+    guard, _ = bench.guard(policy, code)
+    assert guard is not None
+    found = gaps(bench, _trials(bench, policy, [(code, guard)]), cases)
+    for bound, other in variants(code):
+        twin, _ = bench.guard(policy, other)
+        results = bench.run(policy, twin, cases) if twin is not None else ()
+        if twin is None or not all(isinstance(each, CaseResult) and each.passed for each in results):
+            continue
+        trials = _trials(bench, policy, [(code, guard), (other, twin)])
+        divided = [each for each in trials if len(set(each.outcomes)) > 1 and not each.is_broken]
+        sound = sorted(divided, key=lambda each: len(str(each.case)))
+        found += [Gap(f"at the bound of `{bound}`", each.case, each.outcomes[0]) for each in sound[:1]]
+    stated = [gap for gap in found if not bench.misfits(policy, [{"note": gap.about, **gap.case, "want": "deny"}])]
+    return stated[:_WALKED]
 
 
 def _mend(

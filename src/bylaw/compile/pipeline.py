@@ -24,6 +24,7 @@ from bylaw.compile.sort import Sorted, request_fields, sort
 from bylaw.compile.things import Things, asks_who_it_is, describe
 from bylaw.errors import BylawError, UsageError
 from bylaw.llm import Chat, Pending
+from bylaw.llm.recorded import Recorded
 from bylaw.llm.source import at_hand
 from bylaw.policy.clock import stated_clock
 from bylaw.policy.document import Document
@@ -123,6 +124,7 @@ def compile_pack(
     """
     require_tools(source.cards)
     desk = Desk(at_hand(chat))
+    desk.can_ask = not isinstance(chat, Recorded) or chat.behind is not None
     benches: list[Bench] = []
     while True:
         desk.begin()

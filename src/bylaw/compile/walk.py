@@ -1,0 +1,69 @@
+"""What the cases of a guard leave out: words of enumerations that it reads, and bounds that no case meets.
+
+Both are found among generated calls: one whose record has such a word, and one on which the guard differs from the same
+guard with `<` in place of `<=`. A referee says what the sentences say of them; the owner is asked what they leave open.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from msgspec import Struct
+
+from bylaw.compile.bench import Bench, Case
+from bylaw.compile.inputs import Trial
+from bylaw.policy.python import parse_python
+
+_OTHER: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
+
+
+class Gap(Struct, frozen=True):
+    """A situation that no case has."""
+
+    about: str
+    """Such as `Bill.status: Awaiting Payment`."""
+    case: Case
+    """A generated call in it, without what it wants."""
+    outcome: str
+    """What the guard says of it."""
+
+
+def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case]) -> list[Gap]:
+    """Words of enumerations that the guard was seen to read and that no case has, each with the shortest such call."""
+    known = {each for case in cases for each in _words(bench, case)}
+    found: dict[str, Gap] = {}
+    for trial in sorted(trials, key=lambda trial: len(str(trial.case))):
+        if trial.is_broken or trial.outcomes[0] == "failed":
+            continue
+        for word in _words(bench, trial.case):
+            if word not in known and word not in found:
+                found[word] = Gap(word, trial.case, trial.outcomes[0])
+    return list(found.values())
+
+
+def variants(code: str) -> Iterator[tuple[str, str]]:
+    """The guard with one bound taken the other way, for each bound, and that comparison as it is."""
+    count = sum(isinstance(node, ast.Compare) for node in ast.walk(parse_python(code)))
+    for number in range(count):
+        tree = parse_python(code)
+        compared = [node for node in ast.walk(tree) if isinstance(node, ast.Compare)][number]
+        other = _OTHER.get(type(compared.ops[0]))
+        if other is not None and len(compared.ops) == 1:
+            told = ast.unparse(compared)
+            compared.ops = [other()]
+            yield told, ast.unparse(tree)
+
+
+def _words(bench: Bench, case: Case) -> Iterator[str]:
+    """The words of enumerations in a case, by field and by argument."""
+    entities = bench.base.schema.entities
+    for thing, fields in cast(dict[str, Any], case.get("facts") or {}).items():
+        kind = thing.partition("[")[0]
+        for name, value in cast(dict[str, Any], fields or {}).items():
+            field = entities[kind].fields.get(name) if kind in entities else None
+            if field is not None and field.type == "enum":
+                yield f"{kind}.{name}: {value}"
+    for tool, arguments in cast(dict[str, dict[str, Any]], case.get("call") or {}).items():
+        for name, value in arguments.items():
+            if cast(dict[str, Any], bench.cards[tool].parameters.get(name) or {}).get("enum"):
+                yield f"{name}: {value}"

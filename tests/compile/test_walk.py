@@ -1,0 +1,82 @@
+"""What cases leave out is asked about: each word of an enumeration that a guard reads, and each bound of it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bylaw.compile.check import Check
+from bylaw.compile.pipeline import compile_pack
+from bylaw.llm import Request
+from bylaw.llm.recorded import Recorded, Recordings
+from tests.compile.shop import CASES, LIMIT, THINGS, WINDOW, Scripted, source, unsettled
+from tests.compile.test_recordings import Keeping
+
+LEVELS = THINGS.replace("level: [none, gold]", "level: [none, gold, awaiting]")
+"""A level that no sentence and no case names."""
+
+
+def checked(chat: Scripted) -> Check:
+    return compile_pack(source(), chat)[0].checks["refund-limit"]
+
+
+def referee(want: str) -> Callable[[Request], str]:
+    """Rules so on the word that no case has, and leaves open all else."""
+
+    def answer(request: Request) -> str:
+        rulings = json.loads(unsettled(request))["rulings"]
+        return json.dumps({"rulings": [{**each, "want": want, "why": "it says so"} for each in rulings]})
+
+    return answer
+
+
+def test_a_word_that_no_case_has_becomes_a_case_as_the_referee_says() -> None:
+    chat = Scripted(things=LEVELS, referee=referee("deny"))
+    check = checked(chat)
+    (asked,) = chat.asked("referee")
+    assert "level: awaiting" in asked.messages[1].content
+    (case,) = (each for each in check.cases if "awaiting" in str(each["facts"]))
+    assert case["want"] == "deny"
+    assert case["note"].startswith("Customer.level: awaiting")
+    assert not check.questions
+
+
+def test_a_guard_that_lets_the_word_through_is_mended() -> None:
+    """All cases and both generations agree on `none` and `gold`, and neither says anything of a third level."""
+    lax = LIMIT.replace('.level != "gold"', '.level == "none"')
+    chat = Scripted(things=LEVELS, guards=WINDOW + lax, referee=referee("deny"), repair=LIMIT)
+    check = checked(chat)
+    assert '!= "gold"' in check.code
+    assert len(chat.asked("repair")) == 1
+
+
+def test_the_owner_is_asked_what_the_document_does_not_say() -> None:
+    check = checked(Scripted(things=LEVELS))
+    (question,) = check.questions
+    assert question.about == "the document does not say"
+    assert question.text == "Customer.level: awaiting: the guard says deny; not said"
+    assert question.input is not None
+    assert "call" in question.input
+
+
+@pytest.mark.parametrize("limit", ["200.01", "500.01"])
+def test_a_bound_that_no_case_meets_is_asked_about(limit: str) -> None:
+    """Both cases at this bound are a dollar away from it."""
+    far = CASES.replace(limit, "600.01").replace(limit.replace("01", "00") + '"}}', '100.00"}}')
+    chat = Scripted(cases=far)
+    check = checked(chat)
+    assert any("at the bound of" in each.text and limit[:3] in each.text for each in check.questions), check.questions
+
+
+def test_recordings_without_a_ruling_leave_a_question_and_no_gap(tmp_path: Path) -> None:
+    folder = tmp_path
+    kept = Recordings(folder)
+    compile_pack(source(), Keeping(Scripted(things=LEVELS), kept))
+    lines = [line for line in (folder / "answers.jsonl").read_text().splitlines() if "rulings" not in line]
+    (folder / "answers.jsonl").write_text("\n".join(lines) + "\n")
+    work, desk = compile_pack(source(), Recorded(Recordings(folder)))
+    check = work.checks["refund-limit"]
+    assert not desk.wanted
+    assert [each.about for each in check.questions] == ["not covered by a case"]
+    assert check.code
