@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit import examine
+from bylaw.audit import run
 from bylaw.audit.counts import UnmappedFields
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit, read_calls
@@ -207,7 +207,7 @@ def test_a_conversation_without_writes_builds_no_session(shop: Shop, monkeypatch
             built.append(1)
             super().__init__(*args, **options)
 
-    monkeypatch.setattr(examine, "Session", Counting)
+    monkeypatch.setattr(run, "Session", Counting)
     report = shop.audit(shop.logs(record(user("hi"), look("PAID", paid=True)), record(user("hi")), record(*HASTY)))
     assert report.summary["agents"][0]["trajectories"] == 3
     assert len(built) == 1
