@@ -183,6 +183,19 @@ def test_the_pack_s_sentence_counts_with_the_true_price_alone() -> None:
         assert told(desk)[0][0] is (True if counts else None)
 
 
+@pytest.mark.parametrize(
+    ("answer", "counts"),
+    [("Yes, for €1,234.50.", True), ("Yes, for 1234.50", True), ("Yes, for €1,234", False), ("Yes, for 234.50", False)],
+)
+def test_a_yes_may_repeat_the_price(answer: str, counts: bool) -> None:
+    for as_card in (False, True):
+        desk = Desk(pack())
+        desk.sees("617.25")
+        desk.asks(desk.card() if as_card else "Shall I add 2 GB to plan P1 for €1,234.50?", answer)
+        assert desk.sells().allowed is counts
+        told(desk)
+
+
 def test_a_price_that_was_never_looked_up_was_not_confirmed() -> None:
     desk = Desk(pack())
     desk.asks(SENTENCE)

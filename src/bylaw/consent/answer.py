@@ -35,6 +35,8 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LETTERS = re.compile(r"[^\W\d_]+")
 _TOKEN = re.compile(r"\w(?:[\w.@/+:&#'-]*\w)?")
 _NUMBER = re.compile(r"[$\u00a3\u20ac]?(\d+(?:\.\d+)?)[$\u00a3\u20ac]?")
+_GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+"""Commas between thousands."""
 _JOINS = re.compile(r"[,;]\s+|\s+(?:and|und|et|y|e|en|oraz|i|ve)\s+")
 _ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|et|y|e|en|i|ve)$")
 _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -219,7 +221,7 @@ def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
         return False
     if not language.is_spaced:
         return not shown.lists and _is_unspaced_echo(own, echoes, text)
-    plain = _QUOTED.sub(" ", shown.text).lower()
+    plain = _GROUPING.sub("", _QUOTED.sub(" ", shown.text).lower())
     for items in shown.lists:
         plain = plain.replace(", ".join(items).lower(), " ".join(items).lower())
     words = [
@@ -261,7 +263,7 @@ def _is_unspaced_echo(own: Phrases, echoes: list[str], text: str) -> bool:
 
 def _folded(word: str) -> str:
     """A word as echoes are compared: 40 is 40.00, and $40 too."""
-    number = _NUMBER.fullmatch(word)
+    number = _NUMBER.fullmatch(_GROUPING.sub("", word))
     if number is None:
         return word
     try:
