@@ -11,11 +11,11 @@ from bylaw_lab.theorems.shop_story import shop_story
 from bylaw_lab.theorems.truth import True_
 
 STORIES = {
-    "consent": (consent_story, 46, 12),
+    "consent": (consent_story, 43, 12),
     "requests": (request_story, 10, 12),
     "shop": (shop_story, 31, 65),
     "limits": (limit_story, 8, 100),
-    "payouts": (payout_story, 5, 100),
+    "payouts": (payout_story, 8, 100),
 }
 """By name: how often a story is told, and the percentage of its conversations that have a log."""
 
