@@ -257,7 +257,10 @@ def test_a_catalogue_gives_names_and_parameters(tmp_path: Path) -> None:
     tools = (tmp_path / "desk/tools.yaml").read_text()
     assert "from: tools.json" in tools
     assert "  get_loan, get_member, get_opening_hours: {effect: read}\n" in tools
-    assert "close_account: {effect: write, changes: [Member.*]}" in tools, "never called, so guessed by its name"
+    assert "  close_account:" in tools, "never called, so guessed by its name"
+    guessed = sound(tmp_path / "desk").schema.tools["close_account"]
+    assert (guessed.effect, guessed.changes) == ("write", ("Member.*",))
+    assert guessed.put_as == ("close account with member id {member_id}",)
     assert tools.count("parameters:") == 1, "only `pay_fine` is not in the catalogue"
     assert tools.count("# Not in tools.json") == 1
     assert {*sound(tmp_path / "desk").schema.tools} >= {"pay_fine", "close_account"}

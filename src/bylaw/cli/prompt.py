@@ -9,7 +9,7 @@ from bylaw.text.visible import visible
 
 @command("prompt")
 def prompt_command(pack: PackArgument, *, as_json: Json = False) -> None:
-    """Print instructions for the system prompt of a shielded agent.
+    """Print instructions for the agent's system prompt.
 
     They say which writes need the user's yes, the sentence or card that asks for it, and what to look up first.
     """

@@ -133,7 +133,7 @@ def assembled(source: Source, work: Work, *, name: str, reading: Reading | None 
     files = {
         "pack.yaml": packed(manifest),
         **{file.name: file.text for file in source.document.files},
-        "tools.yaml": tools_file(source.cards, work.things),
+        "tools.yaml": tools_file(source.cards, work.things, sentences=True),
         "entities.yaml": entities_file(work.things, work.request),
         "policies.yaml": packed({"policies": [_policy(draft, work, source.document) for draft in drafts]}),
     }

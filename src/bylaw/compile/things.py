@@ -23,6 +23,7 @@ from bylaw.facts.path import NOTHING
 from bylaw.facts.value import coerce
 from bylaw.llm.chat import unfenced
 from bylaw.pack import Pack
+from bylaw.pack.sentence import draft_sentences
 from bylaw.policy.document import Document
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.scan.written import dump, packed
@@ -343,9 +344,12 @@ def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def tools_file(cards: Mapping[str, Card], things: Things, *, write: Callable[[Any], str] = packed) -> str:
-    """`tools.yaml`: what the catalogue knows of each tool, and what each does."""
+def tools_file(
+    cards: Mapping[str, Card], things: Things, *, write: Callable[[Any], str] = packed, sentences: bool = False
+) -> str:
+    """`tools.yaml`: each tool as the catalogue has it, what it does, and first `sentences` for the writes."""
     tools: dict[str, Any] = {}
+    taken: set[str] = set()
     for name, card in cards.items():
         body: dict[str, Any] = {"effect": "write", **things.tools.get(name, {})}
         if card.effect is not None:
@@ -358,6 +362,12 @@ def tools_file(cards: Mapping[str, Card], things: Things, *, write: Callable[[An
                 "properties": card.parameters,
                 "required": list(card.required),
             }
+        if (
+            sentences
+            and body["effect"] == "write"
+            and (drafts := draft_sentences(name, body.get("parameters", {}), taken))
+        ):
+            body["put_as"] = drafts[0] if len(drafts) == 1 else drafts
         tools[name] = body
     return write({"tools": tools})
 

@@ -242,7 +242,7 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
             place = source.place("tools", name, "effect")
             faults.append(StatementError(f"effect of `{name}` must be read, write or none", place=place))
             effect = "write"
-        parameters, required = _parameters(record.parameters)
+        parameters, required = read_parameters(record.parameters)
         refused, surely_refused = str(record.refused), str(record.surely_refused)
         _check_patterns(source, record, faults, "tools", name)
         if not refused and not surely_refused:
@@ -263,7 +263,7 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
         }
         for each in put_as:
             other = said_by.setdefault(SLOT.sub("{}", each), name)
-            for fault in _faults_of(each, parameters, show, name, other):
+            for fault in faults_of_sentence(each, parameters, show, name, other):
                 faults.append(StatementError(fault, place=source.place("tools", name, "put_as")))
         for key, fault in _faults_of_facts(show, parameters, name):
             faults.append(StatementError(fault, place=source.place("tools", name, "show", key)))
@@ -303,7 +303,7 @@ def _faults_of_facts(
             yield name, f"`{fact.currency}` is not a currency: write a code of three letters, such as EUR"
 
 
-def _faults_of(
+def faults_of_sentence(
     put_as: str, parameters: Mapping[str, Any], show: Mapping[str, Any], tool: str, other: str
 ) -> Iterator[str]:
     """What is wrong with how a tool is put to the user."""
@@ -326,7 +326,8 @@ def _faults_of(
         yield f"`put_as` of `{tool}` has a value beside a letter or a figure: what is read would be another value"
 
 
-def _parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The schemas of a tool's parameters by name, and the names of those that are required."""
     if isinstance(given.get("properties"), dict):
         return given["properties"], tuple(given.get("required", ()))
     parameters: dict[str, Any] = {}

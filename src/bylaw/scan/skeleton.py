@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.errors import BylawError, UsageError
+from bylaw.pack.sentence import draft_sentences
 from bylaw.policy.clock import Clock, stated_clock
 from bylaw.policy.document import Document
 from bylaw.policy.statement import DRAFTED_BY
@@ -138,11 +139,13 @@ def _tools(
 ) -> str:
     lines = [
         "# What each tool does is a guess: read | write | none. Correct it; a write is what policies bind.",
+        "# `put_as` asks the user for a yes: put it in words that they know, with every {argument}.",
         "# A write may change all fields of what its arguments name: keep under `changes` those that it really does.",
         *(["from: tools.json   # names, descriptions and parameters"] if catalogue else []),
         "tools:",
     ]
     alike: dict[str, list[Guess]] = {}
+    taken: set[str] = set()
     for each in sorted(guesses, key=lambda each: (each.effect != "write", each.tool)):
         shape = shapes.get(each.tool, Shape())
         body: dict[str, Any] = {"effect": each.effect}
@@ -151,6 +154,9 @@ def _tools(
                 body["description"] = " ".join(str(description).split())[:300]
             if parameters := parameters_of(shape):
                 body["parameters"] = dict(parameters)
+        given = catalogue[each.tool].get("parameters", {}) if each.tool in catalogue else parameters_of(shape)
+        if each.effect == "write" and (sentences := draft_sentences(each.tool, given, taken)):
+            body["put_as"] = sentences[0] if len(sentences) == 1 else sentences
         if each.effect == "write" and (changes := _changes(each.tool, shape, found)):
             body["changes"] = changes
         if each.effect != "write" and len(body) == 1 and not (catalogue and each.tool not in catalogue):

@@ -1,0 +1,52 @@
+"""A first sentence for each write of a new pack, in which agents ask the user; its owner edits the words."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from bylaw.consent.card import SLOT, Terms, what_matters
+from bylaw.pack.statements import faults_of_sentence, read_parameters
+from bylaw.policy.verb import words_of
+
+_SIMPLE = {"string", "integer", "number", "boolean"}
+
+
+def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> list[str]:
+    """`put_as` for a write: a sentence with every required argument, and one with the optional ones too.
+
+    `given` are its parameters as tools.yaml has them. Empty if a required argument fits in no sentence, such as an
+    object: then the user is shown a card. Sentences in the same words as those `taken` by other tools are left out;
+    the new ones are added there.
+    """
+    parameters, required = read_parameters(given)
+    matters = [name for name in parameters if what_matters({name: "" if _is_text(parameters[name]) else 0}, Terms())]
+    simple = [name for name in matters if _is_simple(parameters[name])]
+    if any(name in required and name not in simple for name in matters):
+        return []
+    drafts = [_sentence(tool, [name for name in simple if name in required]), _sentence(tool, simple)]
+    found = [each for each in dict.fromkeys(drafts) if not any(faults_of_sentence(each, parameters, {}, tool, tool))]
+    words = {SLOT.sub("{}", each) for each in found}
+    if not words.isdisjoint(taken):
+        return []
+    taken |= words
+    return found
+
+
+def _sentence(tool: str, names: list[str]) -> str:
+    """`cancel order with order id {order_id} and fee {fee}`."""
+    parts = [f"{' '.join(words_of(name))} {{{name}}}" for name in names]
+    listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+    return " ".join(words_of(tool)) + (f" with {listed}" if listed else "")
+
+
+def _is_text(schema: Any) -> bool:
+    return isinstance(schema, dict) and cast("dict[str, Any]", schema).get("type") == "string"
+
+
+def _is_simple(schema: Any) -> bool:
+    """Whether values have a form in a sentence: texts, numbers, yes or no, and lists of these."""
+    declared = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+    if declared.get("type") == "array":
+        return _is_simple(declared.get("items"))
+    kinds: Any = declared.get("type")
+    named = {*cast("list[Any]", kinds)} if isinstance(kinds, list) else {kinds}
+    return bool(named - {"null"}) and named - {"null"} <= _SIMPLE
