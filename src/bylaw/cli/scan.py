@@ -141,17 +141,29 @@ def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
 
 
 def _fitting(sections: Sequence[_Section]) -> list[int]:
-    """How many entries of each section fit one screen, dealt out in turn."""
-    shown = [0] * len(sections)
+    """How many lines of each section fit one screen, dealt out in turn; at least one each."""
+    shown = [1] * len(sections)
     # The first line, and the last with a blank above it; of each section a blank, its title and what is left out.
-    room = SCREEN - 4 - sum(3 + bool(section.header) for section in sections)
-    while waiting := [at for at, section in enumerate(sections) if shown[at] < len(section.entries)]:
-        for at in waiting:
-            room -= 1 + bool(sections[at].entries[shown[at]].more)
-            if room < 0 and shown[at]:
-                return shown
+    room = SCREEN - 3 - sum(4 + bool(section.header) for section in sections)
+    while waiting := [at for at, section in enumerate(sections) if shown[at] < len(_lines(section, whole=False))]:
+        for at in waiting[: max(room, 0)]:
             shown[at] += 1
+            room -= 1
+        if room <= 0:
+            break
     return shown
+
+
+def _lines(section: _Section, *, whole: bool) -> list[tuple[int, str, str, str]]:
+    """The lines of a section's entries, each with the number of its entry: without `whole`, two of each."""
+    return [
+        (number, head, text, style)
+        for number, entry in enumerate(section.entries, 1)
+        for head, text, style in [
+            (entry.head, entry.text, ""),
+            *(("      ", each, entry.style) for each in (entry.more if whole else entry.more[:1])),
+        ]
+    ]
 
 
 def _print(section: _Section, console: Console, *, whole: bool, shown: int) -> None:
@@ -163,11 +175,10 @@ def _print(section: _Section, console: Console, *, whole: bool, shown: int) -> N
         say(console, section.note)
     if not section.entries:
         say(console, section.empty, "  ")
-    for entry in section.entries if whole else section.entries[:shown]:
-        lines = [(entry.head, entry.text, ""), *(("      ", each, entry.style) for each in entry.more)]
-        for head, text, style in lines if whole else lines[:2]:
-            say(console, text if whole else _cut(text, console.width - 1 - len(head)), head, style)
-    if not whole and (left := len(section.entries) - shown) > 0:
+    lines = _lines(section, whole=whole)
+    for _, head, text, style in lines if whole else lines[:shown]:
+        say(console, text if whole else _cut(text, console.width - 1 - len(head)), head, style)
+    if not whole and (left := len(section.entries) - max((number for number, *_ in lines[:shown]), default=0)) > 0:
         say(console, f"and {left:,} more", "  ")
 
 
