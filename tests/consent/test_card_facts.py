@@ -275,6 +275,52 @@ def test_a_fact_that_no_look_up_shows_keeps_the_call_from_being_confirmed() -> N
     assert "division by zero" in decision.feedback
 
 
+@pytest.mark.parametrize(
+    ("code", "record", "steps", "line"),
+    [
+        (
+            "facts.Car(facts.Plan(call.plan_id).car_id).model",
+            {"car_id": "C7"},
+            ["get_plan {'plan_id': 'P1'}", "get_car {'car_id': 'C7'}"],
+            "- car: Polo",
+        ),
+        (
+            "call.gb if facts.Plan(call.plan_id).is_free else facts.Car(call.plan_id).model",
+            {"is_free": True},
+            ["get_plan {'plan_id': 'P1'}"],
+            "- car: 2",
+        ),
+        (
+            "[facts.Plan(call.plan_id).car_id, facts.Car(call.plan_id).model]",
+            {"car_id": "C7"},
+            ["get_plan {'plan_id': 'P1'}", "get_car {'car_id': 'P1'}"],
+            "- car: C7, Polo",
+        ),
+    ],
+)
+def test_every_fact_that_a_value_depends_on_is_looked_up(
+    code: str, record: dict[str, Any], steps: list[str], line: str
+) -> None:
+    tools = TOOLS.replace(
+        "price: {value: facts.Plan(call.plan_id).price_per_gb * call.gb, title: total price}", f"car: '{code}'"
+    )
+    tools = tools.replace("{price}", "{car}").replace(
+        "\ntools:\n", "\ntools:\n  get_car: {effect: read, parameters: {car_id: string}}\n"
+    )
+    more = ", car_id: string, is_free: boolean}}\n  Car: {key: car_id, read: get_car, fields: {model: string"
+    desk, made = Desk(pack(tools, more=more)), list[str]()
+    while (decision := desk.sells()).answer == "look_up":
+        look_up = next(each for ground in decision.grounds for each in ground.look_ups)
+        made.append(f"{look_up.tool} {look_up.arguments}")
+        desk.session.decide(look_up.tool, look_up.arguments)
+        shown = record if look_up.tool == "get_plan" else {"model": "Polo"}
+        desk.session.result(json.dumps({**look_up.arguments, **shown}))
+    assert made == steps
+    assert decision.card is not None
+    assert line in decision.card.text
+    told(desk)
+
+
 def test_an_approval_never_stands_in_for_a_card_that_cannot_be_shown() -> None:
     desk = Desk(pack(plan=PLAN.replace("read: get_plan, ", "")))
     decision = desk.sells()

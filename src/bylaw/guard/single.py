@@ -130,8 +130,7 @@ def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource
 def _unknown_parts(value: Any) -> Iterator[Unknown]:
     """The unknown values in a value, however deep."""
     pending = [value]
-    while pending:
-        part = pending.pop()
+    for part in pending:
         if isinstance(part, Unknown):
             yield part
         elif isinstance(part, list | tuple):
