@@ -140,7 +140,7 @@ MISTAKES = [
         "an entity misspelt where it is declared",
         change("entities.yaml", "  Order:", "  Ordr:"),
         "check pack",
-        "tools.yaml:5",
+        "tools.yaml:10",
         "did you mean `Ordr`?",
     ),
     Mistake(

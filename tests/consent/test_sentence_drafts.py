@@ -20,7 +20,7 @@ SLOT = {"properties": {"slot": {"type": ["string", "null"]}}, "required": []}
         ("move", {"to": "string", "seats": "integer?"}, ["move with to {to}", "move with to {to} and seats {seats}"]),
         ("ship", {"order_id": "string", "address": {"type": "object"}}, []),
         ("tag", {"names": {"type": "array", "items": {"type": "string"}}}, ["tag with names {names}"]),
-        ("book", SLOT, ["book", "book with slot {slot}"]),
+        ("book", SLOT, ["book with slot {slot}"]),
     ],
 )
 def test_a_sentence_names_every_argument_that_matters(tool: str, given: dict[str, Any], wanted: list[str]) -> None:

@@ -22,7 +22,9 @@ def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> lis
     simple = [name for name in matters if _is_simple(parameters[name])]
     if any(name in required and name not in simple for name in matters):
         return []
-    drafts = [_sentence(tool, [name for name in simple if name in required]), _sentence(tool, simple)]
+    needed = [name for name in simple if name in required]
+    # What names no argument, though there are some, says too little.
+    drafts = [_sentence(tool, names) for names in (needed, simple) if names or not simple]
     found = [each for each in dict.fromkeys(drafts) if not any(faults_of_sentence(each, parameters, {}, tool, tool))]
     words = {SLOT.sub("{}", each) for each in found}
     if not words.isdisjoint(taken):

@@ -313,7 +313,8 @@ def faults_of_sentence(
         yield f"`put_as` of `{tool}` is empty"
     if other != tool:
         yield f"`{tool}` is put in the same words as `{other}`: a yes to one would be to both"
-    for slot in sorted(set(slots) - parameters.keys() - show.keys()):
+    # A tool that declares no parameters takes any.
+    for slot in sorted(set(slots) - parameters.keys() - show.keys()) if parameters else ():
         also = " and not in its `show`" if show else ""
         yield f"`{slot}` in `put_as` is not a parameter of `{tool}`{also}"
     for fact in sorted(show.keys() - set(slots)):
