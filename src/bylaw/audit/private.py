@@ -14,8 +14,8 @@ from unicodedata import decomposition, normalize
 from urllib.parse import quote
 
 from bylaw.facts.echoes import letters_of
-from bylaw.facts.entity import UNDECLARED, UNSEEN, Field, Key, NoValue
-from bylaw.facts.observation import Observation, sightings
+from bylaw.facts.entity import UNSEEN, Field, Key, NoValue
+from bylaw.facts.observation import sightings
 from bylaw.facts.path import NOTHING
 from bylaw.facts.world import World, WorldRecord
 from bylaw.pack import Pack
@@ -59,12 +59,6 @@ class Private:
             for tool, kinds in pack.schema.shows.items()
         }
         """By tool, names of public fields: another entity may have a public field of the same name."""
-        self._shown_otherwise = {
-            tool
-            for tool, kinds in pack.schema.shows.items()
-            if any(self._shows_otherwise(each) for entity in self.fields for each in kinds.get(entity, ()))
-        }
-        """Tools with results that may show private values under other names."""
         self.by_text = {
             tool
             for tool, kinds in pack.schema.shows.items()
@@ -72,18 +66,6 @@ class Private:
             if any(x.text is not None for x in o)
         }
         """Tools with results that may show private values in free text."""
-
-    def _shows_otherwise(self, observation: Observation) -> bool:
-        marked, entity = self.fields[observation.entity.name], observation.entity
-        return (
-            observation.text is not None
-            or any(name in observation.fields or name in entity.key for name in marked)
-            or any(field.default is not UNDECLARED for field in marked.values())
-        )
-
-    def may_be_in(self, tool: str, text: str) -> bool:
-        """Whether a result may show a private value. Applying all observations to all results would double the cost."""
-        return tool in self._shown_otherwise or "\\u" in text or any(name in text for name in self._names)
 
     def __bool__(self) -> bool:
         return bool(self.fields)
@@ -182,8 +164,6 @@ def collect(
             text = event.text
             call = events[event.call] if event.call is not None else None
             tool, arguments = (call.tool, call.arguments) if isinstance(call, Call) else (event.tool, {})
-            if not private.may_be_in(tool, text):
-                continue
             value = event.value()
             as_text = text if isinstance(value, str) else None
             found += [(each, step) for each in private.in_result(tool, arguments, value, as_text)]
@@ -290,10 +270,6 @@ SAYS_LITTLE = 2
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
-_ESCAPES = ("\\", "%", "&")
-"""Every other spelling of a letter contains one of these."""
-_SPELLED_OTHERWISE = re.compile(r"[\s\"'\\/]")
-"""Characters with other spellings that contain none of these."""
 _SPACE = (
     r"(?:\s|\\+[nrtf]|%20|%0[9a-d]|\+|&nbsp;"
     r"|\\+u(?:00(?:0[9a-d]|1[c-f]|20|85|a0)|1680|20(?:0[0-9a]|2[89f]|5f)|3000))+"
@@ -329,8 +305,6 @@ class Scrub:
         """Parts of the values that are the same in every spelling: a text without them contains no value."""
         self._encoded_runs = [run.encode() for run in self._runs]
         self._strong: re.Pattern[str] | None = None
-        self._is_literal = all(map(_is_literal, labels))
-        """Whether texts without escapes can contain the values in one spelling only."""
         self.is_empty = not (self._texts or self._fields or self._weak)
         """Whether there are no private values."""
 
@@ -391,31 +365,9 @@ class Scrub:
         return False
 
     def _without_strong(self, text: str) -> str:
-        if self._is_literal and text.isascii() and not any(sign in text for sign in _ESCAPES):
-            return self._without_literal(text)
         if self._strong is None:
             self._strong = _any_of(self._texts)
         return self._strong.sub(self._name, text)
-
-    def _without_literal(self, text: str) -> str:
-        """The same if no other spelling is possible: compiling a pattern would add 20 % to an audit."""
-        lower = text.lower()
-        found: list[tuple[int, bool, int, str]] = []
-        for value, tag in self._labels.items():
-            size, at = len(value), lower.find(value)
-            is_short = size < ANYWHERE
-            while at >= 0:
-                if not (is_short and (_is_word(lower[at - 1 : at]) or _is_word(lower[at + size : at + size + 1]))):
-                    found.append((at, is_short, -size, tag))
-                at = lower.find(value, at + 1)
-        found.sort()
-        parts: list[str] = []
-        done = 0
-        for at, _, size, tag in found:
-            if at >= done:
-                parts += (text[done:at], tag)
-                done = at - size
-        return "".join([*parts, text[done:]])
 
     def _name(self, match: re.Match[str]) -> str:
         return self._labels.get(normalize("NFC", match[0]).lower(), "[private]")
@@ -424,15 +376,6 @@ class Scrub:
 @lru_cache(maxsize=4096)
 def _run(text: str) -> str:
     return max(_RUN.findall(text), key=len, default="").lower()
-
-
-@lru_cache(maxsize=4096)
-def _is_literal(text: str) -> bool:
-    return text.isascii() and not _SPELLED_OTHERWISE.search(text)
-
-
-def _is_word(letter: str) -> bool:
-    return letter.isalnum() or letter == "_"
 
 
 def _spelled(value: Any) -> str:
