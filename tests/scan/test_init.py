@@ -241,7 +241,7 @@ def test_the_common_rules_are_offered_and_bind_only_once_switched_on(tmp_path: P
 def test_a_catalogue_gives_names_and_parameters(tmp_path: Path) -> None:
     (tmp_path / "policy.md").write_text(POLICY)
     definitions = [
-        {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": given}}}
+        {"type": "function", "function": {"name": name, "parameters": {"properties": given, "required": [*given]}}}
         for name, given in {
             "get_loan": {"loan_id": {"type": "string"}},
             "get_member": {"member_id": {"type": "string"}},

@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bylaw.cli.init import init_pack
 from bylaw.engine.session import Session
 from bylaw.errors import UsageError, WorldError
+from bylaw.policy.document import Document
+from bylaw.scan.skeleton import skeleton
+from bylaw.scan.table import read_tables
 from bylaw.trace import Call, Message, Result
 from tests.docs.walkthrough import run
 
@@ -118,6 +123,34 @@ def test_a_document_and_tools_are_enough(inputs: Path) -> None:
     pack = sound(inputs / "new")
     assert pack.document is not None
     assert [file.name for file in pack.document.files] == ["policy.md", "more.md"]
+
+
+names = st.text(st.sampled_from("abs_ 1é-"), max_size=4) | st.sampled_from(["id", "order_id", "none", "orders", "key"])
+values = st.integers(0, 3) | st.booleans() | st.none() | names | st.lists(st.integers(), max_size=2)
+records = st.dictionaries(names, values, max_size=4)
+bodies = st.lists(records, max_size=4) | st.dictionaries(names, records, max_size=4) | values
+
+
+@given(st.dictionaries(names, bodies | st.dictionaries(names, bodies, max_size=2), max_size=4), st.lists(records))
+def test_whatever_the_database_holds_the_pack_loads(
+    tmp_path_factory: pytest.TempPathFactory, database: dict[str, Any], results: list[dict[str, Any]]
+) -> None:
+    folder = tmp_path_factory.mktemp("database")
+    (folder / "db.json").write_text(json.dumps(database))
+    talk = Talk("t").user("hi")
+    for number, result in enumerate(results):
+        talk.call("get_details_by_id", result, id=str(number))
+    made = skeleton(
+        [talk.done()],
+        Document("Pay it."),
+        name="x",
+        catalogue={each["name"]: each for each in TOOLS},
+        tables=read_tables(folder / "db.json"),
+    )
+    for path, text in {**made.files, "tools.json": json.dumps(TOOLS)}.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    sound(folder)
 
 
 def test_what_is_lacking_or_unreadable_is_named(inputs: Path) -> None:

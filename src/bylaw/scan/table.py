@@ -79,7 +79,7 @@ def _sqlite_tables(path: Path) -> Iterator[Table]:
             rows = [row_of(dict(row)) for row in base.execute(f"SELECT * FROM {quoted} LIMIT {_ROWS}")]
             entity = entity_name(name)
             key = tuple(str(each["name"]) for each in declared) or _unique(rows, entity)
-            if entity and key and all(map(is_name, key)):
+            if is_name(entity) and key and all(map(is_name, key)):
                 fields = {str(each["name"]): SeenValues() for each in columns}
                 yield Table(entity, key, _filled(fields, rows), len(rows), {"table": name})
 
@@ -88,7 +88,7 @@ def _json_tables(data: Any, path: str, depth: int) -> Iterator[Table]:
     if not isinstance(data, dict) or not depth:
         return
     for name, body in cast(dict[str, Any], data).items():
-        if not isinstance(body, dict | list) or not name.isidentifier():
+        if not isinstance(body, dict | list) or not (name.isidentifier() and name.isascii()):
             continue
         here, entity = f"{path}.{name}", entity_name(name)
         names = [*map(str, cast(dict[str, Any], body))] if isinstance(body, dict) else None
@@ -98,7 +98,7 @@ def _json_tables(data: Any, path: str, depth: int) -> Iterator[Table]:
             continue
         each = f"{here}.*" if names is not None else f"{here}[*]"
         key = _unique(rows, entity, names)
-        if entity and (key or names is not None):
+        if is_name(entity) and (key or names is not None):
             named = key or (f"{'_'.join(words_of(entity))}_id",)
             fields = _filled({part: SeenValues() for part in named}, rows)
             if not key:

@@ -90,7 +90,12 @@ def things(
     shapes: Mapping[str, Shape], guesses: Mapping[str, Guess], tables: Sequence[Table] = ()
 ) -> dict[str, LoggedThing]:
     """The entities: tables of the database, and what read tools fetch and list, each with the tools that show it."""
-    found = {each.name: each for each in (_stored(table, shapes, guesses) for table in tables)}
+    found: dict[str, LoggedThing] = {}
+    for table in tables:
+        thing = _stored(table, shapes, guesses)
+        if thing.name in found or thing.name in {other.entity for other in tables}:
+            thing.name = table.entity
+        found[thing.name] = thing
     reads = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "read"]
     writes = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "write"]
     # The tool that is named after its key names the thing; others with that key may show more of it.
