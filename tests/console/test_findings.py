@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bylaw.audit.attestation import read_attestations
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import read_waivers
 from bylaw.console.index import Wanted, open_index
@@ -313,11 +314,47 @@ def test_what_is_open_is_attested_and_not_waived(reader: Reader, out: Path) -> N
     name = rows[0].id
     assert "cannot be waived" in reader.send(f"/finding/{name}/waive", 422, reason="r", expires="2999-01-01")
     told = reader.send(f"/finding/{name}/attest", answer="fine", reason="I was on the call")
-    assert "changes no verdict" in told
+    assert "The next audit counts it" in told
     text = (out.parent / "attestations.yaml").read_text()
     assert "answer: fine" in text
     assert "Mara (unverified)" in text
     assert name in reader.get("/findings?state=attested")
+
+
+def test_the_next_undecided_call_is_shown_after_one_was_settled(reader: Reader, out: Path) -> None:
+    rows = open_index(out).findings(Wanted(state="open"))
+    given = {"answer": "wrong", "reason": "nobody asked", "by": "Mara", "token": reader.token}
+    told = reader.client.post(f"/finding/{rows[0].id}/attest", data=given, headers={"hx-request": "true"})
+    assert told.headers["hx-retarget"] == "#detail"
+    found = re.search(r'id="detail"[^>]* data-finding="([^"]+)"', told.text)
+    assert found is not None
+    assert found[1] != rows[0].id
+    assert found[1] in {row.id for row in rows}
+    assert f"{len(rows) - 1} left to settle" in told.text
+    assert 'value="nobody asked"' in told.text, "the reason is offered again"
+
+
+def test_several_undecided_calls_are_settled_with_one_reason(reader: Reader, out: Path) -> None:
+    rows = open_index(out).findings(Wanted(state="open"))[:3]
+    picked = {f"pick-{row.number}": row.id for row in rows}
+    assert "give a reason" in reader.send("/findings/attest?state=open", 422, answer="fine", **picked)
+    assert "select the calls" in reader.send("/findings/attest?state=open", 422, answer="fine", reason="r")
+    assert not (out.parent / "attestations.yaml").exists()
+    told = reader.send("/findings/attest?state=open", answer="fine", reason="read them", **picked)
+    assert f"{len(rows)} calls settled" in told
+    assert {*read_attestations(out.parent / "attestations.yaml")} == {row.id for row in rows}
+    flagged = open_index(out).findings(Wanted(), limit=1)[0]
+    send = {"answer": "fine", "reason": "r", "pick-1": flagged.id}
+    assert "only an undecided call" in reader.send("/findings/attest?state=open", 422, **send)
+
+
+def test_an_answer_on_a_conversation_that_has_changed_settles_nothing(reader: Reader, out: Path) -> None:
+    row = open_index(out).findings(Wanted(state="open"))[0]
+    reader.send(f"/finding/{row.id}/attest", answer="fine", reason="r")
+    file = out.parent / "attestations.yaml"
+    assert row.id in reader.get("/findings?state=attested")
+    file.write_text(re.sub(r"talk: .*", "talk: abc", file.read_text()))
+    assert row.id not in reader.get("/findings?state=attested")
 
 
 def test_an_installed_pack_gets_no_cases(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

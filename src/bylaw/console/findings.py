@@ -2,6 +2,7 @@
 # pyright: basic, reportMissingImports=false
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from bylaw.audit.attestation import Attestation, read_attestations
+from bylaw.audit.attestation import Attestation, read_attestations, talk_digest
 from bylaw.audit.store import JsonRecord
 from bylaw.console.app import changed, shown
 from bylaw.console.conversations import finding_data, sentence_of, whole_conversation
@@ -26,9 +27,12 @@ from bylaw.console.records import (
 )
 from bylaw.console.view import AuditPages, Standings
 from bylaw.errors import UsageError
+from bylaw.text.number import counted
 
 AHEAD = timedelta(days=90)
 """The default duration of a waiver."""
+QUEUE = 500
+"""Undecided calls of one reason that the next one is looked for in."""
 WANTS = {"call": ("permit", "deny", "undetermined"), "rule": ("kept", "broken")}
 
 
@@ -37,6 +41,9 @@ class FindingPages(AuditPages):
 
     @shown("/findings")
     def listed(self, asked: Asked) -> Response:
+        return self._listed(asked)
+
+    def _listed(self, asked: Asked, written: Written | None = None) -> Response:
         """Reasons, the findings of the selected reason, and one finding."""
         query = asked.query
         wanted = Wanted.of(query.items())
@@ -61,6 +68,7 @@ class FindingPages(AuditPages):
             states=index.states(wanted),
             facets={name: index.facet(name, wanted) for name in ("verdict", "policy", "tool", "agent")},
             is_open=bool(named),
+            settled_many=written,
             **self._detail(standings, row),
         )
 
@@ -123,19 +131,58 @@ class FindingPages(AuditPages):
 
     @changed("/finding/{id:path}/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save a person's answer on an undecided call."""
-        _, row = self._found(asked)
-        if row.verdict != "inconclusive":
+        """Save a person's answer on an undecided call, and show the next one."""
+        standings, row = self._found(asked)
+        (written,) = self._attested(standings, [row], asked)
+        following = self._next_undecided(row)
+        if not asked.is_part or following is None:
+            return self._after_change(asked, row, written)
+        standings = self._view.standings(self._view.base)
+        decided = {"id": row.id, "state": SETTLED["attested"]}
+        asked.headers |= {"hx-trigger": json.dumps({"decided": decided}), "hx-retarget": "#detail"}
+        left = standings.index.states(Wanted())["open"]
+        settled = f"{row.tool} in {row.conversation}: saved. {left:,} left to settle."
+        shown = {"settled": settled, "reason": asked.text("reason", 500)}
+        return self._page("finding_body.html", asked, **self._detail(standings, following) | shown)
+
+    @changed("/findings/attest")
+    def attest_many(self, asked: Asked) -> Response:
+        """Save one answer on several undecided calls."""
+        standings = self._view.standings(Wanted.of(asked.query.items()).base)
+        ids = [value for name, value in asked.form.items() if name.startswith("pick-")]
+        rows = [row for each in ids if (row := standings.index.finding(each)) is not None]
+        if not rows or len(rows) < len(ids):
+            raise UsageError("select the calls to settle", hint="load the page again")
+        written = self._attested(standings, rows, asked)
+        lines = "".join(each.lines for each in written)
+        told = f"{counted(len(written), 'call')} settled; the next audit counts them."
+        return self._listed(asked, replace(written[0], lines=lines, told=told))
+
+    def _attested(self, standings: Standings, rows: Sequence[FindingRow], asked: Asked) -> list[Written]:
+        """Save the form's answer on each of these calls."""
+        if any(row.verdict != "inconclusive" for row in rows):
             raise UsageError("only an undecided call can be attested")
-        answer, reason = asked.form.get("answer", ""), asked.text("reason", 500)
+        answer, reason, by = asked.form.get("answer", ""), asked.text("reason", 500), asked.signed()
         if answer not in ("fine", "wrong"):
             raise UsageError("say whether the rule was followed")
         if not reason:
             raise UsageError("give a reason")
         today = datetime.now(UTC).date().isoformat()
-        given = Attestation(row.id, answer, asked.signed(), today, reason, row.because[:300])
-        path = self._view.attestations
-        return self._after_change(asked, row, replace(attest(path, given), told="It changes no verdict."))
+        given: list[Attestation] = []
+        for row in rows:
+            whole = None if self._view.is_redacted else whole_conversation(standings.index, row.conversation)
+            talk = talk_digest(whole["events"], row.step) if whole is not None else ""
+            given.append(Attestation(row.id, answer, by, today, reason, row.because[:300], talk))
+        told = "The next audit counts it."
+        return [replace(attest(self._view.attestations, each), told=told) for each in given]
+
+    def _next_undecided(self, row: FindingRow) -> FindingRow | None:
+        """The undecided call after one, of the same reason if there is any."""
+        index = self._view.standings(self._view.base).index
+        same = index.findings(Wanted(state="open", reason=row.reason), limit=QUEUE)
+        later = (each for each in same if each.number > row.number)
+        others = (each for each in (*same, *index.findings(Wanted(state="open"), limit=2)) if each.id != row.id)
+        return next(later, None) or next(others, None)
 
     def _keep(self, root: Path, standings: Standings, row: FindingRow, asked: Asked) -> Written:
         line = standings.index.line(row)
@@ -177,6 +224,8 @@ class FindingPages(AuditPages):
             return {"row": None}
         attested = read_attestations(self._view.attestations).get(row.id) if row.state == "attested" else None
         return {
+            "settled": "",
+            "reason": "",
             "row": row,
             "data": finding_data(self._view, standings.index, row),
             "sentence": sentence_of(self._view, row.policy),

@@ -34,12 +34,12 @@ STATES = {
     "new": "New",
     "still": "Known",
     "open": "Undecided",
-    "attested": "Attested",
+    "attested": "Settled",
     "waived": "Waived",
     "false-alarm": "False alarms",
     "refused": "Refused by the tool",
 }
-SETTLED = {"waived": "waived", "false-alarm": "false alarm", "attested": "attested"}
+SETTLED = {"waived": "waived", "false-alarm": "false alarm", "attested": "settled"}
 """The label of a finding that a person has settled."""
 STATIC = {
     "console.css": "text/css",

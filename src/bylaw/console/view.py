@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from bylaw.audit.attestation import ATTESTATIONS, file_beside, read_attestations
+from bylaw.audit.attestation import ATTESTATIONS, Attestation, file_beside, read_attestations, talk_digest
 from bylaw.audit.audited import read_audited
 from bylaw.audit.baseline import compare_audits, read_baseline
 from bylaw.audit.finding import Finding
@@ -17,12 +17,13 @@ from bylaw.audit.store import JsonRecord, Store
 from bylaw.audit.waiver import Waiver, Waivers, read_waivers
 from bylaw.console.app import Pages, Prepared
 from bylaw.console.index import open_index, stamp_of
-from bylaw.console.index.query import Index, State
+from bylaw.console.index.query import Index, State, Wanted
 from bylaw.console.pack_state import PackState, PackStates, has_changed_since
 from bylaw.console.records import FALSE_ALARM, is_installed
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Criterion
 from bylaw.policy.folder import find_folder, read_folder, read_variants
+from bylaw.text.number import counted
 
 
 class Standings:
@@ -72,9 +73,9 @@ class Standings:
 
     def _read(self) -> None:
         self._waivers, self.fault = Waivers(today=date.today()), ""
-        attested: Iterable[str] = ()
+        attested: Iterable[Attestation] = ()
         try:
-            attested = read_attestations(self.attestations)
+            attested = read_attestations(self.attestations).values()
         except BylawError as error:
             self.fault = str(error)
         try:
@@ -95,10 +96,15 @@ class Standings:
             if self._baseline is not None:
                 states |= {finding.id: "still" for finding in compared.still}
             states |= {finding.id: _state(covering) for finding, covering in compared.waived}
-        for id in attested:
-            # Attestations of earlier versions name a rule after the call.
-            states |= {id: "attested", id.rpartition(":")[0]: "attested"}
+        states |= {each.finding: "attested" for each in attested if self._is_of_this_talk(each)}
         self.index.stand(states)
+
+    def _is_of_this_talk(self, given: Attestation) -> bool:
+        """Whether a person answered on the conversation as it was audited."""
+        row = self.index.finding(given.finding) if given.talk else None
+        known = self.index.conversation(row.conversation) if row is not None else None
+        whole = self.index.events(known) if known is not None else None
+        return row is None or whole is None or talk_digest(whole["events"], row.step) == given.talk
 
 
 def _state(covering: tuple[Waiver, ...]) -> State:
@@ -212,8 +218,25 @@ class View:
                 return ""
         except BylawError:
             return ""
-        given = {"--pack": str(self.root), "--world": audited.world, "--document": audited.document}
-        given |= {"--agent": audited.agent, "--out": str(self.out)}
+        return self.command
+
+    @property
+    def unsettled(self) -> str:
+        """How many calls people settled since the audit."""
+        self._alone.refresh()
+        count = self._alone.index.states(Wanted())["attested"]
+        return counted(count, "call") if count else ""
+
+    @property
+    def command(self) -> str:
+        """The command that audits the same logs again; empty if they are not known."""
+        audited = read_audited(self.out)
+        if audited is None:
+            return ""
+        given = {"--pack": str(self.root) if self.root is not None else audited.pack, "--world": audited.world}
+        given |= {"--document": audited.document, "--agent": audited.agent, "--out": str(self.out)}
+        if self.attestations.is_file():
+            given["--attestations"] = str(self.attestations)
         options = [part for name, value in given.items() if value for part in (name, value)]
         return shlex.join(["bylaw", "audit", *audited.logs, *options])
 

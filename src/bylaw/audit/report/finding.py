@@ -238,6 +238,7 @@ def name(fact: JsonRecord) -> str:
 def steps_of(finding: JsonRecord) -> Iterator[int]:
     """The steps that a finding refers to."""
     yield finding["step"]
+    yield from finding.get("exchange", {}).values()
     yield from (origin["step"] for origin in finding.get("origins", ()) if origin["step"] is not None)
     for policy in finding["policies"]:
         for fact in (*policy.get("missing", ()), *policy.get("seen", ())):

@@ -65,13 +65,38 @@
   }
 
   function openTriage(key) {
-    const details = document.querySelector(`#triage details[data-key="${key}"]`);
-    if (!details) return;
+    const answer = {y: "fine", n: "wrong"}[key];
+    const details = document.querySelector(`#triage details[data-key="${answer ? "w" : key}"]`);
+    const choice = answer && details ? details.querySelector(`input[value="${answer}"]`) : null;
+    if (!details || (answer && !choice)) return;
+    if (choice) {
+      // A reason that was typed before is offered again: Enter sends it.
+      choice.checked = true;
+      details.open = true;
+      const reason = choice.form.elements.reason;
+      reason.focus();
+      reason.select();
+      return;
+    }
     details.open = true;
     const field = details.querySelector("input:not([type=hidden]):not([type=date])");
     (field || details.querySelector("summary")).focus();
     details.scrollIntoView({block: "nearest"});
   }
+
+  // Selects the call of the row, to be settled with others.
+  function pick() {
+    const row = selected() || document.querySelector(".members a[aria-current]");
+    const box = row && row.parentElement.querySelector("input[type=checkbox]");
+    if (!box) return;
+    box.checked = !box.checked;
+    box.closest("li.chosen").querySelector("details.bulk").open = true;
+  }
+
+  document.addEventListener("change", (event) => {
+    const form = event.target.dataset.all;
+    if (form) for (const box of document.querySelectorAll(`.members input[form="${form}"]`)) box.checked = event.target.checked;
+  });
 
   // A page without a search leads to the one of findings, or of decisions.
   function seek() {
@@ -91,7 +116,7 @@
       if (form) { form.open = false; form.querySelector("summary").focus(); return; }
       if (typing) return;
       const does = {
-        j: () => step(1), k: () => step(-1), w: () => act("w"), f: () => act("f"), c: () => act("c"),
+        j: () => step(1), k: () => step(-1), w: () => act("w"), f: () => act("f"), c: () => act("c"), y: () => act("y"), n: () => act("n"), x: pick,
         "/": seek,
         "?": () => document.getElementById("keys").showModal(),
       }[event.key];
@@ -110,7 +135,9 @@
       else row.removeAttribute("aria-current");
     }
     const shown = document.querySelector("#browser .members a[aria-current]") || [...document.querySelectorAll("#browser a.reason")].find(isShown);
-    if (!selected() && shown) select(shown);
+    // After an undecided call was settled the next one is shown: keys act on that.
+    const hasAdvanced = document.querySelector("#triage [data-advanced]") && selected() && !isShown(selected());
+    if (shown && (!selected() || hasAdvanced)) select(shown);
     if (pending && selected() && isShown(selected())) { openTriage(pending); pending = null; }
   }
 

@@ -1,13 +1,17 @@
 // A finding in full: what it is, what the policy says, the drawing, what decides it, the conversation.
 
-// What was put to the user and what the user answered, where a rule is about consent.
+// What was put to the user, what the user answered and the call that followed, where a rule is about consent.
 function exchange(finding, conversation) {
   const steps = finding.exchange || {};
   const quoted = (label, step) => {
     const event = eventAt(conversation, step);
     return event && event.text ? [make("dt", {}, label), make("dd", {}, stepLink(step, "step-"), " ", prose(event.text, 600))] : null;
   };
-  return [quoted("Put to the user", steps.told_at), quoted(steps.told_at === undefined ? "The user said" : "The answer", steps.answered_at)];
+  if (steps.told_at === undefined && steps.answered_at === undefined) return [];
+  const call = eventAt(conversation, finding.step);
+  const given = call && call.type === "call" ? call.arguments.map(([name, value]) => `${name}: ${Array.isArray(value) ? value[0] : value}`).join(", ") : "";
+  const made = given ? [make("dt", {}, "The call"), make("dd", {}, stepLink(finding.step, "step-"), " ", code(call.tool, 80), " ", prose(given, 600))] : null;
+  return [quoted("Put to the user", steps.told_at), quoted(steps.told_at === undefined ? "The user said" : "The answer", steps.answered_at), made];
 }
 
 // A lone surrogate cannot stand in an address.
@@ -21,10 +25,12 @@ function findingView(finding, conversation, {policyId, others, choose, addressOf
   const policy = judged.find((entry) => entry.id === policyId) || mainPolicy(finding);
   const isRule = finding.verdict === "broken" || Boolean(finding.openRule);
   const because = policy && policy.because && !policy.is_lacking;
+  const quotes = isBrief ? [] : exchange(finding, conversation).filter(Boolean);
   const clean = finding.policies.length - judged.length;
   return [
     make("p", {class: `verdict ${finding.verdict}`}, policy && policy.severity ? make("span", {class: `severity ${policy.severity}`}, said(policy.severity, 12)) : null, named(finding.verdict)),
     make(`h${level}`, {class: "headline"}, headline(finding, policy)),
+    quotes.length ? make("dl", {class: "facts exchange"}, quotes) : null,
     make("p", {class: "story"}, story(finding, policy, conversation)),
     judged.length > 1 ? make("div", {class: "policy-choice", role: "group", "aria-label": "Policies that flag this call"}, judged.map((entry) =>
       make("button", {type: "button", class: "quiet", "aria-pressed": String(entry === policy), on: {click: () => choose(entry.id)}}, code(entry.id, 40), " ", named(entry.verdict)))) : null,
@@ -32,7 +38,6 @@ function findingView(finding, conversation, {policyId, others, choose, addressOf
     isRule || (!hasFacts(policy) && (finding.origins || []).length) ? null : drawing(finding, policy, conversation, "step-"),
     isBrief && hasFacts(policy) ? null : originsDrawing(finding, policy, conversation, "step-"),
     isBrief ? null : make("dl", {class: "facts"},
-      exchange(finding, conversation),
       because && !isRule ? [make("dt", {}, "Because"), make("dd", {}, marked(policy.because, 600))] : null,
       policy && policy.depends_on_user ? [make("dt", {}, "Depends"), make("dd", {}, "on something only the user can say")] : null,
       (policy && policy.asks.length) ? [make("dt", {}, "To ask"), make("dd", {}, policy.asks.map((ask, index) => [index ? "; " : "", said(ask.question || ask.fact, 200)]))] : null,
