@@ -142,7 +142,7 @@ class FindingPages(AuditPages):
         asked.headers |= {"hx-trigger": json.dumps({"decided": decided}), "hx-retarget": "#detail"}
         left = standings.index.states(Wanted())["open"]
         settled = f"{row.tool} in {row.conversation}: saved. {left:,} left to settle."
-        shown = {"settled": settled, "reason": asked.text("reason", 500)}
+        shown: dict[str, Any] = {"settled": settled, "reason": asked.text("reason", 500)}
         return self._page("finding_body.html", asked, **self._detail(standings, following) | shown)
 
     @changed("/findings/attest")
