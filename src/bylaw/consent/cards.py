@@ -7,6 +7,7 @@ alone. Each answer is good for one call, and until the user says something else.
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from itertools import islice
 
 from msgspec import Struct
@@ -152,7 +153,7 @@ def _is_other(event: Event, words: CardWords) -> bool:
 def _answer_in(event: Event, words: CardWords) -> Said:
     if not isinstance(event, Message):
         return "other"
-    yes, no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
+    _, _, yes, no = _forms_of(words)
     return said(event.text, yes=yes, no=no, known=_languages_of(words) | _spoken_in(event))
 
 
@@ -177,14 +178,12 @@ class Cards:
         self._events = events
         self._terms = terms or Terms()
         self._words = words
-        self._question = card_form(words.question)
+        self._question, self._heading, self._yes, self._no = _forms_of(words)
         self._word = max(_WORD.findall(self._question), key=len, default="")
-        self._heading = card_form(words.heading)
         self._written = _languages_of(words)
         """The languages that the pack writes, and the user in what was looked at so far."""
         self._heard: list[Message] = []
         """What the user has written since."""
-        self._yes, self._no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
         self._read = 0
         self._by_id: dict[str, Card] = {}
         self._texts: dict[str, set[str]] = {}
@@ -461,6 +460,14 @@ def _spoken_in(message: Message) -> frozenset[str]:
     return languages_of(message.text[:_SAMPLE])
 
 
+@lru_cache(maxsize=256)
+def _forms_of(words: CardWords) -> tuple[str, str, frozenset[str], frozenset[str]]:
+    """The question, the heading and the answers of a pack, as they are compared with what is said."""
+    yes, no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
+    return card_form(words.question), card_form(words.heading), yes, no
+
+
+@lru_cache(maxsize=256)
 def _languages_of(words: CardWords) -> frozenset[str]:
     """The languages that a pack asks in."""
     return languages_of(f"{words.heading} {words.question}")
