@@ -321,6 +321,63 @@ def test_every_fact_that_a_value_depends_on_is_looked_up(
     told(desk)
 
 
+def test_a_write_that_may_change_anything_makes_shown_facts_stale() -> None:
+    price = "price: {value: facts.Plan(call.plan_id).price_per_gb * call.gb, title: total price}"
+    tools = TOOLS.replace(price, "car: facts.Car(facts.Plan(call.plan_id).car_id).model").replace("{price}", "{car}")
+    tools = tools.replace(", changes: [Plan.price_per_gb]", "")
+    tools += "  get_car: {effect: read, parameters: {car_id: string}}\n"
+    desk = Desk(pack(tools, more=", car_id: string}}\n  Car: {key: car_id, read: get_car, fields: {model: string"))
+    for repeat in (False, True):
+        desk.sees(car_id="C7")
+        if repeat:
+            assert desk.sells().answer == "look_up"
+        desk.session.decide("get_car", {"car_id": "C7"})
+        desk.session.result('{"car_id": "C7", "model": "Polo"}')
+        assert "- car: Polo" in desk.card()
+        assert desk.session.decide("set_price", {"plan_id": "P2"}).allowed
+        desk.session.result("done")
+
+
+def test_who_repeats_one_of_several_shown_things_may_mean_that_one() -> None:
+    price = "price: {value: facts.Plan(call.plan_id).price_per_gb * call.gb, title: total price}"
+    tools = TOOLS.replace(price, "cars: facts.Plan(call.plan_id).cars").replace("{price}", "{cars}")
+    for answer, counts in (("Yes, the Polo", False), ("Yes, add 2 GB to plan P1 for Polo, Golf", True)):
+        desk = Desk(pack(tools, more=", cars: list"))
+        desk.sees(cars=["Polo", "Golf"])
+        desk.asks("Shall I add 2 GB to plan P1 for Polo, Golf?", answer)
+        assert desk.sells().allowed is counts
+        told(desk)
+
+
+def test_who_was_told_the_price_alone_was_told_something_of_the_call() -> None:
+    tools = TOOLS.replace("{type: number, unit: GB}", "string")
+    tools = tools.replace("price_per_gb * call.gb", "price_per_gb")
+    for said, value in (("It costs 617 then.", None), ("I am looking into this for you now.", False)):
+        desk = Desk(pack(tools))
+        desk.sees("617.00")
+        desk.session.decide("get_plan", {"plan_id": "GB-2"})
+        desk.session.result('{"plan_id": "GB-2", "price_per_gb": "1.00"}')
+        desk.asks(said, "My bill was too high last month.")
+        desk.sells({"plan_id": "P1", "gb": "GB-2"})
+        assert (said, told(desk)[0][0]) == (said, value)
+
+
+def test_a_fact_may_be_compared_with_none() -> None:
+    price = "price: {value: facts.Plan(call.plan_id).price_per_gb * call.gb, title: total price}"
+    tools = TOOLS.replace(price, 'price: \'"free" if facts.Plan(call.plan_id).fee == None else "paid"\'')
+    desk = Desk(pack(tools, more=", fee: money"))
+    desk.sees(fee=None)
+    assert "- price: free" in desk.card()
+
+
+def test_an_option_in_a_list_is_one_value() -> None:
+    seat = "{type: object, properties: {cabin: {type: string, enum: [basic_economy]}}}"
+    tools = TOOLS.replace("unit: GB}}", f"unit: GB}}, seats: {{type: array, items: {seat}, optional: true}}}}")
+    desk = Desk(pack(tools))
+    desk.sees()
+    assert '- seats 1: cabin "basic economy"' in desk.card({**ADD, "seats": [{"cabin": "basic_economy"}]})
+
+
 def test_an_approval_never_stands_in_for_a_card_that_cannot_be_shown() -> None:
     desk = Desk(pack(plan=PLAN.replace("read: get_plan, ", "")))
     decision = desk.sells()

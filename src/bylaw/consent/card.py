@@ -169,7 +169,7 @@ def sentences_in(
     facts: CardFacts = NO_FACTS,
 ) -> Iterator[str]:
     """The sentences of the pack in a message that ask for this call, with every value that matters."""
-    if tool is None or not facts.is_known:
+    if tool is None:
         return
     given, schemas = {**arguments, **facts.values}, {**tool.parameters, **facts.schemas}
     for phrase, ask in product(tool.put_as, words.asks):

@@ -293,18 +293,14 @@ class _GuardGrounds:
             return ground
         wanted, _, retries = self._look_ups(facts.lacking)
         missing, look_ups = tuple(map(str, facts.lacking)), wanted or retries
-        why = f"the user must be shown {', '.join(missing)}" if missing else "; ".join(facts.faults)
-        if facts.faults or not look_ups:
-            told = f"this call cannot be put to the user: {why if facts.faults else f'nothing shows {missing[0]}'}"
+        if not look_ups:
+            why = "; ".join(facts.faults) or f"nothing shows {missing[0]}"
+            told = f"this call cannot be put to the user: {why}"
             return self._binding.ground(ground.policy, "rule", "deny", told, missing=missing, for_agent=told)
+        why = f"the user must be shown {', '.join(missing)}"
+        told = f"{why}. Look it up first"
         return self._binding.ground(
-            ground.policy,
-            "rule",
-            "look_up",
-            why,
-            missing=missing,
-            look_ups=look_ups,
-            for_agent=f"{why}. Look it up first",
+            ground.policy, "rule", "look_up", why, missing=missing, look_ups=look_ups, for_agent=told
         )
 
     def _undecided_facts(self, evidence: PolicyEvidence) -> tuple[Fact, ...]:
