@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections import deque
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -153,6 +154,9 @@ class Service:
         here = str(Path(__file__).parent)
         begin = f"import sys; sys.path.append({here!r}); {first}; from bylaw.cli import main; main()"
         command = [sys.executable, "-c", begin, "serve", "--pack", pack]
+        if "://" in store:
+            # Next to a file the anchors go by default; for a server they would land in the current folder.
+            command += ["--anchors", str(Path(tempfile.gettempdir()) / f"bylaw-{self.port}.anchors")]
         self.process = subprocess.Popen(
             [*command, "--store", store, "--port", str(self.port), "--workers", str(workers)],
             stdout=subprocess.DEVNULL,

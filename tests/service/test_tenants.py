@@ -88,8 +88,8 @@ POSTS = {
     "/access/v1/evaluation": evaluations,
     "/access/v1/evaluations": st.lists(evaluations, max_size=2).map(lambda several: {"evaluations": several}),
 }
-GETS = ["/v1/stops", "/v1/approvals", "/v1/approvals?status=waiting", "/metrics", "/health", "/openapi.json",
-        "/.well-known/authzen-configuration"]  # fmt: skip
+GETS = ["/v1/instructions", "/v1/stops", "/v1/approvals", "/v1/approvals?status=waiting", "/metrics", "/health",
+        "/openapi.json", "/.well-known/authzen-configuration"]  # fmt: skip
 requests = st.one_of(
     *(st.tuples(st.just("POST"), st.just(path), body) for path, body in POSTS.items()),
     *(st.tuples(st.just("GET"), st.just(path), st.just(None)) for path in GETS),
