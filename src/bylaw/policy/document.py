@@ -152,7 +152,6 @@ class Document:
         self.files: tuple[File, ...] = (File(name, 0, text),)
         self.text = text
         self.name = name
-        self._whole: dict[Range, str] = {}
 
     @classmethod
     def joined(cls, files: Sequence[tuple[str, str]], *, name: str) -> "Document":
@@ -270,11 +269,8 @@ class Document:
 
     def whole(self, start: int, end: int) -> str:
         """The whole sentences that a range of the text is part of, as written; what is in none of them as it is."""
-        found = self._whole.get((start, end))
-        if found is None:
-            told = [each.text for each in self.within(start, end)]
-            found = self._whole[start, end] = " ".join(told) or " ".join(self.text[start:end].split())
-        return found
+        told = [each.text for each in self.within(start, end)]
+        return " ".join(told) or " ".join(self.text[start:end].split())
 
     def file_at(self, offset: int) -> File:
         """The file that a character offset is in."""

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -74,18 +74,7 @@ def _home(root: Path) -> Path:
     if root.resolve().is_relative_to(READY.resolve()):
         return READY
     parent = root.absolute().parent
-    try:
-        with (parent / "pack.yaml").open("rb") as stream:
-            data = read_yaml(stream.read(LARGEST).decode(), file="pack.yaml").data
-    except (OSError, ValueError, BylawError):
-        return root
-    listed: Any = data.get("variants")
-    names = (
-        [cast("dict[str, Any]", each).get("name") for each in cast("list[Any]", listed) if isinstance(each, dict)]
-        if isinstance(listed, list)
-        else []
-    )
-    return parent if root.resolve().name in names else root
+    return parent if _resolved(root) in map(_resolved, read_variants(parent)) else root
 
 
 def _resolved(path: Path) -> Path | None:
