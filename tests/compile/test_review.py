@@ -1,5 +1,7 @@
 """Reviews: a person's word holds for a sentence and its check as they were, and a shield enforces no other."""
 
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -7,13 +9,17 @@ import pytest
 
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import compile_pack
+from bylaw.compile.report import forecast, report_lines
+from bylaw.compile.writing import place
 from bylaw.pack import Pack, load_pack
 from bylaw.pack.review import held_to, standings
 from bylaw.policy.posture import Postures
+from bylaw.policy.yaml import read_yaml_file
 from bylaw.review.check import check
 from bylaw.shield import Decision, Shield
 from tests.command import bylaw
-from tests.compile.shop import Scripted, compiled, source
+from tests.compile.large import Reader, house
+from tests.compile.shop import LIMIT, WINDOW, Scripted, compiled, source
 
 
 @pytest.fixture
@@ -196,3 +202,62 @@ def test_the_page_shows_sentence_check_cases_writer_and_questions(pack: Path) ->
         assert part in page, part
     assert "<b>day" not in page
     assert "<script" not in page
+
+
+def test_review_begins_with_what_needs_a_decision_most(pack: Path) -> None:
+    noted = read_yaml_file(pack / "compiled.yaml").data
+    noted["policies"]["today"]["questions"] = [{"about": "a date", "text": "which day?"}]
+    noted["policies"]["confirm-refunds"]["in_logs"] = {"broken": {"calls": 3, "first": []}}
+    (pack / "compiled.yaml").write_text(json.dumps(noted))
+    path = pack / "policies.yaml"
+    first, mark, rest = path.read_text().partition("- id: confirm-refunds")
+    path.write_text(first + mark + rest.replace("severity: medium", "severity: high", 1))
+    shown = bylaw(pack.parent, "review", pack).stdout
+    bylaw(pack.parent, "review", pack, "--page", "review.html")
+    page = (pack.parent / "review.html").read_text()
+    order = ["confirm-refunds", "today", "refund-window", "refund-limit"]
+    for text, mark in ((shown, "{}  "), (page, "#{}")):
+        places = [text.index(mark.format(name)) for name in order]
+        assert places == sorted(places)
+
+
+def test_all_that_nothing_enforces_is_accepted_in_one_step_with_the_model_s_reason(tmp_path: Path) -> None:
+    given = "# cannot refund-window: no tool shows the day\n# cannot refund-limit: no tool shows the level\n"
+    made = assemble(source(), compile_pack(source(), Scripted(guards=given))[0], name="shop")
+    place(tmp_path / "shop", made)
+    assert bylaw(tmp_path, "check", "shop").returncode == 2
+    bylaw(tmp_path, "review", "shop", "--unenforced", "all", "--by", "Ines")
+    assert bylaw(tmp_path, "check", "shop").returncode == 0
+    bodies = {each["id"]: each for each in read_yaml_file(tmp_path / "shop" / "policies.yaml").data["policies"]}
+    assert bodies["refund-window"]["unenforced"] == {"accepted_by": "Ines", "reason": "no tool shows the day"}
+    assert bodies["refund-limit"]["unenforced"]["reason"] == "no tool shows the level"
+    assert "unenforced" not in bodies["confirm-refunds"]
+
+
+def test_a_reason_of_one_generation_reaches_the_reviewer_beside_the_guess_of_the_other() -> None:
+    cannot = "# cannot refund-window: no tool shows the day\n" + LIMIT
+    work, _ = compile_pack(source(), Scripted(guards=[WINDOW + LIMIT, cannot]))
+    (question,) = work.checks["refund-window"].questions
+    assert (question.about, question.text) == (
+        "one generation says that it cannot be checked",
+        "no tool shows the day",
+    )
+
+
+def test_the_numbers_of_a_compile_are_those_of_check_and_of_the_files(tmp_path: Path) -> None:
+    work, _ = compile_pack(source(), Scripted())
+    files = assemble(source(), work, name="shop")
+    place(tmp_path / "shop", files)
+    lines, is_whole = report_lines(work, files, 10, tmp_path / "shop")
+    assert is_whole
+    assert {"cases: 8", "with a check: 3 of 3", "policies: 4 (2 guard, 1 knowledge, 1 rule)"} <= set(lines)
+    assert len(check(load_pack(tmp_path / "shop")).cases) == 8
+
+
+@pytest.mark.parametrize(("tools", "policies"), [(40, 4), (200, 12), (200, 24)])
+def test_the_estimate_is_within_a_factor_of_two(tools: int, policies: int, tmp_path: Path) -> None:
+    given, chat = house(tmp_path, tools=tools, policies=policies), Reader()
+    told = re.search(r"in all about (\d+) requests", forecast(given)[-1])
+    asked = len(compile_pack(given, chat)[1].asked)
+    assert told is not None
+    assert asked / 2 <= int(told[1]) <= 2 * asked, (told[1], asked)

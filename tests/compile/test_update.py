@@ -152,7 +152,9 @@ def test_the_calls_that_a_rejected_check_flagged_are_shown(pack: Path, tmp_path:
     (pack / "compiled.yaml").write_text(json.dumps(noted))
     bylaw(tmp_path, "review", pack, "--reject", "refund-limit", "--note", "no", "--by", "Ines")
     events = (Message("user", "Hello."), Call("refund", {"order_id": "A1", "amount": "900.00"}))
-    found = rejections(read_before(pack), Document(POLICY), [Trajectory("talk", events)])
+    given = (read_before(pack), Document(POLICY), [Trajectory("talk", events)])
+    assert "It flagged in the logs: refund(order_id, amount): violation\n" in rejections(*given)["refund-limit"]
+    found = rejections(*given, with_values=True)
     assert "refund({'order_id': 'A1', 'amount': '900.00'}): violation, more than may be" in found["refund-limit"]
 
 

@@ -49,6 +49,7 @@ def compile_command(
         Name, "For --refine: how to compare rules: hashed, wordllama (extra `embed`), a folder or a URL."
     ] = "",
     dry_run: Annotated[bool, "Print the number and cost of requests, and exit."] = False,
+    send_records: Annotated[bool, "Let requests quote logged calls that a rejected check flagged."] = False,
     as_is: Annotated[bool, "Do not wait for missing answers: policies that need them get no check."] = False,
     overwrite: Annotated[bool, "Overwrite a compiled pack."] = False,
 ) -> int:
@@ -95,7 +96,9 @@ def compile_command(
         print(f'calls in the logs have times; time for trying checks: {stated.by_day}, from "{stated.sentence}"')
     now = made_of.now or (clock.now if clock is not None else "")
     known = read_labels(Path(_seen((made_of.labels,), out)[0])) if made_of.labels else None
-    rejected = rejections(before, reading.document, trajectories) if before is not None else {}
+    rejected: dict[str, str] = {}
+    if before is not None:
+        rejected = rejections(before, reading.document, trajectories, with_values=send_records)
     for each in rejected:
         print(f"{each} was rejected; asking for it again")
     earlier, owner = (before.work, owner_of(before)) if before is not None else (None, None)
@@ -123,7 +126,7 @@ def compile_command(
     print("".join(f"{line}\n" for line in written.notes), end="")
     if folder is not None:
         _show_differences(out, folder)
-    lines, is_whole = report_lines(source, work, written.files, len(desk.asked), out)
+    lines, is_whole = report_lines(work, written.files, len(desk.asked), out)
     print("\n".join(lines))
     if desk.usage.asked or desk.usage.answered:
         print(f"asked and answered: {paid.text(desk.usage)}")

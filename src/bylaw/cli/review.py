@@ -21,7 +21,7 @@ from bylaw.pack.review import Sides, Standing, Word, read_signatures, sides_of, 
 from bylaw.policy.document import is_named
 from bylaw.policy.folder import find_folder, own_record, read_folder
 from bylaw.review.case import CaseResult, run_cases
-from bylaw.review.noted import Noted, noted_of
+from bylaw.review.noted import Noted, most_pressing_first, noted_of
 from bylaw.review.reading import NOBODY, WEIGHTS, loaded, signed_lines
 
 _STYLES: dict[str, str] = {
@@ -43,7 +43,11 @@ def review_command(
     document: Annotated[Name, "Show only policies that cite this file of the document."] = "",
     accept: Annotated[tuple[str, ...], "--accept POLICY", "Accept the current check of a policy."] = (),
     reject: Annotated[tuple[str, ...], "--reject POLICY", "Reject the check of a policy."] = (),
-    unenforced: Annotated[tuple[str, ...], "--unenforced POLICY", "Accept that a policy is not enforced."] = (),
+    unenforced: Annotated[
+        tuple[str, ...],
+        "--unenforced POLICY",
+        "Accept that a policy is not enforced; `all`: each without a check.",
+    ] = (),
     by: Annotated[Name, "Your name, for the record."] = "",
     note: Annotated[str, "--note TEXT", "Why."] = "",
     ask: Annotated[bool, "Ask about each unsigned policy in turn."] = False,
@@ -58,7 +62,8 @@ def review_command(
         raise UsageError(f"`{both[0]}` is both accepted and rejected", hint="choose one")
     if accept or reject or unenforced or ask:
         refuse_installed(root)
-    for name in unenforced:
+    lacking = _lacking(loaded(read_folder(root))) if "all" in unenforced else unenforced
+    for name in lacking:
         accept_unenforced(root, name, by, note)
     folder = read_folder(root)
     sides = sides_of(folder)
@@ -77,7 +82,7 @@ def review_command(
     standing = standings(root)
     if not words and not unenforced and page is None:
         noted = noted_of(root)
-        for name in policies or _citing(shown, sides, document):
+        for name in policies or most_pressing_first(shown, _citing(shown, sides, document), noted):
             _show(shown, name, standing[name], noted.get(name, Noted()), console, everything=all_cases)
     if page is not None:
         try:
@@ -117,12 +122,11 @@ def _user() -> str:
 
 
 def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Console, by: str) -> int:
-    for name, state in standings(root).items():
-        if state in ("accepted", "rejected"):
-            continue
-        _show(pack, name, state, noted_of(root).get(name, Noted()), console, everything=False)
-        policy = pack.policies[name]
-        is_lacking = policy.unenforced is not None and policy.unenforced.accepted_by == NOBODY
+    noted, standing = noted_of(root), standings(root)
+    waiting = [name for name, state in standing.items() if state not in ("accepted", "rejected")]
+    for name in most_pressing_first(pack, waiting, noted):
+        _show(pack, name, standing[name], noted.get(name, Noted()), console, everything=False)
+        is_lacking = name in _lacking(pack)
         what = "accept that it is not enforced" if is_lacking else "accept"
         said = click.prompt(f"{what}, reject, skip or quit", type=click.Choice(["a", "r", "s", "q"]), default="s")
         if said == "q":
@@ -133,6 +137,15 @@ def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Consol
         if said in "ar":
             sign(root, sides, {name: "accepted" if said == "a" else "rejected"}, by, "")
     return 0 if all(state in ("accepted", "unreviewed") for state in standings(root).values()) else 1
+
+
+def _lacking(pack: Pack) -> list[str]:
+    """The policies without a check, which nobody has accepted yet."""
+    return [
+        name
+        for name, policy in pack.policies.items()
+        if policy.unenforced is not None and policy.unenforced.accepted_by == NOBODY
+    ]
 
 
 def _citing(pack: Pack, names: Iterable[str], document: str) -> list[str]:

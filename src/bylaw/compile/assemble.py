@@ -18,6 +18,7 @@ from bylaw.engine.finished import verdicts
 from bylaw.pack import Pack
 from bylaw.policy.case import Variation, WrittenCase
 from bylaw.policy.document import Document
+from bylaw.policy.yaml import read_yaml
 from bylaw.scan.written import flow, packed
 from bylaw.trace import Trajectory
 
@@ -181,25 +182,25 @@ def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
     return {name: part for name, part in body.items() if part}
 
 
+def unenforced(files: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """The policies, by id, that have neither a guard nor a rule."""
+    parts = ("guards/", "rules.yaml", "policies.yaml")
+    found = [pair for path in files if path.startswith(parts) for pair in read_items(path, files[path]).items()]
+    held = {key[1] for key, _ in found if key[0] == "guards"}
+    held |= {
+        function_name(str(body.get("policy", body.get("id"))))
+        for key, body in found
+        if key[0] == "rules.yaml" and key[1] != "predicates"
+    }
+    policies = {key[2]: body for key, body in found if key[:2] == ("policies.yaml", "policies")}
+    return {name: body for name, body in policies.items() if function_name(name) not in held}
+
+
 def on_trial(files: Mapping[str, str]) -> dict[str, str]:
     """The files as a pack that loads although nobody has accepted yet what is unenforced; it is never written."""
-    found = {
-        key: value
-        for path in files
-        if path.endswith((".py", ".yaml"))
-        for key, value in read_items(path, files[path]).items()
-    }
-    held = {
-        str(value.get("policy", value.get("id")))
-        for key, value in found.items()
-        if key[0] == "rules.yaml" and len(key) == 3
-    }
-    lacking = {"unenforced": {"accepted_by": "nobody", "reason": "on trial"}}
-    bodies = [value for key, value in found.items() if key[:2] == ("policies.yaml", "policies")]
-    made = [
-        body if body["id"] in held or ("guards", function_name(body["id"])) in found else {**lacking, **body}
-        for body in bodies
-    ]
+    lacking, nobody = unenforced(files), {"accepted_by": "nobody", "reason": "on trial"}
+    bodies = read_yaml(files["policies.yaml"], file="policies.yaml").data["policies"]
+    made = [{"unenforced": nobody, **body} if body["id"] in lacking else body for body in bodies]
     return {**files, "policies.yaml": packed({"policies": made})}
 
 

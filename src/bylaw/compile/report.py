@@ -1,38 +1,39 @@
-"""What a compile would ask, before anything is asked; and what came of it: what is enforced, and what is to decide."""
+"""What a compile would ask, before anything is asked; and what came of it, as the files of the pack have it."""
 
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+from bylaw.compile.assemble import count, unenforced
 from bylaw.compile.desk import Desk
 from bylaw.compile.extract import sections
 from bylaw.compile.guards import TOGETHER as GUARDS_TOGETHER
+from bylaw.compile.items import read_items
 from bylaw.compile.lesson import describe_weights
 from bylaw.compile.pipeline import Source, Work, run
 from bylaw.compile.sort import TOGETHER as SORTED_TOGETHER
 from bylaw.llm.chat import Price, estimate
+from bylaw.pack.review import COMPILED
 from bylaw.policy.yaml import read_yaml
 
 
-def report_lines(
-    source: Source, work: Work, made: Mapping[str, str], requests: int, out: Path
-) -> tuple[list[str], bool]:
-    """Lines to print, and whether every policy that can be enforced is."""
-    kinds = Counter(each.kind for each in work.kinds.values())
-    checks = work.checks.values()
-    failed = [check for check in checks if check.failed]
-    unsorted = [draft.id for draft in work.drafts if draft.id not in work.kinds]
-    items = Counter(tool for each in work.kinds.values() if each.kind == "guard" for tool in each.tools)
-    asked = work.questions.values()
-    aside = work.second.aside if work.second is not None else {}
-    dropped = [each for found in work.extractions for each in found.left_out]
+def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) -> tuple[list[str], bool]:
+    """Lines to print on a pack's files, and whether every policy that can be enforced is."""
+    paths = [path for path in made if path.startswith(("policies.yaml", "cases/"))]
+    items = [pair for path in paths for pair in read_items(path, made[path]).items()]
+    bodies = [body for key, body in items if key[:2] == ("policies.yaml", "policies")]
+    noted = read_yaml(made[COMPILED], file=COMPILED).data
+    kinds = Counter(str(body.get("kind", "guard")) for body in bodies)
+    enforceable = kinds["guard"] + kinds["rule"]
+    without = {name: body for name, body in unenforced(made).items() if body.get("kind", "guard") in ("guard", "rule")}
+    unheld = [name for name, body in without.items() if "unenforced" not in body]
     lines = [
-        f"policies: {len(work.drafts)} ({', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))})",
-        f"with a check that passes its cases: {sum(not check.failed for check in checks)} of {len(work.checks)}",
-        f"cases: {sum(len(check.cases) for check in checks)}",
-        f"sentences without a policy: {len(aside)}, listed in compiled.yaml",
-        f"questions for the reviewer: {sum(map(len, [*(check.questions for check in checks), *asked]))}",
-        f"requests: {requests}; 4 + 11 per item, per tool, would be {sum(4 + 11 * count for count in items.values())}",
+        f"policies: {len(bodies)} ({', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))})",
+        f"with a check: {enforceable - len(without)} of {enforceable}",
+        f"cases: {count(body for key, body in items if key[0] == 'cases')}",
+        f"sentences without a policy: {len(noted['sentences_without_policy'])}, listed in {COMPILED}",
+        f"questions for the reviewer: {sum(len(each.get('questions', ())) for each in noted['policies'].values())}",
+        f"requests: {requests}",
     ]
     lines += [
         f"{each.stage}, {each.iteration}: {each.rules} rules, {each.predicates} predicates, vague {each.vagueness:.2f}"
@@ -40,20 +41,22 @@ def report_lines(
         f"{f'; {each.changed} changed' if each.changed else ''}{f', {each.refused} refused' if each.refused else ''}"
         for each in work.steps
     ]
-    learned = read_yaml(made["compiled.yaml"], file="compiled.yaml").data.get("weights")
-    lines += [describe_weights(learned)] if learned else []
-    lines += [f"of the tools: {each}" for each in (work.things.misfits if work.things is not None else ())]
-    lines += [f"left out: {each}" for each in dropped]
-    lines += [f"unenforced: {check.policy}: {check.failed}" for check in failed]
-    lines += [f"unenforced: {name}: nobody said what kind it is" for name in unsorted]
+    lines += [describe_weights(noted["weights"])] if "weights" in noted else []
+    lines += [f"of the tools: {each}" for each in noted.get("of_the_tools", ())]
+    lines += [f"left out: {each}" for each in noted["left_out"]]
+    for name in unheld:
+        why = noted["policies"].get(name, {}).get("failed", "nobody said what kind it is")
+        lines.append(f"unenforced: {name}: {why}")
     lines.append(f"wrote {out}; next: bylaw review {out}")
-    return lines, not failed and not unsorted
+    return lines, not unheld
 
 
-_POLICIES_PER_SENTENCE = 0.5
+_POLICIES_PER_SENTENCE = 0.45
 _GUARDS_PER_POLICY = 0.75
-_DISPUTED = 0.4
-"""The share of guards on which readings differ, so that a referee, and perhaps a repair, is asked."""
+_GUARDS_PER_WRITE = 3
+"""However long a document is, so many of its policies bind one tool, about."""
+_DISPUTED = 0.2
+"""The share of guards about which a referee is asked, or which are repaired."""
 
 
 def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
@@ -68,17 +71,20 @@ def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
         return [f"first round, as it is: {first}", then]
     sentences = len(source.document.sentences)
     policies = max(1, round(sentences * _POLICIES_PER_SENTENCE))
-    guards = max(1, round(policies * _GUARDS_PER_POLICY))
+    hinted = [card for card in source.cards.values() if card.effect is not None]
+    writes = sum(card.effect != "read" for card in source.cards.values()) if hinted else len(source.cards) / 2
+    guards = max(1, round(min(policies * _GUARDS_PER_POLICY, writes * _GUARDS_PER_WRITE)))
     later = {
-        "uncovered sentences": len(sections(source.document)),
+        "uncovered sentences": -(-len(sections(source.document)) // 2),
         "kinds and tools": -(-policies // SORTED_TOGETHER),
         "cases and guards": 3 * -(-guards // GUARDS_TOGETHER),
-        "rules": 2,
-        "referee and repairs": round(2 * guards * _DISPUTED),
+        "rules": 2 + source.refinements,
+        "referee and repairs": round(guards * _DISPUTED),
     }
+    told = f"{policies} polic{'y' if policies == 1 else 'ies'}"
     return [
         f"the document has {sentences} sentences, the catalogue {len(source.cards)} tools",
         f"first round, as it is: {first}",
         *(f"then about {count:>3} for {what}" for what, count in later.items()),
-        f"in all about {first.requests + sum(later.values())} requests for about {policies} policies",
+        f"in all about {first.requests + sum(later.values())} requests for about {told}",
     ]

@@ -303,10 +303,13 @@ _LONGEST = 400
 """Letters of a call that are shown."""
 
 
-def rejections(before: Before, document: Document, trajectories: Sequence[Trajectory] = ()) -> dict[str, str]:
+def rejections(
+    before: Before, document: Document, trajectories: Sequence[Trajectory] = (), *, with_values: bool = False
+) -> dict[str, str]:
     """By policy what is told beside it: the note, the check as it was, the logged calls it flagged, its neighbours.
 
-    A word that has lapsed, since the policy or its check is another by now, is no longer one on what there is.
+    A word that has lapsed, since the policy or its check is another by now, is no longer one on what there is. Only
+    `with_values` are values of logged calls among it.
     """
     root, work, folder = before.root, before.work, read_folder(before.root)
     signed = read_signatures(root)
@@ -322,27 +325,29 @@ def rejections(before: Before, document: Document, trajectories: Sequence[Trajec
         if check := _check_text(folder, draft.id):
             parts.append(f"The rejected check was: {_line(check)}")
         flagged = cast(dict[str, Any], cast(dict[str, Any], noted.get(draft.id) or {}).get("in_logs") or {})
-        parts += [f"It flagged in the logs: {each}" for each in _calls(flagged, trajectories)]
+        parts += [f"It flagged in the logs: {each}" for each in _calls(flagged, trajectories, with_values)]
         parts += [f"Beside it stands {each.id}: {each.definition}" for each in _neighbours(draft, work, document)]
         found[draft.id] = "\n".join(parts)
     return found
 
 
-def _calls(flagged: Mapping[str, Any], trajectories: Sequence[Trajectory]) -> list[str]:
-    """The calls that a check spoke against, each with its verdict and why."""
+def _calls(flagged: Mapping[str, Any], trajectories: Sequence[Trajectory], with_values: bool) -> list[str]:
+    """The calls that a check spoke against, each with its verdict and, with values, why."""
     by_id = {trajectory.id: trajectory for trajectory in trajectories}
     lines: list[str] = []
     for verdict, body in flagged.items():
         for each in body["first"]:
-            call = _call(by_id.get(str(each["conversation"])), int(each["step"]))
-            lines.append(f"{call}: {verdict}, {_line(str(each['why']))}")
-    return lines
+            call = _call(by_id.get(str(each["conversation"])), int(each["step"]), with_values)
+            lines.append(f"{call}: {verdict}" + (f", {_line(str(each['why']))}" if with_values else ""))
+    return list(dict.fromkeys(lines))
 
 
-def _call(trajectory: Trajectory | None, step: int) -> str:
+def _call(trajectory: Trajectory | None, step: int, with_values: bool) -> str:
     events = trajectory.events if trajectory is not None else ()
     event = events[step] if step < len(events) else None
-    return f"{event.tool}({_line(str(event.arguments))})" if isinstance(event, Call) else "a step"
+    if not isinstance(event, Call):
+        return "a step"
+    return f"{event.tool}({_line(str(event.arguments)) if with_values else ', '.join(event.arguments)})"
 
 
 def _neighbours(draft: Draft, work: Work, document: Document) -> list[Draft]:

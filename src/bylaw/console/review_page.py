@@ -17,7 +17,7 @@ from bylaw.console.page import environment
 from bylaw.pack import Pack
 from bylaw.pack.review import Signature, Standing
 from bylaw.policy.statement import Policy
-from bylaw.review.noted import Noted
+from bylaw.review.noted import Noted, most_pressing_first
 from bylaw.scan.written import dump
 
 _STYLE = Path(__file__).with_suffix(".css")
@@ -59,7 +59,8 @@ def review_page(
     `weighed` describes the accuracy of learned weights, if there are any.
     """
     rows: list[Reviewed] = []
-    for name, policy in pack.policies.items():
+    for name in most_pressing_first(pack, pack.policies, noted):
+        policy = pack.policies[name]
         own, cases = noted.get(name, Noted()), list(cases_of(pack, case_names(pack, name)))
         author = _author(own, signatures.get(name))
         rows.append(Reviewed(policy, standings[name], own, author, checks.get(name, []), cases))

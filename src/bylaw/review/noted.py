@@ -1,11 +1,13 @@
 """What a compile noted of a pack, as `review` and `check` show it: a foreign file, read by its types."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from bylaw.pack import Pack
 from bylaw.pack.review import COMPILED
 from bylaw.policy.folder import own_record
 from bylaw.policy.reading import Scalar
@@ -61,6 +63,16 @@ def noted_of(root: Path) -> dict[str, Noted]:
     """By policy, what a compile noted of it; nothing for a pack that was written by hand."""
     found = _read(root).policies or {}
     return {name: msgspec.structs.replace(each or Noted(), is_compiled=True) for name, each in found.items()}
+
+
+def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, Noted]) -> list[str]:
+    """Policies in the order to review them: with questions, of high severity, or flagging logged calls first."""
+
+    def urgency(name: str) -> int:
+        found = noted.get(name, Noted())
+        return sum(map(bool, (found.questions, pack.policies[name].severity == "high", found.in_logs)))
+
+    return sorted(names, key=urgency, reverse=True)
 
 
 def why_unenforced(root: Path, name: str) -> str:
