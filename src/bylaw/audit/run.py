@@ -6,14 +6,11 @@ conversation, and the parts are joined in order.
 
 import gc
 import json
-import multiprocessing
 import pickle
 import signal
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -443,6 +440,10 @@ def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator
 
 def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str, Any]]:
     """Run the workers, each of which writes its part, and return their counts."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(len(targets), mp_context=multiprocessing.get_context("spawn"))
     try:

@@ -121,7 +121,7 @@ def _policies(finding: Finding) -> str:
 def print_about(store: Store, console: Console) -> None:
     """Print the date of the audit, its files, and the dates of the conversations."""
     summary = store.summary
-    if "date" not in summary:
+    if not summary["date"]:
         return
     files: list[str] = summary["files"]
     more = f" and {len(files) - 3:,} other files" if len(files) > 3 else ""
