@@ -26,7 +26,8 @@ from bylaw.record.use import Use
 from bylaw.rule.circuit import Assessment
 from bylaw.shield.approving import ApprovalRuling, Approvals
 from bylaw.shield.decision import Decision, Earlier, Ground, Text, gravest, outcome
-from bylaw.shield.feedback import feedback, for_person, line
+from bylaw.shield.feedback import feedback
+from bylaw.shield.for_person import for_person, line
 from bylaw.shield.grounds import Binding, earlier_run, find_grounds, is_unguarded, stood_in, until_when, weigh
 from bylaw.shield.history import (
     Attempt,

@@ -1,20 +1,12 @@
-"""The messages of a decision: what the agent is told in place of a tool's answer, and what a person reads before they
-approve the call.
+"""What the agent is told in place of a tool's answer: short, in business words, with the next step."""
 
-The agent's message is short, in business words, and says what to do next. In the person's message, values come from
-agents, tools and users, who may want to be believed: each is on one line, quoted and cut, so that none reads like ours.
-"""
-
-import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
 
-from bylaw.facts.entity import ABSENT, is_known
 from bylaw.pack import Pack
 from bylaw.shield.decision import Answer, Earlier, Ground, LookUp
-from bylaw.trace.event import IS_DONE, MAY_BE_DONE, NOT_DONE, Call, LookedUp
+from bylaw.trace.event import IS_DONE, MAY_BE_DONE, NOT_DONE, LookedUp
 
 _LINE = re.compile(r"^\S+\.py:\d+: ")
 _WORD = re.compile(r"\w+")
@@ -88,10 +80,6 @@ _MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
     ),
 )
 """The message for the agent, part by part: of each part the first line of which all conditions hold (`-`: do not)."""
-LONGEST = 200
-"""Characters of one value at most."""
-MOST = 30
-"""Arguments or facts at most."""
 
 
 def feedback(
@@ -241,70 +229,3 @@ def _one_line(text: str) -> str:
 def _call(look_up: LookUp | LookedUp) -> str:
     given = [f"{name}={'?' if each is None else each}" for name, each in look_up.arguments.items()]
     return f"{look_up.tool}({', '.join(given)})"
-
-
-def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, Any]]) -> str:
-    """The message for whoever answers for the policy; `seen` are the facts that were asked for, with what is known."""
-    lines = [f"The agent wants to make this call: {name(call.tool)}"]
-    lines += _listed([f"  {name(key)}: {value(each)}" for key, each in call.arguments.items()])
-    facts = [(fact, answer) for fact, answer in seen if not fact.endswith(".exists")]
-    known = [
-        f"  {line(fact.replace('[].', '.', 1))} is {_answer(answer)}" for fact, answer in facts if is_known(answer)
-    ]
-    missing = [fact for ground in grounds if ground.answer != "allow" for fact in ground.missing]
-    missing += [each.fact for ground in grounds if ground.answer != "allow" for each in ground.questions]
-    if known:
-        lines += ["Known:", *_listed(known)]
-    if missing:
-        lines += ["Not known:", *_listed([f"  {line(fact)}" for fact in dict.fromkeys(missing)])]
-    for ground in grounds:
-        if ground.answer != "allow":
-            lines += _said(ground)
-    return "\n".join(lines)
-
-
-def _said(ground: Ground) -> list[str]:
-    """What one policy says, and what would settle it."""
-    quoted = "; ".join(f'{line(str(each))}: "{line(each.text)}"' for each in ground.citations if each.text)
-    why = line(ground.because)
-    if why and ground.kind == "guard" and ground.answer != "deny" and not ground.failed:
-        why = f'only supposed: "{why}", which what is not known would show'
-    about = ". ".join(each for each in (why, quoted) if each) or "open"
-    said = [f"- {line(ground.policy or ground.kind)} ({ground.answer}): {about}"]
-    for each in ground.questions:
-        whom = "the user" if each.whom == "user" else "a person"
-        said.append(f"  Question for {whom}: {line(each.text)}")
-    return said
-
-
-def line(text: str) -> str:
-    """A text on one line, every character in it to be seen, no longer than a person reads."""
-    plain = " ".join(text.split())
-    if not plain.isprintable():
-        plain = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in plain)
-    return plain if len(plain) <= 2 * LONGEST else f"{plain[: 2 * LONGEST]}..."
-
-
-def name(text: str) -> str:
-    """A name that an agent gave, in quotes unless it is a plain word."""
-    return text if text.isidentifier() and text.isprintable() and len(text) <= LONGEST else value(text)
-
-
-def value(given: Any) -> str:
-    """A value as JSON on one line; what is cut off is counted."""
-    try:
-        text = json.dumps(given, ensure_ascii=False, default=str)
-    except (TypeError, ValueError, RecursionError):
-        text = json.dumps(str(given), ensure_ascii=False)
-    if not text.isprintable():
-        text = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
-    left = len(text) - LONGEST
-    return text if left <= 0 else f"{text[:LONGEST]}... ({left} more characters)"
-
-
-def _answer(answer: Any) -> str:
-    return "that there is no such thing" if answer is ABSENT else value(answer)
-
-
-def _listed(lines: list[str]) -> list[str]:
-    return lines if len(lines) <= MOST else [*lines[:MOST], f"  ... and {len(lines) - MOST} more"]
