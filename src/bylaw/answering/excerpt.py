@@ -2,7 +2,7 @@
 values of the call that nobody mentioned."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from itertools import pairwise
 from typing import Any
@@ -15,14 +15,19 @@ from bylaw.trace.event import Call, Event, Message
 
 _LAST = 12_000
 """Characters of a message in the last exchange."""
-_RECENT = 400
+_RECENT = 330
 """The same for messages of the exchange before it."""
-_EARLIER = {"user": 180, "agent": 90, "tool": 0}
+_EARLIER = {"user": 160, "agent": 90, "tool": 0}
 """The same for all earlier messages."""
 _CHANGE, _OUTCOME = 300, 150
 """Characters of an earlier change and of its result."""
 _BEFORE, _AFTER = 80, 160
 """Characters of a look-up's result before and after a value of the call."""
+_BESIDE = 25
+"""Characters kept on each side of an amount, or of a value of the call, where a message is cut."""
+_FIGURES = 4
+"""Amounts and values of the call that a cut message keeps at most: its last ones."""
+_AMOUNT = r"[$\u20ac\u00a3\u00a5]\s?\d[\d.,]*|\d[\d.,]*\s?[$\u20ac\u00a3\u00a5]|(?<![\w.])\d[\d,]*\.\d\d(?!\w)"
 _LINE = 25
 """A shorter line is shown again if it is repeated."""
 _MOST = 30_000
@@ -42,7 +47,11 @@ class Excerpt:
         self._recent = asks[-2] if len(asks) > 1 else -1
         self._seen = set[str]()
         """Lines and changes that are shown already."""
-        self._unsaid = _unsaid(arguments, "\n".join(piece.text for piece in messages))
+        said = "\n".join(piece.text for piece in messages)
+        self._unsaid = _values(arguments, lambda value: not _whole(value).search(said))
+        told = _values(arguments, lambda value: not value.isalpha() and _whole(value).search(said) is not None)
+        self._kept = re.compile("|".join([_AMOUNT, *(_whole(each).pattern for each in told)]))
+        """What the question may depend on: amounts, and values of the call."""
 
     def text(self) -> str:
         """The pieces in the order of the conversation, each with its number."""
@@ -82,8 +91,9 @@ class Excerpt:
         lines = [self._new(line.strip()) for line in piece.text.splitlines()]
         if piece.step >= self._recent:
             text = re.sub(r"(?:\[\.\.\.\]\s*){2,}", f"{_CUT}\n", "\n".join(line for line in lines if line))
-            return _cut(text.strip(), _RECENT)
-        return _cut("\n".join(line for line in lines if line not in ("", _CUT)) or _CUT, _EARLIER[piece.by])
+            return _cut(text.strip(), _RECENT, self._kept)
+        text = "\n".join(line for line in lines if line not in ("", _CUT)) or _CUT
+        return _cut(text, _EARLIER[piece.by], self._kept)
 
     def _new(self, text: str, most: int = _LAST) -> str:
         """A text, or a mark in its place if it is shown already."""
@@ -113,11 +123,11 @@ class Excerpt:
 _ASKS = ("agent", "user")
 
 
-def _unsaid(arguments: dict[str, Any], said: str) -> list[str]:
-    """Values of a call that no message has, the longest first; none so short that it appears everywhere."""
+def _values(arguments: dict[str, Any], wanted: Callable[[str], bool]) -> list[str]:
+    """Those values of a call that are wanted, the longest first; none so short that it appears everywhere."""
     found = {str(leaf) for leaf in leaves(arguments) if leaf is not None and not isinstance(leaf, bool)}
     values = [each for each in found if len(each) > (2 if each.isdigit() else 1) and not _is_day(each)]
-    return sorted((each for each in values if not _whole(each).search(said)), key=lambda each: (-len(each), each))
+    return sorted((each for each in values if wanted(each)), key=lambda each: (-len(each), each))
 
 
 def _is_day(value: str) -> bool:
@@ -136,8 +146,16 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _cut(text: str, most: int) -> str:
-    """The beginning and, longer, the end of a text: a question is at the end."""
+def _cut(text: str, most: int, kept: re.Pattern[str] | None = None) -> str:
+    """The beginning and, longer, the end of a text, which has its question, and what is to be kept in between."""
     if len(text) <= most:
         return text
-    return f"{text[: most // 3].rstrip()} {_CUT} {text[-(most - most // 3) :].lstrip()}"
+    start, end = most // 3, len(text) - (most - most // 3)
+    parts = [(0, start)]
+    found = [match.span() for match in kept.finditer(text, start, end)] if kept is not None else []
+    for first, last in [*((first - _BESIDE, last + _BESIDE) for first, last in found[-_FIGURES:]), (end, len(text))]:
+        if first <= parts[-1][1]:
+            parts[-1] = parts[-1][0], max(parts[-1][1], last)
+        else:
+            parts.append((first, last))
+    return f" {_CUT} ".join(text[first:last].strip() for first, last in parts)
