@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import urllib.request
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,7 @@ from bylaw.audit.batch.update import Added, update
 from bylaw.audit.output import alone_in
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
+from bylaw.audit.store import read_calls
 from bylaw.errors import UsageError
 from bylaw.trace import source
 from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record, write_logs
@@ -51,9 +53,16 @@ def talk(id: str, kind: str, day: int) -> dict[str, Any]:
     return made
 
 
-def add(shop: Shop, *files: Path, engine: Inline | None = None, out: str = "state", **options: Any) -> Added:
+def add(
+    shop: Shop,
+    *files: Path,
+    engine: Inline | None = None,
+    out: str = "state",
+    keep_days: int | None = None,
+    **options: Any,
+) -> Added:
     request = Request(files, str(shop.pack), shop.world, **options)
-    return update(request, shop.root / out, engine or Inline(), size=600)
+    return update(request, shop.root / out, engine or Inline(), size=600, keep_days=keep_days)
 
 
 def told(out: Path) -> dict[str, Any]:
@@ -353,9 +362,45 @@ def test_the_console_shows_all_nights(shop: Shop) -> None:
     assert "violation (1)" in told
 
 
+def test_many_nights_leave_few_files(shop: Shop) -> None:
+    logs = [write_logs(shop.root / f"{n}.jsonl", [talk(f"t{n}-{k}", "hasty", 1) for k in range(2)]) for n in range(24)]
+    for count in range(1, len(logs) + 1):
+        add(shop, *logs[:count])
+        files = len([*(shop.root / "state" / "tables" / "calls").rglob("*.parquet")])
+        assert files <= 8
+    assert told(shop.root / "state") == told(sharded(logs, str(shop.pack), shop.root / "want", world=shop.world).out)
+    lines = [row["trajectory"] for row in read_calls(shop.root / "state")]
+    assert lines == [f"t{n}-{k}" for n in range(24) for k in range(2)]
+
+
+def test_days_that_are_not_kept_leave_tables_counts_and_state(shop: Shop) -> None:
+    now = datetime.now(UTC).date()
+
+    def day(name: str, ago: int) -> Path:
+        made = talk(name, "hasty", 1)
+        made["messages"][0]["time"] = f"{now - timedelta(days=ago)}T09:00:00Z"
+        return write_logs(shop.root / f"{name}.jsonl", [made, untimed(name)])
+
+    def untimed(name: str) -> dict[str, Any]:
+        return record(*WRONG, id=f"{name}-untimed", agent="clerk")
+
+    old, new = day("old", 31), day("new", 2)
+    assert (add(shop, old, new).held, add(shop, old, new, keep_days=40).held) == (4, 4)
+    kept = add(shop, old, new, keep_days=30)
+    assert (kept.read, kept.expired, kept.held) == (0, 1, 3)
+    # An old conversation that comes late is not kept either, nor is its log read every night.
+    later = add(shop, old, new, day("late", 33), keep_days=30)
+    assert (later.read, later.expired, later.held) == (1, 1, 4)
+    assert add(shop, old, new, shop.root / "late.jsonl", keep_days=30).read == 0
+    undated = [write_logs(shop.root / f"{name}-left.jsonl", [untimed(name)]) for name in ("old", "late")]
+    want = sharded([new, *undated], str(shop.pack), shop.root / "want", world=shop.world).out
+    assert told(shop.root / "state") == told(want)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (["--keep-days", "30"], "`--keep-days` is for nightly runs"),
         (["--format", "both"], "`--update` adds to tables"),
         (["--redact"], "needs stable pseudonyms"),
         (["--sarif", "x.sarif"], "`--sarif` does not work with --update"),
@@ -363,6 +408,7 @@ def test_the_console_shows_all_nights(shop: Shop) -> None:
 )
 def test_what_cannot_be_added_to_is_told_in_a_line(shop: Shop, options: list[str], said: str) -> None:
     write_logs(shop.root / "one.jsonl", [talk("a", "hasty", 1)])
-    done = bylaw(shop.root, "audit", "one.jsonl", "--pack", "pack", "--update", *options)
+    nightly = () if "--keep-days" in options else ("--update",)
+    done = bylaw(shop.root, "audit", "one.jsonl", "--pack", "pack", *nightly, *options)
     assert done.returncode == 2
     assert said in done.stderr

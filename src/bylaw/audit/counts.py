@@ -78,6 +78,21 @@ class Counts:
         self.faults += record["faults"]
         self._reach(record["times"])
 
+    def remove(self, record: Mapping[str, Any], times: int = 1) -> None:
+        """Take away counts that were added so many times. The earliest and latest time stay: they cannot be undone."""
+        for *key, count in record["numbers"]:
+            self.numbers[tuple(key)] -= count * times
+            if not self.numbers[tuple(key)]:
+                del self.numbers[tuple(key)]
+        for pack, graded in record["evidence"].items():
+            self.evidence[pack].remove_graded(graded, times)
+        for call in msgspec.convert(record["limited"], list[LimitedCall]):
+            for _ in range(times):
+                self.limited.remove(call)
+        for fault in record["faults"]:
+            for _ in range(times):
+                self.faults.remove(fault)
+
     def under(self, *prefix: str) -> dict[str, int]:
         """The counts with this prefix and one more name, by that name."""
         size = len(prefix)

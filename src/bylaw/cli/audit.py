@@ -135,6 +135,9 @@ class Batch(Struct, frozen=True, kw_only=True):
         bool,
         "Update the tables in OUT from new and changed logs; a repeated conversation replaces the earlier one.",
     ] = False
+    keep_days: Annotated[
+        Count | None, "For --update: remove conversations that began more than this many days ago."
+    ] = None
     shard_size: Annotated[
         int,
         "--shard-size SIZE",
@@ -172,6 +175,8 @@ class Batch(Struct, frozen=True, kw_only=True):
             raise UsageError("`--update` adds to tables", hint="give --format parquet; `bylaw report OUT` reads them")
         if self.update and given:
             raise UsageError(f"`{given[0]}` does not work with --update", hint="`bylaw report OUT` reads its tables")
+        if self.keep_days is not None and not self.update:
+            raise UsageError("`--keep-days` is for nightly runs", hint="give --update")
         if self.address is not None and self.engine != "ray":
             raise UsageError("`--address` needs a Ray cluster", hint="give --engine ray")
 
@@ -195,9 +200,10 @@ class Batch(Struct, frozen=True, kw_only=True):
     def _add(self, request: Request, out: Path, engine: Any) -> Report:
         from bylaw.audit.batch.update import update
 
-        added = update(request, out, engine, size=self.shard_size, progress=_Progress())
+        added = update(request, out, engine, size=self.shard_size, progress=_Progress(), keep_days=self.keep_days)
         logs = f"Read {added.read:,} new or changed logs ({added.known:,} were known)"
         removed = f", {added.removed:,} no longer in any log" if added.removed else ""
+        removed += f", {added.expired:,} older than {self.keep_days:,} days" if added.expired else ""
         counts = f"{added.conversations:,} conversations, {added.replaced:,} replaced{removed}; {added.held:,} in total"
         print(f"{logs}: {counts}")
         return added.report

@@ -105,6 +105,15 @@ class EvidenceCount:
         for tool, grades in graded.items():
             self._graded.setdefault(tool, Counter()).update(grades)
 
+    def remove_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]], times: int = 1) -> None:
+        """Take away what `add_graded` added, so many times."""
+        for tool, grades in graded.items():
+            held = self._graded[tool]
+            held.subtract({grade: count * times for grade, count in grades.items()})
+            self._graded[tool] = +held
+            if not self._graded[tool]:
+                del self._graded[tool]
+
     def found(self) -> tuple[LookupEvidence, ...]:
         """The counts by tool, the tool with the most results first."""
         listed = [_evidence(tool, graded, tool in self._mapped) for tool, graded in self._graded.items()]

@@ -139,7 +139,8 @@ class RayWorker:
         try:
             return Answer(self._judge.judge(shard))
         except Exception as error:
-            return Answer(why=_line(error), is_final=isinstance(error, OSError) and error.errno in _FULL)
+            is_full = isinstance(error, OSError) and error.errno in _FULL
+            return Answer(why=f"no room for the output ({_line(error)})" if is_full else _line(error), is_final=is_full)
 
 
 class LocalEngine(_Pool):

@@ -127,9 +127,23 @@ class Judge:
 def counts_table(counts: list[tuple[int, dict[str, Any]]]) -> Any:
     """Counts of conversations as an Arrow table."""
     pa = arrow()
-    schema = pa.schema([("ordinal", pa.int64()), ("counts", pa.string())])
-    rows = [{"ordinal": n, "counts": json.dumps(record, separators=(",", ":"))} for n, record in counts]
-    return pa.Table.from_pylist(rows, schema=schema)
+    rows = [
+        {
+            "ordinal": ordinal,
+            "counts": json.dumps(record | {"times": []}, separators=(",", ":")),
+            "earliest": min(record["times"], default=None),
+            "latest": max(record["times"], default=None),
+        }
+        for ordinal, record in counts
+    ]
+    return pa.Table.from_pylist(rows, schema=counts_schema())
+
+
+def counts_schema() -> Any:
+    """The columns of the counts. Times are apart from the rest, so that counts of like conversations are alike."""
+    pa = arrow()
+    times = [("earliest", pa.float64()), ("latest", pa.float64())]
+    return pa.schema([("ordinal", pa.int64()), ("counts", pa.string()), *times])
 
 
 def read_entry(folder: Path) -> dict[str, Any] | None:

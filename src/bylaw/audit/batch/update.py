@@ -9,8 +9,8 @@ import json
 import os
 import shutil
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,11 @@ from msgspec.structs import replace
 
 from bylaw import __version__
 from bylaw.audit.batch.engine import Engine
-from bylaw.audit.batch.part import COUNTS, Job, sync
+from bylaw.audit.batch.nightly import compact, is_before, keep_rows
+from bylaw.audit.batch.part import COUNTS, Job, counts_schema, sync
 from bylaw.audit.batch.run import WORK, Advance, begin, judged, read_parts
 from bylaw.audit.batch.shard import SIZE, Shard
-from bylaw.audit.batch.tables import TABLES, PlacedPart, arrow, leave_out, write_schema, write_table
+from bylaw.audit.batch.tables import TABLES, PlacedPart, arrow, between, leave_out, write_schema, write_table
 from bylaw.audit.output import STATE, TABLES_SCHEMA, alone_in, check_ours, has_state, has_tables
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.request import Request
@@ -33,7 +34,7 @@ from bylaw.trace import Identities
 from bylaw.trace.log_file import LogFile, log_file, stamp_of
 from bylaw.trace.source import UNOPENED
 
-STATE_SCHEMA = "bylaw.state/2"
+STATE_SCHEMA = "bylaw.state/3"
 _NEXT, _BEFORE = ".tables-next", ".tables-before"
 
 
@@ -102,6 +103,16 @@ class State(Struct):
             found |= beside
             waiting += beside
         return sorted(found, key=lambda name: self.files[name].first)
+
+    def forget(self, earliest: date, given: Container[str]) -> None:
+        """Drop runs before a day without remaining conversations, and their logs unless they are still given."""
+        empty = [night for night in self.nights[:-1] if not night.conversations and night.date < earliest.isoformat()]
+        for name, log in list(self.files.items()):
+            if name not in given and any(night.first <= log.first <= log.end <= night.end for night in empty):
+                del self.files[name]
+        for log in self.files.values():
+            log.over = [name for name in log.over if name in self.files]
+        self.nights = [night for night in self.nights if night not in empty]
 
     def begin_night(self, conversations: int, end: int, counts: dict[str, Any]) -> None:
         """Note a run, the last one, that ends with an ordinal."""
@@ -172,37 +183,6 @@ def recover(out: Path) -> None:
         shutil.rmtree(out / left, ignore_errors=True)
 
 
-def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
-    """Copy a Parquet file without the rows of these ordinals (a sorted Arrow array); no file if no row is left.
-
-    A file without such rows is hard-linked.
-    """
-    pc = arrow("compute")
-    with arrow("parquet").ParquetFile(source) as file:
-        if not file.metadata.num_rows:
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-        columns = [group.column(place) for group in groups for place in range(group.num_columns)]
-        told = [each.statistics for each in columns if each.path_in_schema == "ordinal"]
-        first, last = min(each.min for each in told), max(each.max for each in told)
-        gone = dropped.filter(pc.and_(pc.greater_equal(dropped, first), pc.less_equal(dropped, last)))
-        if not len(gone):
-            try:
-                os.link(source, target)
-            except OSError:
-                shutil.copy2(source, target)
-            return
-        rows = 0
-        with arrow("parquet").ParquetWriter(target, file.schema_arrow, compression="zstd") as out:
-            for number in range(file.num_row_groups):
-                table = leave_out(file.read_row_group(number), gone)
-                rows += table.num_rows
-                out.write_table(table)
-    if not rows:
-        target.unlink()
-
-
 class Added(Struct, frozen=True):
     """The result of a nightly run."""
 
@@ -217,14 +197,22 @@ class Added(Struct, frozen=True):
     """Conversations that were replaced."""
     removed: int
     """Conversations that no log contains any more."""
+    expired: int
+    """Conversations that were older than the days to keep."""
     held: int
     """Conversations in the tables now."""
 
 
 def update(
-    request: Request, out: Path, engine: Engine, *, size: int = SIZE, progress: Callable[[Advance], None] | None = None
+    request: Request,
+    out: Path,
+    engine: Engine,
+    *,
+    size: int = SIZE,
+    progress: Callable[[Advance], None] | None = None,
+    keep_days: int | None = None,
 ) -> Added:
-    """Audit what is new in the logs and add it to the tables in `out`."""
+    """Audit what is new in the logs and add it to the tables in `out`; with `keep_days`, remove earlier days."""
     arrow()
     if request.answers is not None:
         raise UsageError("a model can be asked in one process only", hint="leave out --llm, or --update")
@@ -245,16 +233,17 @@ def update(
         job = Job(replace(request, files=new, adds=True), (work / "parts").resolve())
         begin(work, job, examiner)
         shards, aside = judged(job, engine, size, progress) if new else ([], {})
+        earliest = datetime.now(UTC).date() - timedelta(days=keep_days) if keep_days is not None else date.min
         addition = _Addition(job, shards, aside, state)
-        replaced = removed = 0
-        if new:
-            replaced, removed = _merge(addition, request, examiner, stamps | again, out)
+        left = _Left(0, 0, 0)
+        if new or any(is_before(folder.name, earliest) for folder in (out / FOLDER / "conversations").glob("*")):
+            left = _merge(addition, request, examiner, stamps | again, out, earliest)
         report = _report(state, examiner, request, [*addition.skipped, *gone], out)
         if not aside:
             shutil.rmtree(work, ignore_errors=True)
         known = sum(file not in again and file not in changed for file in stamps)
         read = addition.end - addition.first
-        return Added(report, len(new), known, read, replaced, removed, state.conversations)
+        return Added(report, len(new), known, read, left.replaced, left.removed, left.expired, state.conversations)
 
 
 def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, str]], list[RecordError]]:
@@ -327,6 +316,19 @@ class _Addition:
             inside |= (ordinal >= held.first) & (ordinal < held.end)
         return pa.concat_tables([own, same]), earlier.to_table(filter=inside)
 
+    def expired(self, tables: Path, earliest: date) -> Any:
+        """Ordinals: of earlier and own conversations of days before the `earliest`."""
+        pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
+        schema = pa.schema([("ordinal", pa.int64())])
+        days = [folder for folder in (tables / "conversations").glob("*") if is_before(folder.name, earliest)]
+        files = [str(file) for folder in days for file in folder.glob("*.parquet")]
+        found = [schema.empty_table(), ds.dataset(files, schema=schema).to_table()] if files else [schema.empty_table()]
+        for part in self.parts:
+            for batch in part.batches("conversations", ["day", "ordinal"]):
+                old = batch.filter(pc.less(batch[0], pa.scalar(earliest, pa.date32())))
+                found.append(pa.table([pc.add(old[1], part.first)], schema=schema))
+        return pa.concat_tables(found)
+
     def note_over(self, replaced: Any) -> None:
         """Record which logs each log replaced: if it changes, they are read again."""
         logs = {name: held for name, held in (self.state.files | self.logs).items() if held.first < held.end}
@@ -343,12 +345,25 @@ class _Addition:
                 self.logs[winner].over.append(loser)
 
 
+class _Left(Struct, frozen=True):
+    """How many conversations were left out, and why."""
+
+    replaced: int
+    removed: int
+    expired: int
+
+
 def _merge(
-    addition: _Addition, request: Request, examiner: Examiner, stamps: dict[LogFile, tuple[int, str]], out: Path
-) -> tuple[int, int]:
+    addition: _Addition,
+    request: Request,
+    examiner: Examiner,
+    stamps: dict[LogFile, tuple[int, str]],
+    out: Path,
+    earliest: date,
+) -> _Left:
     """Write the tables: unchanged files are linked, and the files of this run are added.
 
-    Returns the numbers of conversations that were replaced and that no log contains any more.
+    Conversations of days before the `earliest` are left out.
     """
     pa, pc = arrow(), arrow("compute")
     state, before = addition.state, out / FOLDER
@@ -357,22 +372,26 @@ def _merge(
     replaced = found.join(last, "conversation")
     replaced = replaced.filter(pc.not_equal(replaced.column("ordinal"), replaced.column("ordinal_max")))
     addition.note_over(replaced)
-    ordinals = pa.concat_tables([replaced.select(["ordinal"]), anew.select(["ordinal"])]).column("ordinal")
-    dropped = pc.unique(ordinals)
-    dropped = dropped.take(pc.sort_indices(dropped))
+    others = _sorted(pa.concat_tables([each.select(["ordinal"]) for each in (replaced, anew)]))
+    dropped = _sorted(pa.concat_tables([pa.table({"ordinal": others}), addition.expired(before, earliest)]))
     made = addition.work / "made"
     shutil.rmtree(made, ignore_errors=True)
     (made / STATE).mkdir(parents=True)
     _count_again(addition, examiner, dropped, before / STATE, made / STATE)
     for table in TABLES:
         for file in sorted((before / table).rglob("*.parquet")):
+            if is_before(file.parent.name, earliest):
+                continue
             keep_rows(file, dropped, target=made / table / file.relative_to(before / table))
         name = f"night-{state.nights[-1].number:05}"
         write_table(table, addition.parts, made / table, name=name, without=dropped)
+        for folder in (made / table).iterdir():
+            compact(folder, name=f"{name}-all")
     known = {str(file): stamp for file, stamp in stamps.items()}
     for name, held in addition.logs.items():
         held.stamp = known[name] if held.stamp is not None else None
     state.files |= addition.logs
+    state.forget(earliest, known)
     check_tools(_counted(state, examiner))
     (made / STATE / "state.json").write_bytes(msgspec.json.encode(state))
     write_schema(made, request.criterion or examiner.shelf.packs[-1].criterion)
@@ -381,45 +400,80 @@ def _merge(
         if path.is_dir() or path.stat().st_nlink == 1:
             sync(path)
     commit(made, out)
-    return len(replaced), len(dropped) - len(replaced)
+    return _Left(len(replaced), len(others) - len(replaced), len(dropped) - len(others))
+
+
+def _sorted(ordinals: Any) -> Any:
+    """The ordinals of a table as an array, sorted, each once."""
+    pc = arrow("compute")
+    found = pc.unique(ordinals.column("ordinal"))
+    return found.take(pc.sort_indices(found))
 
 
 def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: Path, made: Path) -> None:
-    """Remove dropped conversations from the counts of earlier runs, and add the counts of this run."""
+    """Take dropped conversations out of the counts of earlier runs, and add the counts of this run."""
     pa, pc, state = arrow(), arrow("compute"), addition.state
-
-    def gone(first: int, end: int) -> int:
-        return pc.sum(pc.and_(pc.greater_equal(dropped, first), pc.less(dropped, end))).as_py() or 0
-
     for night in state.nights:
+        gone = between(dropped, night.first, night.end)
+        file, target = before / _counts_file(night.number), made / _counts_file(night.number)
         # A run without remaining conversations has no file.
-        if (before / _counts_file(night.number)).is_file():
-            keep_rows(before / _counts_file(night.number), dropped, target=made / _counts_file(night.number))
-        if count := gone(night.first, night.end):
-            night.conversations -= count
-            night.counts = _sum(examiner, _counts_in(made / _counts_file(night.number)))
-    left_out = gone(addition.first, addition.end)
-    state.begin_night(addition.end - addition.first - left_out, addition.end, {})
+        if file.is_file():
+            keep_rows(file, gone, target=target)
+        if len(gone):
+            night.conversations -= len(gone)
+            night.counts = _without(examiner, night.counts, _counts_of(file, gone), target)
+    gone = between(dropped, addition.first, addition.end)
+    state.begin_night(addition.end - addition.first - len(gone), addition.end, {})
     target = made / _counts_file(state.nights[-1].number)
-    schema = pa.schema([("ordinal", pa.int64()), ("counts", pa.string())])
-    with arrow("parquet").ParquetWriter(target, schema, compression="zstd") as out:
+    left_out: list[Any] = []
+    with arrow("parquet").ParquetWriter(target, counts_schema(), compression="zstd") as out:
         for part in addition.parts:
             for batch in part.batches(COUNTS):
-                rows = pa.table([pc.add(batch[0], part.first), batch[1]], schema=schema)
-                out.write_table(leave_out(rows, dropped))
-    state.nights[-1].counts = _sum(examiner, _counts_in(target) if left_out else addition.counts)
+                rows = pa.table([pc.add(batch[0], part.first), *batch.columns[1:]], schema=counts_schema())
+                kept = leave_out(rows, gone)
+                out.write_table(kept)
+                if kept.num_rows < rows.num_rows:
+                    left_out.append(_of(rows, gone))
+    whole = _sum(examiner, addition.counts)
+    state.nights[-1].counts = _without(examiner, whole, iter(left_out), target) if left_out else whole
+
+
+def _counts_of(file: Path, ordinals: Any) -> Iterator[Any]:
+    """The counts of these conversations in the file of a run."""
+    with arrow("parquet").ParquetFile(file) as rows:
+        for batch in rows.iter_batches(columns=["ordinal", "counts"]):
+            yield _of(arrow().Table.from_batches([batch]), ordinals)
+
+
+def _of(rows: Any, ordinals: Any) -> Any:
+    """The counts of these conversations."""
+    pc = arrow("compute")
+    held = pc.min_max(rows.column("ordinal")).as_py()
+    wanted = between(ordinals, held["min"], held["max"] + 1) if rows.num_rows else ordinals
+    return rows.filter(pc.is_in(rows.column("ordinal"), value_set=wanted)).column("counts")
+
+
+def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], left: Path) -> dict[str, Any]:
+    """The counts of a run without those of some conversations; `left` has the counts of the others."""
+    pc = arrow("compute")
+    _sum(examiner, [counts])
+    for column in gone:
+        # Many conversations have the same counts; each text is read once.
+        for alike in pc.value_counts(column).to_pylist():
+            examiner.counts.remove(json.loads(alike["values"]), alike["counts"])
+    times: list[float] = []
+    if left.is_file():
+        with arrow("parquet").ParquetFile(left) as rows:
+            for batch in rows.iter_batches(columns=["earliest", "latest"]):
+                if batch[0].null_count < len(batch):
+                    times += (pc.min(batch[0]).as_py(), pc.max(batch[1]).as_py())
+    examiner.counts.times = [min(times), max(times)] if times else []
+    return examiner.counts.record()
 
 
 def _counts_file(number: int) -> str:
     """The file with the counts of each conversation of a run."""
     return f"counts-{number:05}.parquet"
-
-
-def _counts_in(file: Path) -> Iterator[dict[str, Any]]:
-    if file.is_file():
-        with arrow("parquet").ParquetFile(file) as rows:
-            for batch in rows.iter_batches(columns=["counts"]):
-                yield from map(json.loads, batch[0].to_pylist())
 
 
 def _sum(examiner: Examiner, counts: Iterable[dict[str, Any]]) -> dict[str, Any]:
