@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 EXPORT = ("uv", "export", "--quiet", "--no-header", "--no-annotate", "--no-emit-workspace", "--no-default-groups")
 FILES = {
+    "build.txt": ("--only-group", "build"),
     "dev.txt": ("--group", "dev"),
     "service.txt": tuple(f"--extra={name}" for name in ("serve", "postgres", "parquet", "sql", "zstd", "otel")),
 }

@@ -194,6 +194,16 @@ def test_files_that_nothing_was_taken_from_are_the_same_files(shop: Shop) -> Non
     assert [day for day in before if before[day] != after[day]] == ["day=2025-04-02"]
 
 
+def test_a_copy_of_an_output_goes_on_where_it_was_copied(shop: Shop) -> None:
+    logs = [write_logs(shop.root / f"{n}.jsonl", [talk(f"t{n}", "hasty", n)]) for n in (1, 2)]
+    add(shop, logs[0])
+    subprocess.run(["cp", "-a", "state", "copy"], cwd=shop.root, check=True)
+    shutil.rmtree(shop.root / "state")
+    added = add(shop, *logs, out="copy")
+    assert (added.read, added.known, added.held) == (1, 1, 2)
+    assert {row["conversation"] for row in rows(shop.root / "copy", "conversations")} == {"t1", "t2"}
+
+
 def test_conversations_without_ids_are_told_apart_by_the_whole_path(shop: Shop) -> None:
     for day in (1, 2):
         (shop.root / f"day-{day}").mkdir()

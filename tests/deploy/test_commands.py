@@ -146,6 +146,43 @@ def test_each_serves_decisions_under_keys(name: str, folder: Path, port: int, po
     assert verified.returncode == 0, verified.stderr
 
 
+def test_a_service_that_cannot_note_anchors_is_not_healthy(folder: Path, port: int) -> None:
+    places = {"pack": READY / "clinic", "store": folder / "decisions.db", "host": "127.0.0.1", "port": port}
+    command = placed(of_unit("bylaw.service"), **places, keys=folder / "keys", anchors=folder / "missing" / "anchors")
+    # Either of its workers may answer.
+    for _ in serving(folder, command, port, ready="/metrics", from_nothing=False):
+        deadline = time.monotonic() + 100
+        while (told := answered(port, "/health"))[0] == 200 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert (told[0], json.loads(told[1])["status"]) == (503, "anchors cannot be written")
+        for _ in range(8):
+            page = answered(port, "/metrics")[1].decode()
+            assert float(re.search(r"^bylaw_anchors_failing_seconds (.*)$", page, re.M)[1]) > 0
+        (folder / "missing").mkdir()
+        while (told := answered(port, "/health"))[0] == 503 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert told[0] == 200
+
+
+def test_the_image_owns_the_folder_of_anchors_and_its_default_command_uses_it() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    assert "install -d -o bylaw -g bylaw /anchors" in text.partition("USER bylaw")[0]
+    for command in (of_container(), of_compose(), of_kubernetes("service.yaml")):
+        (anchors,) = (word for word in command if "/anchors/" in word)
+        assert anchors.removeprefix("--anchors=") == "/anchors/log.anchors"
+
+
+def test_a_status_of_the_audit_itself_is_not_tried_again() -> None:
+    job = yaml.safe_load((DEPLOY / "kubernetes" / "nightly.yaml").read_text())["spec"]["jobTemplate"]["spec"]
+    (rule,) = job["podFailurePolicy"]["rules"]
+    (container,) = job["template"]["spec"]["containers"]
+    assert (rule["action"], rule["onExitCodes"]["containerName"]) == ("FailJob", container["name"])
+    assert {2, 3} <= {*rule["onExitCodes"]["values"]}
+    assert job["template"]["spec"]["restartPolicy"] == "Never"
+    assert "\nSuccessExitStatus=3\n" in (DEPLOY / "bylaw-nightly.service").read_text()
+    assert "\nRestart=" not in (DEPLOY / "bylaw-nightly.service").read_text()
+
+
 @pytest.fixture
 def nightly(tmp_path: Path) -> dict[str, Any]:
     """Logs and a world, and the places of what audits them."""
@@ -197,6 +234,10 @@ def test_every_volume_of_compose_is_where_its_command_looks() -> None:
 
 def test_the_container_installs_packages_by_their_hashes() -> None:
     installed = (DEPLOY / "Containerfile").read_text()
-    assert "--require-hashes -r /build/service.txt" in installed
+    assert all(f"--require-hashes -r /build/{name}.txt" in installed for name in ("build", "service"))
+    others = [line for line in installed.splitlines() if "pip " in line and "--require-hashes" not in line]
+    assert len(others) == 2
+    assert all("--no-index" in line for line in others)
+    assert "hatchling==" in (DEPLOY.parent / "requirements" / "build.txt").read_text()
     pinned = (DEPLOY.parent / "requirements" / "service.txt").read_text()
     assert all(f"{name}==" in pinned for name in ("starlette", "uvicorn", "psycopg", "pyarrow", "duckdb"))

@@ -121,3 +121,19 @@ def test_anchors_are_noted_and_told_at_intervals_and_at_the_end(tmp_path: Path) 
     anchoring = Anchoring(log, tmp_path / "no" / "folder", told.append)
     anchoring.end()
     assert "no anchor was noted" in told[-1]
+
+
+def test_that_no_anchor_can_be_noted_is_known_before_there_is_one_and_tried_again_until_it_can(tmp_path: Path) -> None:
+    log, path, noted = str(tmp_path / "log.db"), tmp_path / "later" / "kept", list[bool]()
+    anchoring = Anchoring(log, path, lambda _: None, often=0.05, failing=noted.append)
+    deadline = time.monotonic() + 120
+    while not noted and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert noted[0] is True
+    path.parent.mkdir()
+    grow(log, "north")
+    while noted[-1] and time.monotonic() < deadline:
+        time.sleep(0.01)
+    anchoring.end()
+    assert noted[-1] is False
+    assert len(read_anchors(path)) == 1

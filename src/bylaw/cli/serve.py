@@ -81,7 +81,7 @@ def serve_command(
     from bylaw.record import Log
     from bylaw.record.anchor import Anchoring, beside
     from bylaw.record.last_writer import LastWriter
-    from bylaw.service.board import Board
+    from bylaw.service.board import Board, Failing
     from bylaw.service.desk import Desk
     from bylaw.service.doors import Limits
     from bylaw.service.webhook import Webhook, check_hook
@@ -114,7 +114,7 @@ def serve_command(
     if "://" not in store and kept.resolve().parent == Path(store).expanduser().resolve().parent:
         # Anyone who can write the log could forge the anchors too.
         print(f"warning: the anchors in {kept} are next to the log; keep them elsewhere with --anchors", flush=True)
-    board, last = Board(workers) if workers > 1 else None, LastWriter()
+    board, last, failing = Board(workers) if workers > 1 else None, LastWriter(), Failing()
     # All workers share the secret, so that each knows every session.
     secret = _session_secret(os.environ.get("BYLAW_SESSION_SECRET", ""))
 
@@ -123,7 +123,7 @@ def serve_command(
         with log, open_answers(asking) as models:
             desk = Desk(loaded, log, earlier=older, answers=models.answers, requests=models.requests)
             limits = Limits(connections=connections)
-            anchoring = Anchoring(store, kept, _tell) if worker == 0 else None
+            anchoring = Anchoring(store, kept, _tell, failing=failing.note) if worker == 0 else None
             try:
                 run(
                     desk,
@@ -133,6 +133,7 @@ def serve_command(
                     worker=worker,
                     url=public_url,
                     limits=limits,
+                    anchors=failing,
                     webhook=Webhook(webhook, os.environ.get("BYLAW_WEBHOOK_SECRET", "")) if webhook else None,
                     **pages_of(log, loaded, known, public_url, secret, proxy),
                 )

@@ -19,6 +19,8 @@ from bylaw.record.store import Store, open_store
 
 OFTEN = 300.0
 """Seconds between two anchors."""
+AGAIN = 10.0
+"""Seconds after which it is tried again, if no anchor could be noted."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -58,6 +60,9 @@ def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Ancho
         for tenant, (number, link) in store.heads().items()
         if known.get(tenant) != number
     ]
+    if not made and not os.access(path if path.exists() else path.parent, os.W_OK):
+        # Known before the first anchor is due.
+        raise UsageError("cannot be written", place=str(path))
     if made:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with open(descriptor, "ab") as stream:
@@ -81,8 +86,17 @@ def _is_cut(path: Path) -> bool:
 class Anchoring:
     """Notes anchors of a log at intervals, in a thread of its own, and once more at the end."""
 
-    def __init__(self, where: str, path: Path, tell: Callable[[str], None], *, often: float = OFTEN) -> None:
-        self._where, self._path, self._tell, self._often = where, path, tell, often
+    def __init__(
+        self,
+        where: str,
+        path: Path,
+        tell: Callable[[str], None],
+        *,
+        often: float = OFTEN,
+        failing: Callable[[bool], None] = lambda is_failing: None,
+    ) -> None:
+        """`failing` is told after each try whether it failed."""
+        self._where, self._path, self._tell, self._often, self._failing = where, path, tell, often, failing
         self._known: dict[str, int] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, name="bylaw-anchors", daemon=True)
@@ -93,7 +107,7 @@ class Anchoring:
         self._thread.join()
 
     def _work(self) -> None:
-        is_last = False
+        is_last = is_failing = False
         while not is_last:
             is_last = self._ended.is_set()
             try:
@@ -104,7 +118,11 @@ class Anchoring:
                     store.close()
                 for each in made:
                     self._tell(f"anchor {each.when}: {each.tenant} {each.number} {each.link}")
+                is_failing = False
             except (BylawError, OSError) as error:
-                self._tell(f"no anchor was noted in {self._path}: {error}")
+                if not is_failing or is_last:
+                    self._tell(f"no anchor was noted in {self._path}: {error}")
+                is_failing = True
+            self._failing(is_failing)
             if not is_last:
-                self._ended.wait(self._often)
+                self._ended.wait(min(self._often, AGAIN) if is_failing else self._often)

@@ -6,10 +6,12 @@ committed before it is synced, and whose it was are told after the sync, as is w
 is lost by that: docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md.
 """
 
+import os
 import re
 import time
 from collections.abc import Collection, Generator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from bylaw.errors import MissingExtra, UsageError
@@ -79,7 +81,8 @@ class PostgresConnection(Connection):
             connection = _bounded_connection(psycopg).connect(self._address, autocommit=True, connect_timeout=CALLS)
         except (psycopg.Error, TimeoutError) as error:
             said = " ".join(str(error).split())
-            raise UsageError(f"no database answers at `{self.name}`: {said}") from error
+            hint = _password_hint(psycopg, self._address) if "no password supplied" in said else ""
+            raise UsageError(f"no database answers at `{self.name}`: {said}", hint=hint) from error
         for name, value in SETTINGS.items():
             connection.execute(f"SET {name} = {value}")
         connection.execute(PLANS)
@@ -215,3 +218,16 @@ def _bounded_connection(psycopg: Any) -> Any:
                     raise TimeoutError(f"the server has not answered for {HANGS:.0f} seconds")
 
     return Bounded
+
+
+def _password_hint(psycopg: Any, address: str) -> str:
+    """What keeps libpq from reading the file of passwords; it says nothing of that itself."""
+    named = psycopg.conninfo.conninfo_to_dict(address).get("passfile") or os.environ.get("PGPASSFILE")
+    file = Path(named or "~/.pgpass").expanduser()
+    try:
+        is_open = bool(file.stat().st_mode & 0o077)
+    except OSError:
+        return f"`{file}` cannot be found" if named else "give PGPASSWORD or PGPASSFILE"
+    if is_open or not os.access(file, os.R_OK):
+        return f"`{file}` must belong to the user who runs Bylaw ({os.getuid()}), with mode 600"
+    return f"`{file}` has no line for this database and user"

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bylaw.errors import BylawError
 from bylaw.service import authzen
-from bylaw.service.board import Board
+from bylaw.service.board import Board, Failing
 from bylaw.service.desk import PATIENCE, WRONG, Desk, failure
 from bylaw.service.keys import Key, Role, bearer_of, holder_of, may, tenant_of
 from bylaw.service.metrics import Metrics, waiting_text
@@ -87,6 +87,7 @@ class Service:
         worker: int = 0,
         url: str = "",
         webhook: "Webhook | None" = None,
+        anchors: Failing | None = None,
         pages: ASGIApp | None = None,
         is_page: Callable[[str], bool] = lambda path: False,
     ) -> None:
@@ -99,6 +100,7 @@ class Service:
         """Where clients find us. What a client says of that is never told back: others may be sent there."""
         self.tracing = tracing
         self._board = board
+        self._anchors = anchors or Failing()
         self._worker = worker
         self._is_to_tell = False
         """Others will be told of what was counted, soon."""
@@ -263,13 +265,16 @@ class Service:
         return Response(body, status, _CHALLENGE if status == 401 else None, JSON)
 
     async def _health(self, request: Request) -> Response:
-        wrong = await self.desk.log_fault()
-        return Response(self._health_told(wrong), 503 if wrong else 200, media_type=JSON)
+        wrong, status = await self.desk.log_fault(), "the log does not answer"
+        if not wrong and (seconds := self._anchors.seconds):
+            wrong = f"for {seconds:.0f} seconds no anchor could be noted: see the output of the service"
+            status = "anchors cannot be written"
+        return Response(self._health_told(wrong, status), 503 if wrong else 200, media_type=JSON)
 
-    def _health_told(self, wrong: str) -> bytes:
+    def _health_told(self, wrong: str, status: str = "the log does not answer") -> bytes:
         pack = self.desk.pack
         told = {"status": "ok", "pack": {"name": pack.name, "version": pack.version, "digest": pack.digest}}
-        return _encode(told | {"status": "the log does not answer", "error": wrong} if wrong else told)
+        return _encode(told | {"status": status, "error": wrong} if wrong else told)
 
     async def _metrics(self, request: Request) -> Response:
         tenant = tenant_of(bearer_of(request.headers.raw), self._keys)
@@ -291,7 +296,7 @@ class Service:
         everybody = Metrics()
         for counts in self._board.all() if self._board is not None else [self._counts()]:
             everybody.add(counts)
-        return everybody.text(tenant, waits)
+        return everybody.text(tenant, waits, self._anchors.seconds)
 
     def answered_at_once(self, method: str, path: str, headers: Headers, still: float) -> tuple[int, str, bytes]:
         """What can be answered from any thread while the loop is blocked: it touches no file."""

@@ -4,6 +4,7 @@ A place in memory for each worker, which outlives it: a worker that is started a
 """
 
 import mmap
+import time
 import zlib
 from struct import Struct as Layout
 
@@ -14,6 +15,7 @@ from bylaw.service.metrics import Metrics
 SIZE = 1 << 20
 """Bytes for one worker."""
 _HEAD = Layout(">II")
+_TIME = Layout("d")
 _decode = msgspec.msgpack.Decoder(Metrics).decode
 _encode = msgspec.msgpack.Encoder().encode
 TRIES = 100
@@ -50,3 +52,24 @@ class Board:
 
     def all(self) -> list[Metrics]:
         return [counts for worker in range(self._workers) if (counts := self.read(worker)) is not None]
+
+
+class Failing:
+    """Since when something fails, as one worker notes it and all of them see it. To be made before the workers are."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, _TIME.size)
+
+    def note(self, is_failing: bool) -> None:
+        """Note whether it fails now."""
+        if not is_failing or not self._since:
+            self._memory[:] = _TIME.pack(time.time() if is_failing else 0.0)
+
+    @property
+    def seconds(self) -> float:
+        """For how many seconds it has failed; 0 where it does not."""
+        return max(time.time() - self._since, 0.001) if self._since else 0.0
+
+    @property
+    def _since(self) -> float:
+        return _TIME.unpack(self._memory[:])[0]

@@ -37,10 +37,11 @@ class Metrics(Struct):
         self.buckets[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
 
-    def text(self, tenant: str | None, waits: float = 0.0) -> str:
+    def text(self, tenant: str | None, waits: float = 0.0, anchors_failing: float = 0.0) -> str:
         """The page that Prometheus reads: one tenant's decisions and events, or, for nobody's key, all in one.
 
-        `waits` is how many seconds the log has taken so far for what it was last asked, where that is long.
+        `waits` is how many seconds the log has taken so far for what it was last asked, where that is long;
+        `anchors_failing`, for how many seconds no anchor could be noted.
         """
         own = f'tenant="{_quoted(tenant)}",' if tenant is not None else ""
         decisions: Counter[tuple[str, str]] = Counter()
@@ -63,6 +64,8 @@ class Metrics(Struct):
         lines += [f"bylaw_decide_seconds_sum {self.seconds}", f"bylaw_decide_seconds_count {total}"]
         lines += ["# TYPE bylaw_log_commits_total counter", f"bylaw_log_commits_total {self.commits}"]
         lines += ["# TYPE bylaw_log_waits_seconds gauge", f"bylaw_log_waits_seconds {waits:.1f}"]
+        anchors = "bylaw_anchors_failing_seconds"
+        lines += [f"# TYPE {anchors} gauge", f"{anchors} {anchors_failing:.1f}"]
         lines += ["# TYPE bylaw_sessions gauge", f"bylaw_sessions {self.sessions}", ""]
         return "\n".join(lines)
 

@@ -15,7 +15,7 @@ import uvicorn
 
 from bylaw.errors import UsageError
 from bylaw.service.app import Service
-from bylaw.service.board import Board
+from bylaw.service.board import Board, Failing
 from bylaw.service.desk import Desk
 from bylaw.service.doors import Limits, protocol
 from bylaw.service.garbage import look_when_idle
@@ -100,11 +100,12 @@ def run(
     url: str = "",
     limits: Limits = _LIMITS,
     webhook: Webhook | None = None,
+    anchors: Failing | None = None,
     pages: Any = None,
     is_page: Callable[[str], bool] = lambda path: False,
 ) -> None:
     """Serve until told to stop; what was answered is on disk. `pages` are what people look at."""
-    more: dict[str, Any] = {"webhook": webhook, "pages": pages, "is_page": is_page}
+    more: dict[str, Any] = {"webhook": webhook, "anchors": anchors, "pages": pages, "is_page": is_page}
     service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker, url=url, **more)
     sys.setswitchinterval(TURN)
     look_when_idle(lambda: sum(desk.metrics.requests.values()))
