@@ -91,6 +91,7 @@ LANES: dict[str, Lane] = {
     "s3": Lane(
         ("audit/test_s3.py",), "parquet,zstd,remote", ("s3fs", "moto[server]", "boto3"), ("s3fs", "moto")
     ),
+    "delta": Lane(("audit/test_delta.py",), "parquet", ("deltalake",), ("deltalake",)),
     "kubernetes": Lane(
         ("deploy/test_manifests.py",), packages=("kubernetes-validate",), versions=("kubernetes-validate",)
     ),

@@ -56,9 +56,9 @@ class Clock:
 class Made:
     """Stands for the workers: every shard is a range of made conversations."""
 
-    def __init__(self, names: list[tuple[int, int]], days: int, total: int) -> None:
+    def __init__(self, names: list[range], days: int, total: int) -> None:
         self._names, self._days, self._total = names, days, total
-        """Ranges of the numbers that name conversations."""
+        """The numbers that name conversations."""
 
     def run(self, job: Job, shards: Any) -> Any:
         (shard,) = shards
@@ -67,13 +67,13 @@ class Made:
     def _write(self, job: Job, shard: Shard) -> int:
         folder = job.part(shard)
         folder.mkdir(parents=True)
-        count = sum(end - first for first, end in self._names)
+        count = sum(map(len, self._names))
         first = date.today() - timedelta(days=self._days)
         writers = {name: pq.ParquetWriter(folder / f"{name}.parquet", schema_of(name)) for name in ("counts", *TABLES)}
         place = 0
-        for start, end in self._names:
-            for at in range(start, end, AT_ONCE):
-                numbers = range(at, min(at + AT_ONCE, end))
+        for named in self._names:
+            for at in range(0, len(named), AT_ONCE):
+                numbers = named[at : at + AT_ONCE]
                 days = [first + timedelta(days=number * self._days // self._total) for number in numbers]
                 for name, writer in writers.items():
                     writer.write_table(rows_of(name, numbers, days, place))
@@ -126,11 +126,11 @@ def main() -> None:
     given.folder.mkdir(parents=True)
     again = int(given.new * given.replaced)
     step = max(given.held // max(again, 1), 1)
-    repeated = [(number, number + 1) for number in range(0, again * step, step)]
-    fresh = (given.held, given.held + given.new - again)
+    repeated = range(0, again * step, step)
+    fresh = range(given.held, given.held + given.new - again)
     clock, held, rows = Clock(nightly._merge), 0, 0
     nightly._merge = clock
-    for name, ranges in (("held", [(0, given.held)]), ("new", [*repeated, fresh])):
+    for name, ranges in (("held", [range(given.held)]), ("new", [repeated, fresh])):
         log = given.folder / f"{name}.jsonl"
         log.write_text("{}\n")
         engine = Made(ranges, given.days, given.held + given.new)
