@@ -16,7 +16,7 @@ SIMULATED = [*YES, *(each for part in PHRASES.values() for each in part.get("yes
 PLAIN = """
 Yes | yes! | YES. | **Yes** | (yes) | yeah | Yep, thanks | y | sure | Sure thing! | ok | Okay, do it. |
 Go ahead, please. | Please proceed. | I agree. | I confirm this | Confirmed. | That's correct. | Sounds good! |
-Perfect, thank you very much. | Works for me | By all means | \U0001f44d | \U0001f44d\U0001f3fd | Yes \U0001f642 |
+Yes, perfect, thank you very much. | Works for me | By all means | \U0001f44d | \U0001f44d\U0001f3fd | Yes \U0001f642 |
 Yes, do it now and thanks a lot | Yes please, carry on. | Yes\nplease | Just do it |
 Yes, that's fine | Yes, I do | Yes, I'd like that | Yes, that would be great, thank you! | Yes, let's do it |
 Yes, I'm sure | Yes, you can go ahead | You may proceed | yes plz | Yes \u2013 go ahead | Yes\u2014go ahead | Yes :) |
@@ -32,7 +32,7 @@ NEITHER = """
 yes\u2026 | ~~yes~~ | > yes | \"Yes\" | `yes` | <s>yes</s> | yes\u200b | [x] yes | Yes and no | Yes, no | No, yes |
 yes/no | yes or no | No, go ahead | No, that's right | Yes, and | Yes, but | Yes, but only 100 | Yes if it is free |
 Yes, tomorrow | Yes. To my savings. | Yes, the other one | Yes, half | Yes, 250 | Yes, both | yes to keeping it |
-Yes. How much is the fee? | Of course not | Certainly not | Absolutely not | not sure | I'm not ok with that |
+Yes. How much is the fee? | not sure | I'm not ok with that |
 Sure, why not | Yeah, right | yeah right as if | Oh sure | As if | If you must | Fine, be that way | Wait |
 Hold on | Actually yes | Yes. Actually... | Yes. Wait. | It's fine | It is good | Everything is fine | That's okay |
 That's fine | All good | I'm fine | Great, thanks | Continue | Carry on | Go on | go | Please continue | Right. |
@@ -229,6 +229,7 @@ Evet, l\xfctfen | \u306f\u3044\u3001\u304a\u9858\u3044\u3057\u307e\u3059\u3002 |
 """
 NOES = """
 Nein, danke. | Non merci | No, gracias | No, grazie | N\xe3o, obrigado | Nee, dank u | Nie, dzi\u0119kuj\u0119 |
+Absolutely not | Of course not | Auf gar keinen Fall |
 Hay\u0131r, te\u015fekk\xfcrler | \u3044\u3044\u3048 | \uc544\ub2c8\uc694 | \u4e0d\u8981
 """
 
@@ -257,3 +258,21 @@ def test_a_word_with_two_meanings_counts_only_if_the_customer_writes_that_langua
 )
 def test_the_language_of_a_customer_is_known_from_their_messages(text: str, language: str) -> None:
     assert language in languages_of(text)
+
+
+@pytest.mark.parametrize(
+    ("shown", "answer"),
+    [
+        ("cancel order R-7", "Good morning! Yes, please cancel order R-7. Thank you."),
+        ("Soll ich den Tisch buchen?", "Ja \U0001f44d"),
+        ("Shall I cancel order R-7?", "Hello, yes \U0001f44d\U0001f3fd"),
+    ],
+)
+def test_greetings_and_thumbs_may_stand_beside_a_yes_in_any_language(shown: str, answer: str) -> None:
+    assert said(answer, [Shown(shown)]) == "yes"
+    assert begins_with_yes(answer)
+
+
+def test_a_greeting_before_another_word_begins_with_no_yes() -> None:
+    assert not begins_with_yes("Good morning, what does it cost?")
+    assert not begins_with_yes("Thank you, no.")

@@ -103,7 +103,7 @@ def test_a_press_does_not_undo_a_no_that_the_user_wrote(shield: Shield, said: st
     assert not ask(session).allowed
 
 
-OTHERS = ["Absolutely not", "I refuse", "Cancel that", "Undo", "What is the fee?", "I pressed the wrong button", ""]
+OTHERS = ["Not like this", "I refuse", "Cancel that", "Undo", "What is the fee?", "I pressed the wrong button", ""]
 
 
 @pytest.mark.parametrize("said", OTHERS)

@@ -41,6 +41,8 @@ _JOINS = re.compile(r"[,;]\s+|\s+(?:and|und|et|y|e|en|oraz|i|ve)\s+")
 _ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|et|y|e|en|i|ve)$")
 _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """A letter of a script that no language of `answers.toml` is written in."""
+_AGREES = "\U0001f44d"
+"""Thumbs and ticks agree in every language."""
 _LONGEST = 200
 """A longer answer says more than yes or no."""
 _SHARE = 0.15
@@ -91,7 +93,7 @@ class Language:
     def __init__(self, name: str, phrases: Phrases) -> None:
         self.phrases = phrases
         self.is_spaced = name not in _UNSPACED
-        self._kinds: dict[str, Kind] = {}
+        self._kinds: dict[str, Kind] = {_AGREES: "yes"}
         self.starts: dict[str, list[str]] = {}
         """By their first word, or first character if words are not parted, the phrases; the longest first."""
         kinds: tuple[Kind, ...] = ("small", "polite", "thanks", "also", "alone", "ok", "yes", "no", "unclear")
@@ -309,10 +311,20 @@ def _first_words() -> Mapping[str, frozenset[str]]:
 
 
 def begins_with_yes(text: str) -> bool:
-    """Whether words begin with a yes in any language, whatever follows."""
+    """Whether words begin with a yes in any language, perhaps after a courtesy, whatever follows."""
     words = bare(text.lstrip()[:_LONGEST])
-    found = (languages()[name].match(words, 0) for name in _begun_in(words))
-    return any(each is not None and each[0] in ("yes", "ok", "alone") for each in found)
+    return any(_first_kind(languages()[name], words) in ("yes", "ok", "alone") for name in _begun_in(words))
+
+
+def _first_kind(language: Language, words: str) -> Kind | None:
+    """Returns the kind of the first phrase that is no courtesy."""
+    at = 0
+    while at < len(words):
+        found = language.match(words, at) if words[at] != " " else ("polite", " ")
+        if found is None or found[0] not in ("thanks", "polite"):
+            return found[0] if found is not None else None
+        at += len(found[1])
+    return None
 
 
 @lru_cache(maxsize=2048)
@@ -368,6 +380,6 @@ def is_english(text: str, least: int = 1) -> bool:
 
 def bare(text: str) -> str:
     """Returns an answer in lower case, without friendly faces, marks between words, and extra white space."""
-    lower = _APOSTROPHES.sub("'", _FRIENDLY.sub(" ", _THUMB.sub(" yes ", text))).lower()
+    lower = _APOSTROPHES.sub("'", _FRIENDLY.sub(" ", _THUMB.sub(f" {_AGREES} ", text))).lower()
     lower = unicodedata.normalize("NFC", lower.replace("i\u0307", "i"))
     return " ".join(_MARKS.sub(" ", lower.replace("*", " ")).split())
