@@ -97,7 +97,8 @@ LANES: dict[str, Lane] = {
     ),
     "site": Lane(("docs/test_site.py",), packages=("mkdocs-material",), versions=("mkdocs-material",)),
     "slow": Lane(
-        ("align/test_tasks.py", "audit", "bench", "clinic", "compile", "guard"), "serve,mcp,compile,learn,parquet",
+        ("align/test_tasks.py", "audit", "bench", "clinic", "compile", "guard", "test_installing.py"),
+        "serve,mcp,compile,learn,parquet",
         marks="slow",
     ),
 }  # fmt: skip

@@ -9,7 +9,7 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -52,8 +52,16 @@ def blocks(path: Path) -> Iterator[Block]:
             marks = {}
 
 
-def walk(path: Path, folder: Path, demo: Demo) -> int:
-    """Follow the document in an empty folder; the number of commands run. What `demo` left and said is taken over."""
+def walk(
+    path: Path,
+    folder: Path,
+    demo: Demo | None,
+    command: Callable[[str], subprocess.CompletedProcess[str]] | None = None,
+) -> int:
+    """Follow the document in an empty folder; the number of commands run. What `demo` left and said is taken over.
+
+    `command` runs a line elsewhere than in this environment.
+    """
     ran = 0
     for block in blocks(path):
         if "not run" in block.marks:
@@ -63,17 +71,17 @@ def walk(path: Path, folder: Path, demo: Demo) -> int:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text("\n".join(block.lines) + "\n", encoding="utf-8")
         elif block.language == "console":
-            ran += _run(block, path, folder, demo)
+            ran += _run(block, path, command or (lambda line: run(line, folder, demo)))
     return ran
 
 
-def _run(block: Block, path: Path, folder: Path, demo: Demo) -> int:
+def _run(block: Block, path: Path, run: Callable[[str], subprocess.CompletedProcess[str]]) -> int:
     status = int(block.marks.get("status", "0"))
     shown = [line for line in block.lines if not line.startswith("$ ")]
     printed: list[str] = []
     commands = [line[2:] for line in block.lines if line.startswith("$ ")]
     for command in commands:
-        done = run(command, folder, demo)
+        done = run(command)
         where = f"{path.name}:{block.line}: {command}"
         assert done.returncode == status, f"{where}: status {done.returncode}\n{done.stdout}"
         printed.extend(done.stdout.splitlines())
@@ -100,9 +108,14 @@ def _undated(line: str) -> str:
     return re.sub(r"audited on \d{4}-\d\d-\d\d", "audited on (a day)", line.rstrip())
 
 
+def installed(command: str) -> str:
+    """A command line, without what installs Bylaw first."""
+    return re.sub(r"^pip install uv && uv run ", "", command)
+
+
 def run(command: str, folder: Path, demo: Demo | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command line as a reader of the document would; errors are output too, as on a terminal."""
-    line = re.sub(r"^pip install uv && uv run ", "", command)
+    line = installed(command)
     if copied := re.fullmatch(r"cp -r ~/bylaw/examples/(\S+)/\. (\S+)", line):
         shutil.copytree(ROOT / "examples" / copied[1], folder / copied[2], dirs_exist_ok=True)
         return subprocess.CompletedProcess(line, 0, "", "")
