@@ -3,9 +3,13 @@
     uv run python lab/benchmarks/consent_authors.py shown            what each author is shown, as JSON lines
     uv run python lab/benchmarks/consent_authors.py score FILE...
 
-A line of a file is `{"shown": ID, "answer": TEXT, "agrees": BOOL}`. An author reads what a customer is shown, a card or
-a sentence of the pack, and writes answers with what they mean. Each goes through the shield: the text is put, the
-customer answers, and the call is made.
+An author reads what a customer is shown, a card or a sentence of the pack, and writes answers with what they mean. Each
+goes through the shield: the text is put, the customer answers, and the call is made. A line of a file is
+`{"shown": ID, "answer": TEXT, "agrees": BOOL}`.
+
+Without a FILE, `labels/answers` is scored: `varied-*.jsonl` by three authors who were asked for as many kinds of yes as
+they could think of (first count: 16 of 90 count), then `plain-*.jsonl` by three others who wrote what they expect in
+chat logs (first count: 69 of 90). None of the 120 other answers counted.
 """
 
 import argparse
@@ -18,6 +22,7 @@ from msgspec import Struct
 
 from bylaw import Pack, Shield
 
+ANSWERS = Path(__file__).parent / "labels" / "answers"
 SENTENCE = "Change nothing before the customer has agreed to it.\n"
 TYPES = {str: "string", int: "integer", list: "array"}
 WORDS: dict[str, dict[str, Any]] = {
@@ -154,7 +159,8 @@ def shown(case: Case) -> str:
     """What the customer reads."""
     if case.sentence:
         ask = WORDS[case.language].get("asks", ["Shall I {call}?"])[0]
-        return ask.replace("{call}", case.sentence.format(**case.arguments))
+        values = {name: f'"{value}"' if " " in value else value for name, value in case.arguments.items()}
+        return ask.replace("{call}", case.sentence.format(**values))
     with Shield(pack_of(case)).session() as session:
         session.user("Hello.")
         card = session.decide("act", case.arguments, id="tried").card
@@ -215,7 +221,9 @@ def main() -> None:
     if given.what == "shown":
         for case in CASES:
             print(json.dumps({"shown": case.id, "text": shown(case)}, ensure_ascii=False))
-    elif not score(given.files):
+        return
+    sets = [given.files] if given.files else [sorted(ANSWERS.glob(f"{kind}-*.jsonl")) for kind in ("varied", "plain")]
+    if not [score(files) for files in sets][-1]:
         raise SystemExit(1)
 
 
