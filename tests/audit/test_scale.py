@@ -11,6 +11,7 @@ import pytest
 
 from bylaw.audit.batch.run import audit_in_shards
 from bylaw.audit.request import Request
+from bylaw.cli.logs import open_logs
 from tests.audit.logs import CAREFUL, HASTY, Shop, record, write_logs
 from tests.audit.sharded import Inline
 from tests.audit.test_update import add, talk
@@ -40,8 +41,18 @@ def test_an_audit_is_not_written_to_a_url(shop: Shop, options: tuple[str, ...]) 
     logs = shop.logs(record(*HASTY))
     done = bylaw(shop.root, "audit", logs.name, "--pack", "pack", *options, "--out", "s3://bucket/audit")
     assert done.returncode == 2
-    assert "must be a local folder" in done.stderr
+    assert "is a URL; give a path on this machine" in " ".join(done.stderr.split())
     assert not (shop.root / "s3:").exists()
+
+
+def test_a_log_that_is_named_by_several_paths_is_read_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shop.root / "logs").mkdir()
+    (shop.root / "link").symlink_to("logs")
+    for name in "ab":
+        write_logs(shop.root / "logs" / f"{name}.jsonl", [talk(name, "hasty", 1)])
+    monkeypatch.chdir(shop.root)
+    with open_logs([Path("link/b.jsonl"), Path("logs"), Path("link"), Path("logs/../logs/a.jsonl")]) as opened:
+        assert opened.files == (Path("link/b.jsonl"), Path("logs/a.jsonl"))
 
 
 def test_many_agents_and_days_make_a_file_for_each_day_and_table(shop: Shop) -> None:

@@ -373,14 +373,14 @@ def test_the_console_shows_all_nights(shop: Shop) -> None:
 
 
 def test_many_nights_leave_few_files(shop: Shop) -> None:
-    logs = [write_logs(shop.root / f"{n}.jsonl", [talk(f"t{n}-{k}", "hasty", 1) for k in range(2)]) for n in range(24)]
+    logs = [write_logs(shop.root / f"{n}.jsonl", [talk(f"t{n}-{k}", "hasty", 1) for k in range(2)]) for n in range(12)]
     for count in range(1, len(logs) + 1):
         add(shop, *logs[:count])
         files = len([*(shop.root / "state" / "tables" / "calls").rglob("*.parquet")])
         assert files <= 8
     assert told(shop.root / "state") == told(sharded(logs, str(shop.pack), shop.root / "want", world=shop.world).out)
     lines = [row["trajectory"] for row in read_calls(shop.root / "state")]
-    assert lines == [f"t{n}-{k}" for n in range(24) for k in range(2)]
+    assert lines == [f"t{n}-{k}" for n in range(12) for k in range(2)]
 
 
 def test_days_that_are_not_kept_leave_tables_counts_and_state(shop: Shop) -> None:

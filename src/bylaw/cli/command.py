@@ -93,7 +93,7 @@ def _settings(hint: Any) -> dict[str, Any]:
         case _ if hint is bool:
             return {"is_flag": True}
         case _:
-            return {"type": click.Path(path_type=Path) if hint is Path else hint} if hint in (Path, int, float) else {}
+            return {"type": LocalPath(path_type=Path) if hint is Path else hint} if hint in (Path, int, float) else {}
 
 
 def _annotated(note: Any) -> dict[str, Any]:
@@ -108,6 +108,15 @@ def _annotated(note: Any) -> dict[str, Any]:
             return cast(dict[str, Any], note)
         case _:
             return {"type": note}
+
+
+class LocalPath(click.Path):
+    """A path on this machine. A URL is refused: as a path it would name a folder such as `s3:`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if re.match(r"[A-Za-z][\w+.-]+:/", str(value)):
+            self.fail(f"`{value}` is a URL; give a path on this machine, and copy what is there", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Word(click.Choice[str]):

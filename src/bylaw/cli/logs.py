@@ -94,7 +94,7 @@ class Logs(Struct):
 
 @contextmanager
 def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Generator[Logs]:
-    """Opens the given logs, except files below `without`. The content of pipes is copied to files first."""
+    """Opens the given logs, each once, except files below `without`. The content of pipes is copied to files first."""
     files: list[LogFile] = []
     found: set[LogFile] = set()
     kept = ""
@@ -126,7 +126,11 @@ def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Gener
                 files.append(_copied(path, Path(kept), len(files)))
             else:
                 files.append(path)
-        yield Logs(tuple(files), frozenset(found), kept)
+        # A file may have come by several paths; the first one names it.
+        each = dict[LogFile, LogFile]()
+        for file in files:
+            each.setdefault(file.resolve() if isinstance(file, Path) else file, file)
+        yield Logs(tuple(each.values()), frozenset(found), kept)
 
 
 def trajectories(given: Sequence[LogFile], *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
