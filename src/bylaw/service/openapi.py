@@ -70,7 +70,7 @@ def document() -> dict[str, Any]:
     for path, what in (("/health", "Whether the log answers"), ("/metrics", "Prometheus"), ("/openapi.json", "This")):
         answers: dict[str, Any] = {"200": {"description": "done"}}
         if path == "/health":
-            answers["503"] = {"description": "the log does not answer"}
+            answers["503"] = {"description": "the log does not answer, or no anchor can be noted"}
         id = f"get_{path[1:].split('.')[0]}"
         paths[path] = {"get": {"summary": what, "operationId": id, "responses": answers, "security": []}}
     found = {"200": {"description": "done", "content": _json(named[authzen.Configuration])}}
