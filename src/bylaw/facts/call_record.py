@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from bylaw.facts.acceptance import accepted, declares_refusal
 from bylaw.facts.path import NOTHING
-from bylaw.facts.value import alike, is_same, loose, names_several
+from bylaw.facts.value import alike, is_same, key_of, loose, names_several
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Result
 
@@ -34,6 +34,11 @@ class CallRecord(Struct, eq=False):
     value: Any = NOTHING
     has_told: bool = False
     """Whether something was read in its result that tells more of a thing than its key."""
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The arguments, as far as they are told in one way."""
+        return {} if self.call.fault else self.call.arguments
 
     def was_answered(self) -> bool | None:
         """Whether a look-up was answered with something else than an error; None if that is not known."""
@@ -135,7 +140,7 @@ class Answers:
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
         """Whether the judged call's agent had made just that call, and been answered, before its turn."""
         return any(
-            made.call.arguments == arguments
+            made.arguments == arguments
             and made.result is not None
             and made.result.captured
             and bool(accepted(made.tool, made.result))
@@ -177,16 +182,13 @@ def _rough_of(made: CallRecord, names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...] | None:
-    """What tools may take the values for; None where one is neither a plain text nor a whole number."""
+    """What tools may take the values for, as `is_same` has it; None where one may name several things."""
     found: list[str] = []
     for name in names:
         value = arguments.get(name)
-        kind = value.__class__
-        if kind is not str and kind is not int and value is not None:
-            return None
         if names_several(value):
             return None
-        found.append(loose(str(value)))
+        found.append(alike(key_of((value,))[0]))
     return tuple(found)
 
 
@@ -247,7 +249,7 @@ def could_be_same_value(recorded: Any, value: Any) -> bool:
     if isinstance(recorded, list | tuple) and isinstance(value, list | tuple):
         these, those = cast("Sequence[Any]", recorded), cast("Sequence[Any]", value)
         return len(these) == len(those) and all(map(could_be_same_value, these, those))
-    if alike(recorded) == alike(value) or is_same(recorded, value) is not False:
+    if is_same(recorded, value) is not False:
         return True
     return isinstance(recorded, str) and _could_be_masked(recorded, value)
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, cast
 
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Key
-from bylaw.facts.path import Finder
+from bylaw.facts.path import NOTHING, Finder
 from bylaw.facts.schema import Schema
-from bylaw.facts.value import key_of, loose, loose_key, near, near_key
+from bylaw.facts.value import alike, alike_key, key_of, loose, loose_key
 from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Result
 
@@ -28,7 +28,7 @@ class UndeclaredCall:
     def may_touch(self, key: Key) -> bool:
         """Whether every part of the key stands somewhere in the arguments; what has no key is never named."""
         text = self._text
-        return bool(key) and (text is None or any(self._names(text, each) for each in {loose_key(key), near_key(key)}))
+        return bool(key) and (text is None or any(self._names(text, each) for each in {loose_key(key), alike_key(key)}))
 
     def _names(self, text: str, key: Key) -> bool:
         return all(_stands(part, text) for part in key)
@@ -51,7 +51,7 @@ def _texts(value: Any) -> Iterator[str]:
         # Word by word too: in a sentence or a query blanks keep names apart.
         words = _BREAKS.split(text)
         yield " ".join(map(loose, words))
-        yield " ".join(map(near, words))
+        yield " ".join(map(alike, words))
 
 
 def _stands(part: str, text: str) -> bool:
@@ -70,14 +70,14 @@ class Touch(NamedTuple):
     fields: frozenset[str] | None = None
     """None for all of them."""
     by_result: bool = False
-    """It holds only while nobody can tell which thing: once the result does, the thing has a touch of its own."""
+    """It holds only until the answer comes: then the things it names have touches of their own, or all still have."""
     undeclared: UndeclaredCall | None = None
     """Given for a call without declared changes: it may change any thing that it names."""
 
     def counts(self, key: Key, known_at: int | None) -> bool:
         """Whether, for all that is known just before a step, or now, the write may have changed the thing."""
         record = self.record
-        if self.by_result and record.result is not None and record.result.captured and record.is_answered_at(known_at):
+        if self.by_result and record.is_answered_at(known_at):
             return False
         if not (record.counts() if known_at is None else record.counts_at(known_at)):
             return False
@@ -135,10 +135,11 @@ class Changes:
                 beside.append(made)
 
     def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
-        """Note what the result of an accepted write tells of the things it changed."""
+        """Note what the answer to a write tells of the things it changed: all of a kind, where it names none."""
+        told = result.value() if made.accepted and result.captured else NOTHING
         for change in self._schema.changes.get(made.call.tool, ()):
-            if change.by_result:
-                for key in change.touched(made.call.arguments, result.value(), find):
+            if change.by_result and change.may_happen(made.call.arguments, result=told):
+                for key in [*change.touched(made.call.arguments, told, find)] or (None,):
                     self._touch(change.entity, key, Touch(made, change.fields))
 
     def last(
@@ -213,7 +214,7 @@ class Changes:
         return sorted(dict.fromkeys(found), key=lambda record: record.step)
 
     def _touch(self, entity: str, key: Key | None, touch: Touch) -> None:
-        kind, name = self._touches.setdefault(entity, {}), None if key is None else near_key(key)
+        kind, name = self._touches.setdefault(entity, {}), None if key is None else alike_key(key)
         for field in (None,) if touch.fields is None else touch.fields:
             touches = kind.setdefault((name, field), [])
             # A result may come after other writes: the order of the calls is kept.
@@ -228,7 +229,7 @@ class Changes:
             yield self._undeclared
         touches = self._touches.get(entity)
         if touches is not None:
-            name = near_key(key)
+            name = alike_key(key)
             for index in ((name, field), (name, None), (None, field), (None, None)):
                 if index in touches:
                     yield touches[index]

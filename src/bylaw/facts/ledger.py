@@ -206,8 +206,7 @@ class Ledger(ShownThings):
     def _write_answered(self, made: CallRecord, result: Result) -> None:
         made.accepted = accepted(made.tool, result)
         self.changes.end(made)
-        if made.accepted and result.captured:
-            self.changes.answer(made, result, self.finder(made))
+        self.changes.answer(made, result, self.finder(made))
 
     def provenance(self, context: Mapping[str, Any]) -> Provenance:
         """Where values of the conversation came from."""

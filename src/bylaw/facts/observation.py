@@ -145,7 +145,9 @@ _NAMELESS = (Contradicted, list, dict)
 
 def _names_a_thing(part: Any) -> bool:
     """Whether a value can be part of a key: a text that is not empty, or a number."""
-    return part is not NOTHING and part is not None and part != "" and part.__class__ not in _NAMELESS
+    if part.__class__ is str:
+        return bool(part.strip())
+    return part is not NOTHING and part is not None and part.__class__ not in _NAMELESS
 
 
 def _key(observation: Observation, scope: PathScope) -> Key | None:
@@ -153,6 +155,9 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
     for places in observation.key:
         for place in places:
             part = place(scope)
+            if part.__class__ in _NAMELESS:
+                # It names several things or none: what else could name one does not say which.
+                return None
             if _names_a_thing(part):
                 parts.append(part)
                 break
@@ -226,6 +231,8 @@ class Change(Struct, frozen=True):
                 next((part for place in places if (part := place(scope)) is not NOTHING and part is not None), NOTHING)
                 for places in self.key
             ]
-            is_known = all(part is not NOTHING and not names_several(part) for part in parts)
+            is_known = all(_names_a_thing(part) and not names_several(part) for part in parts)
+            # `{"id": false}` says that there is none.
+            is_known = is_known and not (self.by_result and any(part is False for part in parts))
             if self.may_happen(args, item, result):
                 yield key_of(parts) if is_known else None

@@ -237,7 +237,7 @@ class ShownThings:
             return
         delivered = made.delivered if made.delivered is not None else made.step
         value, text = made.value, searched_text(result, made.value, made.accepted)
-        things, arguments, step, who, time = self._things[entity], made.call.arguments, made.step, made.who, result.time
+        things, arguments, step, who, time = self._things[entity], made.arguments, made.step, made.who, result.time
         shown: list[Sighting] = []
         for observation in self.schema.shows[made.call.tool][entity]:
             for sighting in sightings(observation, arguments, value, text, made.accepted):

@@ -71,18 +71,9 @@ def loose_key(key: Key) -> Key:
 
 
 @lru_cache(maxsize=65_536)
-def near_key(key: Key) -> Key:
-    """The same, joints aside: what is done to `AC-22` is perhaps done to `AC22`."""
-    return tuple(map(near, key))
-
-
-def near(text: str) -> str:
-    """A loose text without the dashes and the like between its parts, as ids, cards and accounts are printed."""
-    plain = loose(text)
-    if _NUMBER.fullmatch(plain):
-        # A number below nought is none above it.
-        return plain
-    return plain.translate(JOINTS) or plain
+def alike_key(key: Key) -> Key:
+    """The same, as `alike` has its parts: what is done to `AC-22` or `1e1` is perhaps done to `AC22` or `10`."""
+    return tuple(map(alike, key))
 
 
 def is_same(one: Any, other: Any) -> bool | None:
@@ -90,7 +81,7 @@ def is_same(one: Any, other: Any) -> bool | None:
     ours, theirs = key_of((one,)), key_of((other,))
     if ours == theirs or (_is_number(one) and _is_number(other) and one == other):
         return True
-    if names_several(one) or names_several(other) or near_key(ours) == near_key(theirs):
+    if names_several(one) or names_several(other) or alike_key(ours) == alike_key(theirs):
         return None
     return False
 
@@ -136,7 +127,7 @@ _MIDNIGHT = re.compile(r"(?<=\d)[t ]00:00(?::00(?:\.0+)?)?(?:z|[+-]00:?00)?$")
 
 
 def alike(value: Any) -> Any:
-    """The same for two arguments that a tool may take for one: case, blanks, dashes, signs of currencies and what is
+    """The same for two values that a tool may take for one: case, blanks, dashes, signs of currencies and what is
     not given aside, and numbers by what they are worth, also as text.
 
     It takes more for one than ids are compared by (`1e2` is 100), so it may refuse and never allow.
@@ -160,9 +151,9 @@ def _alike(written: str) -> str:
         return text
     try:
         number = Decimal(text)
-    except InvalidOperation:
+        return str(number.normalize()) if number else "0"
+    except ArithmeticError:
         return text
-    return str(number.normalize()) if number else "0"
 
 
 def plain(value: Any) -> Any:

@@ -11,7 +11,19 @@ from bylaw.facts.money import Amount, amount_in, currency_of, read_amount, share
 from bylaw.facts.unknown import Stuck, Unknown, derive, expression_text, gathered, kind_of, length, opaque_bool
 from bylaw.facts.variable import DAY
 from bylaw.guard.language import DATE_METHODS, DATE_PARTS, LONGEST, TEXT_METHODS
-from bylaw.guard.operation import AMOUNTS, MONEY, NUMBERS, TIMES, Operations, admit, fail, name_of, not_alike, weight
+from bylaw.guard.operation import (
+    AMOUNTS,
+    MONEY,
+    NUMBERS,
+    TIMES,
+    Absent,
+    Operations,
+    admit,
+    fail,
+    name_of,
+    not_alike,
+    weight,
+)
 
 
 def one_currency(items: Iterable[Any]) -> str | None:
@@ -54,6 +66,8 @@ class BuiltIns(Operations):
                     return admit(value[word], self.zone)
             raise Stuck(index)
         if isinstance(value, Unknown):
+            if index.__class__ is int and value.kind in ("list", "text"):
+                self.require(length(value) >= (index + 1 if index >= 0 else -index))
             return derive("item", (value, index))
         if value.__class__ is dict and index.__class__ in (str, int, bool):
             return admit(value[index], self.zone) if index in value else fail(f"there is no key `{index}`; use get()")
@@ -62,6 +76,11 @@ class BuiltIns(Operations):
                 return admit(value[index], self.zone)
             return fail(f"there is no item {index} among {len(value)}; test the length first")
         return fail(f"cannot index {name_of(value)} by {name_of(index)}")
+
+    def require(self, truth: Any) -> None:
+        """Where it is not so, as may well be, a guard fails: the path ends in deny."""
+        if not truth:
+            raise Absent("a list that is not known may be too short")
 
     def section(self, value: Any, start: Any, end: Any) -> Any:
         """`value[start:end]`."""
@@ -178,6 +197,8 @@ class BuiltIns(Operations):
             case "sorted":
                 return Unknown(decider, text, needs, "list")
             case _:
+                if name in ("min", "max"):
+                    self.require(opaque_bool(decider, f"there is a {text}", needs))
                 return Unknown(decider, text, needs)
 
     def plain_any(self, values: Iterable[Any]) -> Any:
@@ -253,9 +274,10 @@ class BuiltIns(Operations):
         return self.extreme("max", self.more, values)
 
     def extreme(self, name: str, better: Callable[[Any, Any], Any], values: Sequence[Any]) -> Any:
+        if len(values) == 1 and isinstance(values[0], Unknown):
+            self.require(length(values[0]) > 0)
+            return derive(name, values)
         items = self.many(name, values[0]) if len(values) == 1 else values
-        if isinstance(items, Unknown):
-            return items
         if not items:
             fail(f"{name} of nothing; test the length first")
         if any(isinstance(item, Unknown) for item in items):

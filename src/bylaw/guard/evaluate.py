@@ -17,9 +17,9 @@ from msgspec import Struct
 from bylaw.facts.entity import UNSEEN, Fact, FactSource, is_known
 from bylaw.facts.unknown import Stuck
 from bylaw.guard.language import ALL_TICKS, COMPLETIONS, PATHS
-from bylaw.guard.operation import Failure
+from bylaw.guard.operation import Absent, Failure
 from bylaw.guard.parse import Guard
-from bylaw.guard.run import NO_ASSUMPTIONS, Absent, Assumptions, GuardRun, Hushed, Split, no_such
+from bylaw.guard.run import NO_ASSUMPTIONS, Assumptions, GuardRun, Hushed, Split, no_such
 
 _GUARDS = os.path.dirname(__file__) + os.sep
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -179,7 +179,8 @@ def run_path(guard: Guard, function: Callable[..., Any], run: GuardRun) -> tuple
             raise
         if run.hushed is None:
             line = line_of(error.__traceback__, guard)
-            return "failed", f"{guard.file}:{line}: {reason_of(error)}{_whose(error, guard, run, line)}"
+            ends = "deny" if run.has_taken_none else "failed"
+            return ends, f"{guard.file}:{line}: {reason_of(error)}{_whose(error, guard, run, line)}"
     return "deny", run.hushed or ""
 
 

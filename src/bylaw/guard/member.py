@@ -6,8 +6,8 @@ from typing import Any
 from bylaw.facts.entity import Entity, Fact, Key
 from bylaw.facts.unknown import Stuck, Unknown, expression_text, kind_of, opaque_bool
 from bylaw.facts.variable import ValueKind, unlike
-from bylaw.guard.operation import Failure, fail
-from bylaw.guard.run import Absent, GuardRun, Unsure
+from bylaw.guard.operation import Absent, Failure, fail
+from bylaw.guard.run import GuardRun, Unsure
 from bylaw.guard.scope import Spec
 
 _KINDS: Mapping[str, ValueKind] = {

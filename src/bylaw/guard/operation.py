@@ -62,6 +62,10 @@ class Failure(Exception):
     """The guard cannot answer; the path ends failed, and the message says why."""
 
 
+class Absent(Exception):
+    """What the guard goes on to read may not be there: the path ends in deny."""
+
+
 def fail(message: str) -> NoReturn:
     """Ends the path as a failure."""
     raise Failure(message)

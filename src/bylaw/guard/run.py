@@ -39,7 +39,7 @@ from bylaw.facts.variable import (
 )
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.language import ALL_TICKS, TICKS, UNKNOWN_TICKS
-from bylaw.guard.operation import Failure, admit, fail, is_truth_word, name_of
+from bylaw.guard.operation import Absent, Failure, admit, fail, is_truth_word, name_of
 from bylaw.guard.scope import Spec
 from bylaw.text.cost import spend
 
@@ -79,10 +79,6 @@ NO_ASSUMPTIONS = Assumptions()
 
 def _regions(assumptions: Assumptions) -> dict[str, ValueSet]:
     return {name: region for name, (_, region) in assumptions.regions.items()}
-
-
-class Absent(Exception):
-    """A field of a thing that does not exist was read: the path ends in deny."""
 
 
 class Unsure(Exception):
@@ -188,9 +184,9 @@ class GuardRun(BuiltIns):
 
     __slots__ = (
         "admitted", "arguments", "asked", "assumptions", "coverage", "decisions", "doubtful", "given",
-        "has_decided_existence", "hushed", "is_noting", "is_open", "lacking", "left", "looking", "memo", "open",
-        "path", "paths", "position", "reads", "references", "seen", "source", "time", "tool", "touched", "tried",
-        "unknowns",
+        "has_decided_existence", "has_taken_none", "hushed", "is_noting", "is_open", "lacking", "left", "looking",
+        "memo", "open", "path", "paths", "position", "reads", "references", "seen", "source", "time", "tool", "touched",
+        "tried", "unknowns",
     )  # fmt: skip
 
     def __init__(
@@ -259,6 +255,8 @@ class GuardRun(BuiltIns):
         self.hushed: str | None = None
         self.looking = False
         self.has_decided_existence = False
+        self.has_taken_none = False
+        """Whether the path took an unknown field to be null: then what fails may fail for that, and is a denial."""
         self.position = 0
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
@@ -340,7 +338,10 @@ class GuardRun(BuiltIns):
         if value.__class__ in NOT_KNOWN:
             if value is ABSENT:
                 raise Absent(no_such(spec.entity_name, key))
-            value = self.missing(spec, key, fact) if value is UNSEEN else self.choose(spec, key, fact, value.values)
+            if value is UNSEEN:
+                value = self.value_or_none(spec, self.missing(spec, key, fact))
+            else:
+                value = self.choose(spec, key, fact, value.values)
         memo[fact] = value
         return value
 
@@ -502,6 +503,16 @@ class GuardRun(BuiltIns):
                 return admit(value, self.zone)
         return admit(possible[-1], self.zone)
 
+    def value_or_none(self, spec: Spec, unknown: Unknown) -> Unknown | None:
+        """What is not known of a field that may be null: one path goes on with a value, another with none."""
+        if not spec.field.nullable or self.hushed is not None:
+            return unknown
+        name = expression_text(unknown)
+        if self.decide(opaque_bool(self, f"{name} == None", unknown.needs).denied()):
+            return unknown
+        self.has_taken_none = True
+        return None
+
     def missing(self, spec: Spec, key: Key, fact: Fact) -> Unknown:
         self.is_open = True
         self.ticks -= UNKNOWN_TICKS
@@ -544,7 +555,7 @@ class GuardRun(BuiltIns):
         possible = self.path.get(name_of_fact(*thing, "exists"))
         return isinstance(possible, Words) and False not in possible.values
 
-    def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown:
+    def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown | None:
         """A field of a thing whose key is not known: what is missing is what the key needs."""
         self.is_open = True
         thing = (spec.entity_name, key.text)
@@ -554,7 +565,8 @@ class GuardRun(BuiltIns):
                 for fact, origin in key.needs.items():
                     if origin == "system":
                         self.doubt(fact, thing)
-        return unknown_fact(self, spec.field, name_of_fact(*thing, spec.field_name), key.needs, thing)
+        name = name_of_fact(*thing, spec.field_name)
+        return self.value_or_none(spec, unknown_fact(self, spec.field, name, key.needs, thing))
 
     def check_exists(self, thing: tuple[str, Any]) -> None:
         """A field read where the path took the thing not to exist ends it, and the other way round in `decide`."""

@@ -16,9 +16,9 @@ from bylaw.facts.unknown import Stuck, Unknown
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.evaluate import Inquiry, evaluate, is_ours, reason_of
 from bylaw.guard.language import PERMIT, Vocabulary
-from bylaw.guard.operation import Failure, admit
+from bylaw.guard.operation import Absent, Failure, admit
 from bylaw.guard.parse import Guard, parse_text, size_fault
-from bylaw.guard.run import Absent, Split
+from bylaw.guard.run import Split
 from bylaw.guard.scope import Scope, Spec
 from bylaw.guard.statement import LazyFunction, Statements
 

@@ -192,6 +192,7 @@ def _is_plain_text(schema: Any) -> bool:
     return declared.get("type") == "string" and declared.keys().isdisjoint(("enum", "anyOf", "oneOf"))
 
 
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?")
 """As everybody reads it, and as exact as a float: `007`, `1e3` and `1,000` stay texts."""
 
@@ -343,6 +344,9 @@ def _unlike_scalar(declared: set[str], value: Any) -> str:
         return "" if isinstance(value, str) or len(declared) > 1 else "a number, and the tool takes a text"
     if isinstance(value, int):
         return ""
+    if isinstance(value, str) and declared == {"integer"} and not _WHOLE.fullmatch(value.strip()):
+        # `1.000` is one to some tools and a thousand to others.
+        return "no whole number in plain digits, and the tool takes one"
     number = _number(value)
     if number is None:
         return "no number, and the tool takes one"

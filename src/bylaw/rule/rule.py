@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from bylaw.facts.value import loose, near
+from bylaw.facts.value import alike, loose
 from bylaw.rule.formula import Formula, show_name
 from bylaw.rule.parser import parse_rule
 from bylaw.text.duration import told_duration
@@ -90,7 +90,7 @@ class Limit(Struct, frozen=True):
 
     def perhaps(self, whose: str) -> str:
         """What all share of whom a tool may take for one: `ac-22` and `ac22`; of an agent or tenant only itself."""
-        return near(whose) if self.per.partition(".")[0] in ("call", "context") else whose
+        return alike(whose) if self.per.partition(".")[0] in ("call", "context") else whose
 
     @property
     def whom(self) -> str:
