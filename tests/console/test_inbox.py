@@ -15,6 +15,7 @@ from bylaw.service.desk import Desk
 from bylaw.service.keys import Key, hash_of
 from tests.console.browser.worlds import call_the_desk, card_pack
 from tests.console.conftest import HOME, Reader
+from tests.engine.test_conversation import FILES
 from tests.service.asgi import post
 from tests.service.malformed import LOOK, REFUND
 from tests.service.test_confirming import confirm, decide
@@ -113,6 +114,25 @@ def test_who_only_looks_or_reviews_does_not_answer(log: Log, keys: dict[str, Key
     assert "Approve" not in page
     assert "answering needs the role" in vic.send("/inbox/answer", status=403, id=name, word="approve")
     assert log.approvals("acme")[0].status == "waiting"
+
+
+def test_private_values_of_a_waiting_call_are_shown_only_to_who_may_answer(log: Log, keys: dict[str, Key]) -> None:
+    pack = shop(
+        tools_yaml=FILES["tools.yaml"].replace(
+            "refund: {effect: write, parameters: {", "refund: {effect: write, parameters: {phone: string, "
+        ),
+        entities_yaml=FILES["entities.yaml"].replace(
+            "{returned: boolean}", "{returned: boolean, phone: {type: string, private: true}}"
+        ),
+    )
+    app = Service(Desk(pack, log), keys, **pages_of(log, pack, keys, HOME, b"s" * 32))
+    call = {"tool": "refund", "arguments": {"order_id": "7", "phone": "+491511234567"}}
+    post(app, "/v1/decide", {"conversation": "c", **LOOK, "events": [{"user": "Refund it."}]}, key="agent")
+    blind = [{"result": {"order_id": "7"}, "call": "a"}]
+    post(app, "/v1/decide", {"conversation": "c", **call, "events": blind}, key="agent")
+    pages = {name: Person(app).sign_in(name).get("/inbox") for name in ("vic", "rob", "ann")}
+    assert all("refund" in page for page in pages.values())
+    assert {name for name, page in pages.items() if "1511234567" in page} == {"ann"}
 
 
 @pytest.mark.parametrize("key", ["agent", "nobody", ""])

@@ -276,6 +276,17 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         {"rules.yaml": "predicates: {}\nrules:\n  - {id: say-it, formula: ALWAYS shipped}\n"},
         "BY303 rules.yaml:3: rule `say-it` uses `shipped`, which is not a predicate",
     ),
+    "a weight too large to add up": (
+        {"rules.yaml": "predicates: {s: {tool: ship}}\nrules:\n  - {id: say-it, formula: ALWAYS s, weight: -1e308}\n"},
+        "BY303 rules.yaml:3: the weight of rule `say-it` is too large; 1,000,000 is the most",
+    ),
+    "a learned weight too large to add up": (
+        {
+            "rules.yaml": "predicates: {s: {tool: ship}}\nrules:\n  - {id: say-it, formula: ALWAYS s}\n",
+            "weights.yaml": "weights:\n  say-it: 1e308\n",
+        },
+        "BY303 weights.yaml:2: the weight of rule `say-it` is too large; 1,000,000 is the most",
+    ),
     "a weight that is no number": (
         {"rules.yaml": "predicates: {shipped: {tool: ship}}\nrules:\n  - {id: say-it, formula: x, weight: much}\n"},
         "BY408 rules.yaml:3: `weight` must be a number, not `much`",

@@ -209,3 +209,23 @@ def test_a_huge_file_is_refused_soon(folder: Path, name: str, text: str) -> None
     with pytest.raises(BylawError):
         load_pack(folder)
     assert time.process_time() - begun < 10
+
+
+@pytest.mark.parametrize("named", ["/dev/zero", "pipe", "../pipe"])
+def test_a_catalogue_that_is_no_regular_file_of_the_pack_is_refused_at_once(folder: Path, named: str) -> None:
+    for pipe in (folder / "pipe", folder.parent / "pipe"):
+        os.mkfifo(pipe)
+    (folder / "tools.yaml").write_text(f"from: {named}\n{FILES['tools.yaml']}")
+    started = time.monotonic()
+    with pytest.raises(PackError, match="is not a regular file" if named == "pipe" else "lies outside of the pack's"):
+        load_pack(folder)
+    assert time.monotonic() - started < 5
+
+
+def test_a_folder_elsewhere_is_not_listed_for_documents(folder: Path) -> None:
+    elsewhere = folder.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "notes.png").write_bytes(b"x")
+    (folder / "pack.yaml").write_text(FILES["pack.yaml"].replace("policy.md", "../elsewhere"))
+    with pytest.raises(PackError, match=r"`\.\./elsewhere` lies outside of the pack's folder"):
+        load_pack(folder)

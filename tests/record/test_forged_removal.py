@@ -1,19 +1,24 @@
 """A removal that somebody with write access to the database forges is detected."""
 
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bylaw import Shield
-from bylaw.record import open_store
+from bylaw.errors import UsageError
+from bylaw.record import Log, open_store
 from bylaw.record.database import Cursor
-from bylaw.record.entry import Draft, digest_of, link_of, new_salts
+from bylaw.record.entry import Anchor, Draft, digest_of, link_of, new_salts
 from bylaw.record.journal import LogError
 from bylaw.record.removal import Removal, encode
 from bylaw.record.signing import sign
 from bylaw.record.store import Store
 from bylaw.record.verify import verify
+from tests.command import bylaw
 
 FILES = {
     "pack.yaml": "{format: 1, name: teller, document: policy.md}",
@@ -80,3 +85,52 @@ def test_a_forged_removal_is_detected_and_a_conversation_with_a_gap_allows_nothi
     if part == "one in the middle":
         with Shield(tmp_path, log=where) as shield, pytest.raises(LogError, match="is not whole"):
             shield.session("c").decide("transfer", TRANSFER)
+
+
+def laundered(folder: Path) -> str:
+    """A log whose conversation `b` an editor of the database has made to look like a part of `a`."""
+    where = str(folder / "log.db")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    with Shield(folder, log=where) as shield:
+        for name in ("a", "b"):
+            with shield.session(name) as session:
+                session.user(f"Send 250, says {name}")
+                session.decide("transfer", TRANSFER)
+    with closing(sqlite3.connect(where)) as database, database:
+        (length,) = database.execute("SELECT length FROM conversations WHERE name = 'a'").fetchone()
+        moved = "UPDATE entries SET conversation = 'a', position = position + ? WHERE conversation = 'b'"
+        database.execute(moved, (length,))
+        database.execute("UPDATE conversations SET length = 2 * ? WHERE name = 'a'", (length,))
+        database.execute("DELETE FROM conversations WHERE name = 'b'")
+    return where
+
+
+def test_a_removal_is_not_signed_in_a_log_that_does_not_verify(tmp_path: Path) -> None:
+    where = laundered(tmp_path)
+    (tmp_path / "key").write_text("a" * 64)
+    given = ("--log", where, "--signing-key", tmp_path / "key")
+    ran = bylaw(tmp_path, "log", "remove", *given, "--even-live", "a")
+    assert ran.returncode == 2
+    assert "the log does not verify: entry" in ran.stderr
+    assert bylaw(tmp_path, "log", "verify", *given).returncode == 1
+
+
+def test_a_removal_does_not_take_in_entries_of_another_conversation(tmp_path: Path) -> None:
+    with closing(open_store(laundered(tmp_path))) as store:
+        before = list(store.entries("default"))
+        with pytest.raises(UsageError, match=r"nothing was removed: entry \d+ was altered"):
+            store.remove("default", key=KEY, conversation="a")
+        assert list(store.entries("default")) == before
+
+
+def test_a_removal_is_not_signed_in_a_log_that_its_anchors_contradict(tmp_path: Path) -> None:
+    with Log(str(tmp_path / "log.db")) as log:
+        log.append([Draft("default", "a", "event", b"{}")])
+    (tmp_path / "key").write_text("a" * 64)
+    (tmp_path / "kept").write_bytes(msgspec.json.encode(Anchor(1.0, "default", 1, "0" * 64)))
+    given = ("--log", "log.db", "--signing-key", "key", "--even-live", "a")
+    ran = bylaw(tmp_path, "log", "remove", *given, "--anchors", "kept")
+    assert ran.returncode == 2
+    assert "the log was replaced" in ran.stderr
+    assert bylaw(tmp_path, "log", "remove", *given).returncode == 0

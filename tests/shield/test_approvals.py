@@ -369,7 +369,8 @@ def test_a_host_that_keeps_the_history_finds_its_approval_again(log: Log) -> Non
     # Another principal, and another call, have nothing of it.
     for other in (shop_desk.decide(told(), "refund", REFUND, context=BOB), shop_desk.decide(told(), "refund", REFUND)):
         assert (other.allowed, other.approval == first.approval) == (False, False)
-    used = shield(log).decide(told("Once more."), "refund", REFUND, context=ANN)
+    more = {"role": "user", "content": "Once more."}
+    used = shield(log).decide([*told(), more], "refund", REFUND, context=ANN)
     assert (used.answer, used.allowed, used.approval) == ("allow", True, first.approval)
     assert log.asked("default", first.approval).status == "used"  # pyright: ignore[reportOptionalMemberAccess]
     spent = shop_desk.decide(told(), "refund", REFUND, context=ANN)
@@ -377,6 +378,30 @@ def test_a_host_that_keeps_the_history_finds_its_approval_again(log: Log) -> Non
     assert spent.approval != first.approval
     assert verify(log.journal.store, "default").faults == ()
     assert log.supported("default")[1] == {}
+
+
+def test_a_yes_is_not_used_in_another_history_of_the_same_principal(log: Log) -> None:
+    shop_desk = shield(log)
+    first = shop_desk.decide(told(), "refund", REFUND, context=ANN)
+    log.approve(first.approval, by="lena")
+    other = shop_desk.decide(told("Tell me a joke."), "refund", REFUND, context=ANN)
+    assert (other.allowed, other.answer) == (False, "ask")
+    assert other.approval not in ("", first.approval)
+    assert shop_desk.decide(told(), "refund", REFUND, context=ANN).allowed
+
+
+def test_a_no_holds_in_every_history_of_the_same_principal(log: Log) -> None:
+    shop_desk = shield(log)
+    log.reject(shop_desk.decide(told(), "refund", REFUND, context=ANN).approval, by="lena")
+    assert shop_desk.decide(told("Tell me a joke."), "refund", REFUND, context=ANN).answer == "deny"
+
+
+@pytest.mark.parametrize("context", [None, {"signed_in_as": " "}, {"shop": "north"}])
+def test_nobody_is_asked_for_a_history_that_may_be_anybodys(log: Log, context: dict[str, str] | None) -> None:
+    found = shield(log).decide(told(), "refund", REFUND, context=context)
+    assert (found.answer, found.allowed, found.approval) == ("ask", False, "")
+    assert "nobody can approve it here" in found.feedback
+    assert log.approvals("default") == []
 
 
 def test_what_it_let_run_is_told_in_the_conversation_that_used_it(log: Log) -> None:

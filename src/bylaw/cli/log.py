@@ -22,7 +22,7 @@ from bylaw.cli.group import InOrder
 from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store, open_store
 from bylaw.record.approval import Approval, Status
-from bylaw.record.entry import DEFAULT_TENANT
+from bylaw.record.entry import DEFAULT_TENANT, Anchor
 from bylaw.record.signing import MAKE_ONE, VARIABLE, read_key
 from bylaw.text.visible import clean, visible
 
@@ -58,6 +58,17 @@ class TenantLog(Struct, frozen=True, kw_only=True):
             hint = f"give --tenant with a tenant of the log: {others}"
             raise UsageError(f"the log has no tenant `{self.tenant}`", place=self.where, hint=hint)
         return store
+
+    def verified_anchors(self, store: Store, anchors: Path | None, key: bytes) -> list[Anchor]:
+        """The anchors of the log. Raises UsageError if it does not verify against them: nothing may be signed then."""
+        from bylaw.record.anchor import beside, read_anchors
+        from bylaw.record.verify import verify
+
+        path = anchors or beside(self.where)
+        noted = read_anchors(path) if anchors is not None or path.is_file() else []
+        if faults := verify(store, self.tenant, anchors=noted, key=key).faults:
+            raise UsageError(f"the log does not verify: {faults[0]}", place=self.where, hint="run `bylaw log verify`")
+        return noted
 
     def conversations(self, store: Store, given: Iterable[str]) -> list[str]:
         """The given conversations, each once. Raises UsageError if the log lacks one."""
@@ -291,12 +302,13 @@ def remove_command(
         str | None, "--person NAME=VALUE", "All conversations with this value in their context: signed_in_as=C7."
     ] = None,
     mentions: Annotated[str | None, "--mentions TEXT", "All conversations that contain this text."] = None,
+    anchors: Anchors = None,
     signing_key: SigningKey = None,
 ) -> int:
     """Remove conversations from the log, permanently.
 
     Their entries are emptied but stay in the chain, which still verifies. A signed entry lists them. A removed
-    conversation allows no further call.
+    conversation allows no further call. A log that does not verify is left as it is.
     """
     key = required_key(signing_key)
     if [bool(conversations), bool(before), person is not None or mentions is not None].count(True) != 1:
@@ -307,6 +319,8 @@ def remove_command(
     wanted = of.conversations(store, conversations)
     if not even_live:
         _refuse_live(store, of.tenant, wanted, end)
+    if wanted or end is not None:
+        of.verified_anchors(store, anchors, key)
     known = len(store.conversations(of.tenant))
     emptied = sum(store.remove(of.tenant, key=key, conversation=name) for name in wanted)
     if end is not None:
@@ -331,15 +345,8 @@ def fold_command(
     `log remove` keeps one hash per entry. This command deletes entries before a time, up to the last anchored entry
     before the first one that still has text. The rest still verifies. A log that does not verify is left as it is.
     """
-    from bylaw.record.anchor import beside, read_anchors
-    from bylaw.record.verify import verify
-
     key, end, store = required_key(signing_key), _moment(before), of.existing()
-    path = anchors or beside(of.where)
-    noted = read_anchors(path) if anchors is not None or path.is_file() else []
-    if faults := verify(store, of.tenant, anchors=noted, key=key).faults:
-        raise UsageError(f"the log does not verify: {faults[0]}", place=of.where, hint="run `bylaw log verify`")
-    folded = store.fold(of.tenant, key=key, before=end, anchors=noted)
+    folded = store.fold(of.tenant, key=key, before=end, anchors=of.verified_anchors(store, anchors, key))
     store.close()
     done = f"{folded.entries:,} entries folded" if folded.entries else "Nothing was folded"
     open_console().print(Text(f"{done}; the chain begins after entry {folded.until:,}."))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bylaw.compile.card import Card, Results, schema_text
 from bylaw.compile.python_tools import python_cards
 from bylaw.errors import BylawError, UsageError
-from bylaw.policy.catalogue import CatalogueError, read_catalogue
+from bylaw.policy.catalogue import CatalogueError, read_catalogue_file
 from bylaw.policy.yaml import YamlError, read_yaml_file
 from bylaw.scan.shape import Shapes, parameters_of
 from bylaw.trace import Trajectory
@@ -59,7 +59,7 @@ def _from_file(path: Path) -> list[Card]:
     data = _data(path)
     if isinstance(data, dict) and ("openapi" in data or "swagger" in data):
         return list(operations(cast(dict[str, Any], data)))
-    found = read_catalogue(path, file=path.name)
+    found = read_catalogue_file(path)
     return [
         Card(
             name,
@@ -88,7 +88,7 @@ def _data(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
-        return None  # `read_catalogue` reports it
+        return None  # `read_catalogue_file` reports it
 
 
 def _normal(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -5,6 +5,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, cast
 
 from msgspec import Struct
@@ -162,7 +163,9 @@ class InboxPages(ServicePages):
         put = list(customer_cards(self._service, tenant, now))
         self._remember(tenant, put, now)
         cards = [
-            card_of(self._service, tenant, each, now) for each in waiting if not each.expires or each.expires > now
+            card_of(self._service, tenant, each, now, may_answer=asked.visitor.may_answer)
+            for each in waiting
+            if not each.expires or each.expires > now
         ]
         return {
             "title": f"({len(cards)}) Inbox · Bylaw" if cards else "Inbox · Bylaw",
@@ -177,10 +180,11 @@ class InboxPages(ServicePages):
         }
 
 
-def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float) -> Card:
-    """A call that waits for a person."""
+def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float, *, may_answer: bool) -> Card:
+    """A call that waits for a person. Only whoever may answer sees private values of the call itself."""
     history = service.history(tenant, approval.conversation)
     told = service.shown(history) if history is not None else ShownConversation([], str)
+    seen = str if may_answer else told.scrubbed
     context = (history.opening.context if history is not None else None) or {}
     decision = _decision(history, approval.id)
     grounds = [ground for ground in decision.grounds if ground.answer != "allow"] if decision else []
@@ -189,17 +193,20 @@ def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float) ->
     return Card(
         approval=approval,
         title=title_of(tool, request.tool),
-        words=cut(request.for_person or request.question, 4000),
-        questions=_questions(grounds) or ([cut(request.question, 600)] if request.question else []),
+        words=cut(seen(request.for_person or request.question), 4000),
+        questions=[cut(seen(text), 600) for text in _questions(grounds) or [request.question] if text],
         arguments=[
-            (label_of(name, parameters.get(name)), *_folded(value)) for name, value in (request.arguments or {}).items()
+            (label_of(name, parameters.get(name)), *_folded(seen(whole_text(value))))
+            for name, value in (request.arguments or {}).items()
         ],
-        customer=[(name, spelled(value, 120)) for name, value in context.items()][:8],
+        customer=[(name, spelled(seen(whole_text(value)), 120)) for name, value in context.items()][:8],
         first=_first(told),
         said=_said(told),
         looked_up=_looked_up(service.pack, told),
-        missing=[in_words(fact) for fact in dict.fromkeys(fact for ground in grounds for fact in ground.missing)],
-        sentences=[_sentence(service.pack, ground) for ground in grounds],
+        missing=[in_words(seen(fact)) for fact in dict.fromkeys(fact for ground in grounds for fact in ground.missing)],
+        sentences=[
+            (policy, text, cut(seen(why), 400)) for policy, text, why in map(partial(_sentence, service.pack), grounds)
+        ],
         left=approval.expires - now if approval.expires else None,
     )
 
@@ -230,8 +237,7 @@ def in_words(text: str) -> str:
     return _FACT.sub(lambda found: f"the {found[3].replace('_', ' ')} of {found[1]} {found[2]}", text)
 
 
-def _folded(value: Any) -> tuple[str, str]:
-    whole = whole_text(value)
+def _folded(whole: str) -> tuple[str, str]:
     return cut(whole, SHORT), whole if len(whole) > SHORT else ""
 
 
@@ -252,7 +258,7 @@ def _decision(history: History | None, approval: str) -> Decision | None:
 def _questions(grounds: list[Ground]) -> list[str]:
     """The questions to a person, without duplicates."""
     asked = [each for ground in grounds for each in ground.questions if each.whom == "person"]
-    texts = [in_words(cut(each.text, 600)) for each in asked]
+    texts = [in_words(each.text) for each in asked]
     return [text[:1].upper() + text[1:] for text in dict.fromkeys(texts)]
 
 
@@ -260,7 +266,7 @@ def _sentence(pack: Pack, ground: Ground) -> tuple[str, str, str]:
     policy = pack.policies.get(ground.policy)
     citations = ground.citations or (policy.citations if policy is not None else ())
     text = next((cite.text for cite in citations if cite.text), policy.definition if policy is not None else "")
-    return ground.policy, cut(text or "", 2000), cut(ground.because, 400)
+    return ground.policy, cut(text or "", 2000), ground.because
 
 
 def _first(told: ShownConversation) -> str:

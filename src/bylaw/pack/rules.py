@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
-from math import isfinite
 from typing import Any, cast
 
 from msgspec import Struct
@@ -89,6 +88,8 @@ def _check_per(
             fault(f"`{tool}` has no argument `{what}` to count by", *at, hint=meant(what, parameters))
 
 
+HEAVIEST = 1_000_000
+"""A rule's weight at most: sums of weights must stay numbers."""
 MOST_KNOWN = 12
 """A physical rule may have so many predicates: its table must fit."""
 TOLD = frozenset(("tool", "effect", "message", "turn"))
@@ -238,6 +239,8 @@ class RulesReader:
         for name in weights.keys() - {rule.name for rule in found.rules}:
             place = self._learned_source.place("weights", name)
             self.faults.append(RuleError(f"`{name}` is not a rule", place=place, hint="learn the weights again"))
+        for name, weight in weights.items():
+            self._check_weight(name, weight, self._learned_source.place("weights", name))
         eps = found.eps if self._learned.eps is None else float(self._learned.eps)
         rules: list[Rule] = []
         for rule in found.rules:
@@ -265,8 +268,7 @@ class RulesReader:
         except FormulaError as error:
             self.faults.append(FormulaError(error.message, place=self._source.place("rules", index), hint=error.hint))
             return None
-        if not isfinite(rule.weight):
-            self._fault(f"the weight of rule `{name}` is too large", "rules", index, hint="make the rule hard")
+        self._check_weight(name, rule.weight, self._source.place("rules", index))
         if physical and (
             rule.for_each
             or not is_propositional(rule.formula.operand if isinstance(rule.formula, Always) else rule.formula)
@@ -282,6 +284,11 @@ class RulesReader:
                 self._fault(message, "rules", index, hint=hint, lacks=f"predicate {atom}")
         is_consent = any(atom in predicates and predicates[atom].consent for atom in atoms(rule.formula))
         return replace(rule, hard=True) if is_consent and not physical else rule
+
+    def _check_weight(self, name: str, weight: float, place: str) -> None:
+        if not abs(weight) <= HEAVIEST:
+            hint = f"{HEAVIEST:,} is the most; or make the rule hard"
+            self.faults.append(RuleError(f"the weight of rule `{name}` is too large", place=place, hint=hint))
 
     def _fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:
         self.faults.append(RuleError(message, place=self._source.place(*at), hint=hint, lacks=lacks))

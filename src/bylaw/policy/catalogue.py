@@ -11,7 +11,6 @@ from bylaw.errors import BylawError
 from bylaw.policy.tool import Effect
 from bylaw.policy.yaml import Located
 
-_LARGEST = 16_000_000
 _SCHEMAS = ("inputSchema", "input_schema", "parameters", "inputs")
 
 
@@ -21,10 +20,10 @@ class CatalogueError(BylawError):
     code = "BY410"
 
 
-def with_catalogue(source: Located, path: Path, *, file: str) -> tuple[Located, list[BylawError]]:
-    """What `tools.yaml` says, over what the catalogue at `path` says of the same tools."""
+def with_catalogue(source: Located, data: bytes, *, file: str) -> tuple[Located, list[BylawError]]:
+    """What `tools.yaml` says, over what the catalogue says of the same tools."""
     try:
-        found = read_catalogue(path, file=file)
+        found = read_catalogue(data, file=file)
     except CatalogueError as error:
         return source, [error]
     given: Any = source.data.get("tools") or {}
@@ -49,14 +48,18 @@ def with_catalogue(source: Located, path: Path, *, file: str) -> tuple[Located, 
     return source.with_data({**source.data, "tools": tools}), faults
 
 
-def read_catalogue(path: Path, *, file: str) -> dict[str, dict[str, Any]]:
+def read_catalogue_file(path: Path) -> dict[str, dict[str, Any]]:
+    """The catalogue in a file that the user names."""
+    try:
+        return read_catalogue(path.read_bytes(), file=path.name)
+    except OSError as error:
+        raise CatalogueError(f"cannot be read: {(error.strerror or str(error)).lower()}", place=path.name) from None
+
+
+def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
     """By tool its description and parameters; CatalogueError says why there is none."""
     try:
-        if path.stat().st_size > _LARGEST:
-            raise CatalogueError(f"is larger than {_LARGEST // 1_000_000} MB", place=file)
-        data: Any = json.loads(path.read_bytes())
-    except OSError as error:
-        raise CatalogueError(f"cannot be read: {(error.strerror or str(error)).lower()}", place=file) from None
+        data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
         raise CatalogueError("is not JSON", place=f"{file}:{line}" if line else file) from None

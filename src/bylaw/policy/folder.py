@@ -2,13 +2,14 @@
 
 import hashlib
 import os
+import stat
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from bylaw.errors import BylawError, UsageError, meant
-from bylaw.policy.catalogue import with_catalogue
+from bylaw.policy.catalogue import CatalogueError, with_catalogue
 from bylaw.policy.document import TEXTS, Document, DocumentError, find_files, read_files, read_given
 from bylaw.policy.posture import Postures
 from bylaw.policy.reading import Read, Scalar, read_record
@@ -25,7 +26,7 @@ _HINT = f"allow it with `{OUTSIDE}=FOLDER`, if it is yours, or copy the file int
 
 
 class OutsideError(YamlError):
-    """A pack names a file that is not its own, or one that is too large to be read."""
+    """A pack names a file that is not its own, or one that is too large to be read or not a regular file."""
 
 
 class Reach:
@@ -58,6 +59,8 @@ class Reach:
         # Where the last part has become a link since, it is not followed, and a pipe does not keep us waiting.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
         with open(os.open(path.resolve(), flags | getattr(os, "O_NOFOLLOW", 0)), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise OutsideError("is not a regular file", place=file)
             data = stream.read(LARGEST + 1)
         if len(data) > LARGEST:
             raise OutsideError(f"is larger than {LARGEST // 1_000_000} MB", place=file)
@@ -178,8 +181,10 @@ class PackFolder(Struct):
         if not named:
             return None
         place, reach = self.manifest_source.place("document"), Reach(self.root)
-        files = [pair for name in named for pair in find_files(name, self.root)]
-        if far := [name for name, path in files if not reach.holds(path)]:
+        # A folder that lies elsewhere is not even listed.
+        far = [name for name in named if _is_folder(self.root / name) and not reach.holds(self.root / name)]
+        files = [pair for name in named for pair in find_files(name, self.root)] if not far else []
+        if far := far or [name for name, path in files if not reach.holds(path)]:
             self.faults.append(outside(far[0], place=place))
             return None
         try:
@@ -266,11 +271,11 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
             found = files.yaml(layer / f"{part}.yaml", shared=_SHARED.get(part, ""))
             if part == "tools" and found is not None and (catalogue := found.data.get("from")) is not None:
                 path = layer / str(catalogue)
-                if _is_file(path) and not files.reach.holds(path):
+                if not files.reach.holds(path):
                     faults.append(outside(str(catalogue), place=found.place("from")))
-                else:
-                    digest.update(f"{catalogue}\0".encode() + files.bytes(path) + b"\0")
-                    found, wrong = with_catalogue(found, path, file=_name(path, root))
+                elif (data := files.data(path, CatalogueError)) is not None:
+                    digest.update(f"{catalogue}\0".encode() + data + b"\0")
+                    found, wrong = with_catalogue(found, data, file=_name(path, root))
                     faults.extend(wrong)
             if found is not None:
                 folder.parts[part] = found.over(folder.parts[part]) if part in folder.parts else found
@@ -303,8 +308,10 @@ def _manifest(files: "_Files", root: Path) -> Read[Manifest]:
 def _files(layer: Path, root: Path, manifest: Manifest) -> list[tuple[str, Path]]:
     names = ["pack.yaml", *(f"{part}.yaml" for part in _PARTS)]
     found = [(name, layer / name) for name in names if _is_file(layer / name)]
+    reach = Reach(root)
     for name in named_documents(manifest) if layer == root else ():
-        found += [pair for pair in find_files(name, root) if Reach(root).holds(pair[1])]
+        if reach.holds(root / name):
+            found += [pair for pair in find_files(name, root) if reach.holds(pair[1])]
     return found + [
         (path.relative_to(layer).as_posix(), path)
         for pattern in ("guards/*.py", "lookups/*.py", "cases/*.yaml")
@@ -361,14 +368,14 @@ class _Files:
 
     def bytes(self, path: Path) -> bytes:
         """What a file holds; nothing where it cannot be read, which is told once."""
-        return self._data(path) or b""
+        return self.data(path) or b""
 
     def yaml(self, path: Path, *, shared: str = "") -> Located | None:
         if not _is_file(path):
             if path.name == "pack.yaml":
                 self._faults.append(ManifestError("no pack.yaml", place=str(path.parent)))
             return None
-        text = self.text(path) if self._data(path) is not None else None
+        text = self.text(path) if self.data(path) is not None else None
         if text is None:
             return None
         try:
@@ -380,12 +387,13 @@ class _Files:
     def text(self, path: Path) -> str:
         """The text of a file; empty where it has none that can be read."""
         try:
-            return (self._data(path) or b"").decode()
+            return (self.data(path) or b"").decode()
         except UnicodeDecodeError:
             self._faults.append(YamlError("not UTF-8 text", place=_name(path, self._root)))
         return ""
 
-    def _data(self, path: Path) -> "bytes | None":
+    def data(self, path: Path, fault: type[BylawError] = YamlError) -> "bytes | None":
+        """What a file holds; None where it cannot be read, which is told once."""
         if path not in self._read:
             self._read[path] = None
             place = _name(path, self._root)
@@ -393,7 +401,7 @@ class _Files:
                 self._read[path] = self.reach.read(path, file=place)
             except OSError as error:
                 why = (error.strerror or str(error)).lower()
-                self._faults.append(YamlError(f"cannot be read: {why}", place=place))
+                self._faults.append(fault(f"cannot be read: {why}", place=place))
             except OutsideError as error:
                 self._faults.append(error)
         return self._read[path]

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from bylaw.errors import UsageError
 from bylaw.record.database import COLUMNS, REMOVED, Cursor, as_bytes, entry_of, removed_name
-from bylaw.record.entry import ROOT, Draft, Entry, digest_of, link_of, new_salts
+from bylaw.record.entry import ROOT, Draft, Entry, digest_of, is_altered, link_of, new_salts
 from bylaw.record.signing import is_signed, sign
 from bylaw.record.stop import STOPS, read_stops
 from bylaw.record.use import Use, read_use
@@ -67,8 +67,7 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
     numbers: list[int] = []
     names = _names(cursor, tenant, conversation, before)
     for name in names:
-        cursor.execute("SELECT number FROM entries WHERE tenant = ? AND conversation = ?", (tenant, name))
-        numbers += [number for (number,) in cursor.fetchall()]
+        numbers += [entry.number for entry in _entries(cursor, tenant, name)]
         cursor.execute(_EMPTY, (tenant, name))
         cursor.execute("DELETE FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
         cursor.execute("DELETE FROM approvals WHERE tenant = ? AND conversation = ?", (tenant, name))
@@ -82,6 +81,18 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
             cursor.execute(_MARK, (tenant, mark))
         _append(cursor, tenant, key, Removal(runs(numbers), marks))
     return len(numbers)
+
+
+def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
+    """The entries of a conversation. Raises UsageError if one was altered, or moved there from another conversation:
+    a signature would cover that up."""
+    cursor.execute(f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND conversation = ?", (tenant, conversation))
+    entries = [entry_of(row) for row in cursor.fetchall()]
+    for entry in entries:
+        if is_altered(entry):
+            hint = "run `bylaw log verify`"
+            raise UsageError(f"nothing was removed: entry {entry.number} was altered", hint=hint)
+    return entries
 
 
 def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float | None) -> list[str]:
@@ -120,9 +131,7 @@ def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
 
     Their count stays: decisions are checked against it to notice that stops have changed.
     """
-    cursor.execute(f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND conversation = ?", (tenant, STOPS))
-    entries = [entry_of(row) for row in cursor.fetchall()]
-    now = clock.time()
+    entries, now = _entries(cursor, tenant, STOPS), clock.time()
     if any(entry.time >= before for entry in entries) or any(each.stands(now) for each in read_stops(entries)):
         return []
     cursor.execute(_EMPTY, (tenant, STOPS))

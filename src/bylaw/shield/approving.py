@@ -3,8 +3,8 @@
 An approval stands for one call, exactly as it was asked for, on the facts it was asked on. It answers what only a
 person can answer, once; it never lifts a denial. A no holds for as long as policies say the same on the same facts,
 also where the stop that it was asked for is lifted, and for every spelling of the call that a tool may take for the
-same. A caller that keeps the history itself has another conversation
-each time: its approvals are found again by the call, the facts and who is signed in.
+same. A caller that keeps the history itself has another conversation each time: its approvals are found again by the
+call, the facts and who is signed in, where the history goes on from the one they were asked in.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +29,7 @@ else goes on with the conversation."""
 
 
 FindApproval = Callable[[str], Approval | None]
+IsOurs = Callable[[Approval], bool]
 
 
 class ApprovalRuling(Struct, frozen=True):
@@ -85,20 +86,24 @@ class Approvals:
         self,
         judgement: Judgement,
         grounds: Sequence[Ground],
-        context: Mapping[str, Any] | None,
+        context: Mapping[str, Any],
         find: FindApproval,
+        is_ours: IsOurs,
         terms: ApprovalTerms,
         now: float,
         pin: str,
     ) -> str:
         """Take up what was asked before of the same call, under the same pack, on the same facts and for the same
-        principal, in another conversation; the name under which it is to be asked for next."""
+        principal; the name under which it is to be asked for next.
+
+        A yes is taken up where `is_ours` says that this conversation asked for it, a no from all of the principal's.
+        """
         if _is_denied(grounds):
             return ""
-        made, whose, facts = judgement.made.call, dict(context or {}), fingerprint(facts_of(judgement, grounds, terms))
-        whom, apart = whose.get(PRINCIPAL, whose), _policy_facts(judgement, grounds, terms)
+        made, facts = judgement.made.call, fingerprint(facts_of(judgement, grounds, terms))
+        apart = _policy_facts(judgement, grounds, terms)
         # Every spelling of the call is asked for under one name, so that a no to one is found for all.
-        digest = fingerprint([[made.tool, alike(made.arguments)], apart, whom, pin])
+        digest = fingerprint([[made.tool, alike(made.arguments)], apart, context[PRINCIPAL], pin])
         for number in range(1, AGAIN):
             name = f"messages/{digest[:32]}/{number}"
             known = find(name)
@@ -108,7 +113,8 @@ class Approvals:
                 counts = now < known.answered + terms.timeout
             else:
                 # Elsewhere the same call may wait for another reason: that is left to wait.
-                counts = known.status in ("waiting", "approved") and known.request.facts == facts
+                is_open = known.status in ("waiting", "approved") and known.request.facts == facts
+                counts = is_open and is_ours(known)
             if counts:
                 self.homes[name] = known.conversation
                 self.take([known.request, *([known.answer] if known.answer is not None else [])])

@@ -19,7 +19,7 @@ from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted, Requests
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack
-from bylaw.record.approval import Change, draft
+from bylaw.record.approval import Approval, Change, draft
 from bylaw.record.entry import Entry
 from bylaw.record.journal import Answers
 from bylaw.record.use import Use
@@ -42,7 +42,7 @@ from bylaw.shield.history import (
 )
 from bylaw.shield.host import Channel, Host
 from bylaw.shield.limiting import NO_PLACES, LatestUses, latest_uses, places_for
-from bylaw.shield.recalled_card import Recalled, confirmation_of, recalled
+from bylaw.shield.recalled_card import Recalled, confirmation_of, continues, is_signed_in, recalled
 from bylaw.shield.repeating import (
     DONE_BEFORE,
     Interruption,
@@ -56,7 +56,7 @@ from bylaw.shield.repeating import (
 from bylaw.shield.resolving import resolve
 from bylaw.shield.stopping import stop_grounds, stops_of
 from bylaw.text.cost import check as check_cost
-from bylaw.trace.event import Call, Card, LookedUp
+from bylaw.trace.event import Call, Card, Event, LookedUp
 from bylaw.trace.trajectory import Trajectory
 
 
@@ -537,16 +537,31 @@ class DecisionService:
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
     ) -> ApprovalRuling:
         """The grounds after what persons have said of the call."""
-        if self.journal.log is None:
+        log = self.journal.log
+        if log is None or (self.is_told_whole and not is_signed_in(conversation.context)):
+            # A yes that nobody's call could find again is not asked for.
             return ApprovalRuling(grounds)
         now, terms, asked = self._shield.clock(), self.postures.approval, ""
         self._approvals.pass_on(conversation.handed_over)
         if self.is_told_whole:
-            find = partial(self.journal.log.asked, self.journal.tenant)
-            asked = self._approvals.recall(judgement, grounds, conversation.context, find, terms, now, self.pack.pin)
+            find, before = partial(log.asked, self.journal.tenant), conversation.since(0)[: judgement.made.step]
+            is_ours = partial(self._continues, before)
+            asked = self._approvals.recall(
+                judgement, grounds, conversation.context, find, is_ours, terms, now, self.pack.pin
+            )
         ruling = self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
         left = self._approvals.left_behind()
         return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
+
+    def _continues(self, before: Sequence[Event], asked: Approval) -> bool:
+        """Whether the history goes on from the one that an approval was asked in."""
+        log = self.journal.log
+        home = read_history(log.conversation(self.journal.tenant, asked.conversation)) if log is not None else None
+        if home is None:
+            return False
+        asking = zip(home.steps, home.decisions, strict=True)
+        step = next((step for step, made in asking if made.approval == asked.id), None)
+        return step is not None and continues(home.events[:step], before)
 
     def _card(
         self, conversation: Conversation, judgement: Judgement, ruling: ApprovalRuling, name: str, *, is_repeated: bool

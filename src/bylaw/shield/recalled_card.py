@@ -44,11 +44,16 @@ class Recalled(Struct, frozen=True):
         return Draft(tenant, self.home, "event", event_body(made), f"{self.name}:used")
 
 
+def is_signed_in(context: Mapping[str, Any]) -> bool:
+    """Whether the host vouches for somebody; where it does not, the same words may be another user's."""
+    return bool(str(context.get(PRINCIPAL) or "").strip())
+
+
 def recalled(
     log: Log, tenant: str, card: Card, context: Mapping[str, Any], pin: str, before: Sequence[Event], now: float
 ) -> Recalled:
     """What was put before in place of a card; `before` is what happened before its call."""
-    if not str(context.get(PRINCIPAL) or "").strip():
+    if not is_signed_in(context):
         return Recalled("")
     key = fingerprint([card.digest, card.text, context[PRINCIPAL], pin])[:32]
     for number in range(1, AGAIN):
@@ -60,7 +65,7 @@ def recalled(
         history = read_history(log.conversation(tenant, home))
         events = history.events if history is not None else []
         put = next((at for at, each in enumerate(events) if isinstance(each, Call) and each.card is not None), None)
-        if put is None or not _goes_on(events[:put], before):
+        if put is None or not continues(events[:put], before) or _has_spoken(before[put:]):
             continue
         known = events[put]
         assert isinstance(known, Call)
@@ -79,11 +84,13 @@ def confirmation_of(found: Recalled) -> Confirmation | None:
     return found.yes.confirmation if found.yes is not None else None
 
 
-def _goes_on(first: Sequence[Event], then: Sequence[Event]) -> bool:
-    """Whether a history begins with all of another, and the user has said nothing after that."""
-    if len(then) < len(first) or any(_told(one) != _told(other) for one, other in zip(first, then, strict=False)):
-        return False
-    return not any(isinstance(each, Message) and each.by == "user" for each in then[len(first) :])
+def continues(first: Sequence[Event], then: Sequence[Event]) -> bool:
+    """Whether a history begins with all of another."""
+    return list(map(_told, first)) == list(map(_told, then[: len(first)]))
+
+
+def _has_spoken(later: Sequence[Event]) -> bool:
+    return any(isinstance(each, Message) and each.by == "user" for each in later)
 
 
 def _told(event: Event) -> tuple[Any, ...]:
