@@ -215,3 +215,32 @@ def test_a_private_value_in_an_agents_name_stays_private(tmp_path: Path, redact:
     assert agent["trajectories"] == 2
     if not redact:
         assert agent["agent"] == "bot of [Customer.email]"
+
+
+PERSONS = {
+    "pack.yaml": "{format: 1, name: shop, document: policy.md}",
+    "policy.md": "Refund members only.",
+    "policies.yaml": "policies: [{id: members, kind: rule, spans: [Refund members only.]}]",
+    "tools.yaml": "tools:\n  get_person: {effect: read, parameters: {ssn: string}}\n"
+    "  refund: {effect: write, parameters: {ssn: string}}\n",
+    "entities.yaml": "entities: {Person: {key: ssn, read: get_person, fields: {ssn: PRIVATE, member: boolean}}}\n"
+    "observations: {get_person: [{as: Person}]}\n",
+    "rules.yaml": "predicates: {stranger: {code: "
+    '\'act.tool == "refund" and not facts.Person(act.arguments["ssn"]).member\'}}\n'
+    "rules: [{id: members, formula: ALWAYS NOT stranger}]\n",
+}
+
+
+@pytest.mark.parametrize(("field", "redact"), [("{type: string, private: true}", ()), ("string", REDACTED[1])])
+def test_the_keys_of_facts_that_a_rule_lacks_are_hidden(tmp_path: Path, field: str, redact: tuple[str, ...]) -> None:
+    (tmp_path / "pack").mkdir()
+    for name, text in PERSONS.items():
+        (tmp_path / "pack" / name).write_text(text.replace("PRIVATE", field))
+    function = {"name": "refund", "arguments": '{"ssn": "078-05-1120"}'}
+    asked = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": function}]}
+    answered = {"role": "tool", "tool_call_id": "1", "content": "done"}
+    (tmp_path / "logs.jsonl").write_text(json.dumps({"id": "a", "messages": [asked, answered]}))
+    said = bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", *redact, *OUTPUTS)
+    (line,) = (tmp_path / "shared/out/calls.jsonl").read_text().splitlines()
+    assert json.loads(line)["open_rules"][0]["predicates"][0]["why"]["facts"]
+    assert leaks(tmp_path / "shared", said, ("078-05-1120",)) == []

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bylaw.audit.finding import Charge, Finding
 from bylaw.audit.store import Store
@@ -55,9 +56,51 @@ def test_a_policy_is_waived_for_some_calls(desk: Path) -> None:
 def test_one_finding_is_waived_by_its_id(desk: Path) -> None:
     bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json")
     first, *rest = Store(desk / "out").findings()
-    _, found = audited(desk, f"finding: {first.id}, {SIGNED}")
+    _, found = audited(desk, f"finding: {first.id}, verdicts: {verdicts(first)}, {SIGNED}")
     assert [finding["finding"] for finding in found["waived"]] == [first.id]
     assert len(found["new"]) == len(rest)
+
+
+def verdicts(finding: Finding) -> str:
+    return "{" + ", ".join(f"{each.policy}: {each.verdict}" for each in finding.charges) + "}"
+
+
+def test_a_waiver_of_one_finding_without_verdicts_waives_nothing_and_is_told_them(desk: Path) -> None:
+    bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--world", "world.json")
+    first = next(Store(desk / "out").findings())
+    said, found = audited(desk, f"finding: {first.id}, {SIGNED}")
+    assert found["waived"] == []
+    assert f"write `verdicts: {verdicts(first)}`" in " ".join(said.split())
+
+
+GIVEN = "{a: near_miss}"
+WORSE = [(("a", "near_miss"), True), (("a", "uninformed"), True), (("a", "violation"), False)]
+
+
+@pytest.mark.parametrize(("charge", "is_waived"), [*WORSE, (("b", "near_miss"), False)])
+def test_a_waiver_counts_for_the_verdicts_it_was_given_for(
+    tmp_path: Path, charge: tuple[str, str], is_waived: bool
+) -> None:
+    policy, verdict = charge
+    finding = Finding("f", "call", "x", "t", "a", 1, verdict, True, (Charge(policy, "high", verdict, ""),))
+    given = read_waivers(waivers(tmp_path, f"finding: f, verdicts: {GIVEN}, {SIGNED}"))
+    assert bool(given.waive(finding)) is is_waived
+    other = Charge("new", "high", "violation", "")
+    assert not given.waive(replace(finding, charges=(*finding.charges, other)))
+    both = read_waivers(waivers(tmp_path, f"finding: f, verdicts: {GIVEN}, {SIGNED}", f"policy: new, {SIGNED}"))
+    assert bool(both.waive(replace(finding, charges=(*finding.charges, other)))) is is_waived
+
+
+def test_the_owner_and_the_reason_are_in_no_output_of_a_redacted_audit(desk: Path) -> None:
+    outputs = ("--sarif", "s.sarif", "--junit", "j.xml", "--report")
+    given = "owner: Ada Lovelace, reason: Ines called us, expires: 2099-12-31"
+    redact = ("--redact", "--redact-key", "a long secret key", *outputs)
+    said, found = audited(desk, f"policy: no-partner, {given}", arguments=redact)
+    assert found["waived"]
+    files = [*(desk / "out").iterdir(), desk / "s.sarif", desk / "j.xml"]
+    every = said + "".join(file.read_text() for file in files)
+    assert "Lovelace" not in every
+    assert "Ines" not in every
 
 
 def test_a_waiver_of_an_earlier_version_waives_nothing_and_is_told_the_new_id(desk: Path) -> None:
@@ -125,6 +168,8 @@ def test_every_fault_of_a_file_is_named_with_its_line(desk: Path) -> None:
         f"policy: a, finding: b, {SIGNED}",
         "finding: b, owner: ada, reason: x, expires: soon, tool: t, colour: red",
         SIGNED,
+        f"finding: b, verdicts: {{a: fine}}, {SIGNED}",
+        f"policy: b, verdicts: {{b: violation}}, {SIGNED}",
     )
     said = bylaw(desk, "audit", "logs.jsonl", "--pack", "pack", "--waivers", "waivers.yaml", status=2)
     for part in (
@@ -135,6 +180,8 @@ def test_every_fault_of_a_file_is_named_with_its_line(desk: Path) -> None:
         "waivers.yaml:4: `colour` is not part of a waiver",
         "waivers.yaml:4: `soon` is not a date; write it like 2026-12-31",
         "waivers.yaml:4: a waiver of one finding needs no filters; leave out tool",
+        "waivers.yaml:6: `verdicts` are policies with a verdict each; write it like {late-fee: near_miss}",
+        "waivers.yaml:7: `verdicts` belong to a waiver of one `finding`",
         "waivers.yaml:5: a waiver names a `finding` or a `policy`, one of them",
     ):
         assert part in said, said

@@ -342,7 +342,8 @@ def test_several_undecided_calls_are_settled_with_one_reason(reader: Reader, out
     assert not (out.parent / "attestations.yaml").exists()
     told = reader.send("/findings/attest?state=open", answer="fine", reason="read them", **picked)
     assert f"{len(rows)} calls settled" in told
-    assert {*read_attestations(out.parent / "attestations.yaml")} == {row.id for row in rows}
+    given = read_attestations(out.parent / "attestations.yaml").values()
+    assert {each.finding for each in given} == {row.id for row in rows}
     flagged = open_index(out).findings(Wanted(), limit=1)[0]
     send = {"answer": "fine", "reason": "r", "pick-1": flagged.id}
     assert "only an undecided call" in reader.send("/findings/attest?state=open", 422, **send)
@@ -353,7 +354,7 @@ def test_an_answer_on_a_conversation_that_has_changed_settles_nothing(reader: Re
     reader.send(f"/finding/{row.id}/attest", answer="fine", reason="r")
     file = out.parent / "attestations.yaml"
     assert row.id in reader.get("/findings?state=attested")
-    file.write_text(re.sub(r"talk: .*", "talk: abc", file.read_text()))
+    file.write_text(re.sub(r"seen: .*", "seen: abc", file.read_text()))
     assert row.id not in reader.get("/findings?state=attested")
 
 

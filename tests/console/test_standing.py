@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from bylaw.console import app, view
 from bylaw.console.app import Preparing
 from bylaw.console.index import Wanted, open_index
 from bylaw.console.records import attest
-from bylaw.console.view import Standings, View
+from bylaw.console.view import Standings, View, seen_digest
 from tests.console.conftest import Reader
 
 
@@ -32,7 +33,10 @@ class Everybody:
 
 def waivers_of(dice: random.Random, findings: list[Finding]) -> str:
     """Waivers of every kind: of single findings, of policies, of a policy in some conversations, of agents."""
-    records = [{"finding": each.id} for each in dice.sample(findings, 9)]
+    sample = dice.sample(findings, 9)
+    records: list[dict[str, Any]] = [
+        {"finding": each.id, "verdicts": {charge.policy: charge.verdict for charge in each.charges}} for each in sample
+    ]
     some = dice.sample(findings, 9)
     records += [{"policy": each.charges[0].policy, "agent": each.agent[:3] + "*"} for each in some[:4]]
     records += [{"policy": each.charges[0].policy, "trajectory": each.trajectory[:-1] + "*"} for each in some[4:8]]
@@ -57,7 +61,8 @@ def test_counts_by_cell_are_those_of_every_finding_by_itself(out: Path, tmp_path
     opened = index.findings(Wanted(state="open"), limit=10_000)
     attestations = tmp_path / "attestations.yaml"
     for row in dice.sample(opened, 2):
-        attest(attestations, Attestation(row.id, "fine", "Mara", "2026-01-01", "seen it"))
+        seen = seen_digest(index, row)
+        attest(attestations, Attestation(row.id, "fine", "Mara", "2026-01-01", "seen it", seen=seen))
     standings = Standings(index, waivers=waivers, attestations=attestations, base=base)
     standings.refresh()
     plain = compare_audits(out, Everybody(), baseline=read_baseline(base), waivers=read_waivers(waivers))
@@ -100,7 +105,13 @@ def test_a_search_counts_anew_once_a_finding_is_waived(out: Path, tmp_path: Path
     standings.refresh()
     before = index.states(Wanted(q="gold"))
     row = index.findings(Wanted(q="gold"), limit=1)[0]
-    entry = {"finding": row.id, "owner": "o", "reason": "r", "expires": "2999-01-01"}
+    entry = {
+        "finding": row.id,
+        "verdicts": standings.verdicts_of(row.id),
+        "owner": "o",
+        "reason": "r",
+        "expires": "2999-01-01",
+    }
     (tmp_path / "w.yaml").write_text(json.dumps({"waivers": [entry]}))
     standings.refresh()
     after = index.states(Wanted(q="gold"))

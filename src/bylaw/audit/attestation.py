@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import Reason, worst
+from bylaw.engine.wording import person_words
 from bylaw.errors import UsageError
+from bylaw.pack.review import Sides
 from bylaw.policy.yaml import read_yaml_file
 
 ATTESTATIONS = "attestations.yaml"
@@ -21,7 +23,7 @@ JsonRecord = dict[str, Any]
 
 
 class Attestation(Struct, frozen=True):
-    """A person's answer: whether the rule was followed in an undecided call."""
+    """A person's answer: whether a policy was followed in an undecided call."""
 
     finding: str
     """The call: the name of its conversation, a colon, and its step."""
@@ -30,8 +32,9 @@ class Attestation(Struct, frozen=True):
     on: str
     reason: str
     question: str = ""
-    talk: str = ""
-    """The digest of the conversation up to the call. If it has changed, the answer no longer counts."""
+    policy: str = ""
+    seen: str = ""
+    """The digest of what the person saw. The answer counts for a call with this digest and no other."""
 
     @property
     def is_fine(self) -> bool:
@@ -48,27 +51,40 @@ class Settled(Struct, frozen=True):
     def record(self) -> JsonRecord:
         """As `calls.jsonl` holds it."""
         given = self.attestation
-        told: JsonRecord = {"rule": self.name, "value": given.is_fine, "by": "person", "name": given.by}
-        return told | {"on": given.on, "because": given.reason}
+        told: JsonRecord = {"rule": self.name, "value": given.is_fine, "by": "person", "on": given.on}
+        return told | {name: text for name, text in (("name", given.by), ("because", given.reason)) if text}
 
 
-class Attestations:
-    """The answers by conversation and step; of several on one call the last counts."""
+class SeenDigests:
+    """Digests of what a person sees who answers on a call: the conversation up to it, and one policy with its check.
 
-    def __init__(self, given: Iterable[Attestation] = ()) -> None:
-        self._by_conversation: dict[str, dict[int, Attestation]] = {}
-        for each in given:
-            name, _, step = each.finding.rpartition(":")
-            if step.isdigit():
-                self._by_conversation.setdefault(name, {})[int(step)] = each
+    Ask for them in the order of the steps. A `key` keeps anybody else from guessing short texts.
+    """
 
-    def of(self, name: str, events: Sequence[JsonRecord]) -> dict[int, Attestation]:
-        """The answers on calls of a conversation with these events, by step."""
-        found = self._by_conversation.get(name, {})
-        return {step: each for step, each in found.items() if each.talk in ("", talk_digest(events, step))}
+    def __init__(self, name: str, events: Sequence[JsonRecord], key: bytes | None = None) -> None:
+        self._events = events
+        self._read = 0
+        self._hash = hashlib.blake2b(_encoded(name), key=key or b"", digest_size=8)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._by_conversation
+    def of(self, step: int, policy: str, sides: Sides) -> str:
+        """The digest for one policy at a call."""
+        for event in self._events[self._read : step + 1]:
+            self._hash.update(_encoded(event))
+        self._read = max(self._read, step + 1)
+        digest = self._hash.copy()
+        digest.update(_encoded([step, policy, sides.sentence, sides.check]))
+        return digest.hexdigest()
+
+
+def _encoded(data: Any) -> bytes:
+    # `json`, not msgspec: it also writes texts that are not valid.
+    return json.dumps(data, sort_keys=True, default=str).encode() + b"\n"
+
+
+def undecided_policies(verdict: CallVerdict) -> list[str]:
+    """The policies that a person may settle at a call: those without a verdict, and those of undecided rules."""
+    names = [each.policy.id for each in verdict.policies if "inconclusive" in (each.strict, each.determined)]
+    return list(dict.fromkeys((*names, *(each.rule.policy for each in verdict.open_rules))))
 
 
 def file_beside(out: Path, name: str) -> Path:
@@ -77,8 +93,13 @@ def file_beside(out: Path, name: str) -> Path:
 
 
 def read_attestations(path: Path) -> dict[str, Attestation]:
-    """The last attestation of each call; none if there is no file."""
-    return {each.finding: each for each in every_attestation(path)}
+    """The last answer on each call and policy, by the digest of what was seen; none if there is no file."""
+    return by_digest(every_attestation(path))
+
+
+def by_digest(given: Iterable[Attestation]) -> dict[str, Attestation]:
+    """The last answer for each digest. Answers without a digest settle nothing."""
+    return {each.seen: each for each in given if each.seen}
 
 
 def every_attestation(path: Path) -> list[Attestation]:
@@ -93,31 +114,31 @@ def every_attestation(path: Path) -> list[Attestation]:
         raise UsageError(f"not a valid list of attestations: {error}", place=str(path), hint=hint) from None
 
 
-def talk_digest(events: Sequence[JsonRecord], step: int) -> str:
-    """A digest of a conversation, from its rows, up to a call."""
-    # `json`, not msgspec: it also writes texts that are not valid.
-    text = json.dumps(events[: step + 1], sort_keys=True, default=str)
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
 def settle(
-    verdicts: Sequence[CallVerdict], attested: Mapping[int, Attestation]
+    verdicts: Sequence[CallVerdict], attested: Mapping[int, Mapping[str, Attestation]]
 ) -> tuple[list[CallVerdict], list[RuleFinding], list[Settled]]:
-    """The verdicts with what people settled, the rules that are broken by their word, and what was settled."""
+    """The verdicts with what people settled, the rules that are broken by their word, and what was settled.
+
+    `attested` has the answers by step and policy.
+    """
     settled, broken = list[Settled](), list[RuleFinding]()
     made: list[CallVerdict] = []
     for verdict in verdicts:
         given = attested.get(verdict.made.step)
-        if given is None:
+        if not given:
             made.append(verdict)
             continue
-        opened, policies = verdict.open_rules, tuple(_policy(each, given) for each in verdict.policies)
-        names = [each.rule.name for each in opened]
-        names += [new.policy.id for old, new in zip(verdict.policies, policies, strict=True) if new is not old]
-        settled += [Settled(verdict.made.step, name, given) for name in dict.fromkeys(names)]
-        wrong = () if given.is_fine else tuple(_broken(each, given) for each in opened)
+        policies = tuple(_policy(each, given.get(each.policy.id)) for each in verdict.policies)
+        answered = [(each, given[each.rule.policy]) for each in verdict.open_rules if each.rule.policy in given]
+        names = {each.rule.name: answer for each, answer in answered}
+        for old, new in zip(verdict.policies, policies, strict=True):
+            if new is not old:
+                names.setdefault(new.policy.id, given[new.policy.id])
+        settled += [Settled(verdict.made.step, name, answer) for name, answer in names.items()]
+        wrong = tuple(_broken(each, answer) for each, answer in answered if not answer.is_fine)
         broken += wrong
-        verdict = replace(verdict, policies=policies, rules=(*verdict.rules, *wrong), open_rules=())
+        left = tuple(each for each in verdict.open_rules if each.rule.policy not in given)
+        verdict = replace(verdict, policies=policies, rules=(*verdict.rules, *wrong), open_rules=left)
         if policies:
             strict, determined = worst(each.strict for each in policies), worst(each.determined for each in policies)
             verdict = replace(verdict, strict=strict, determined=determined)
@@ -139,12 +160,12 @@ def _broken(finding: RuleFinding, given: Attestation) -> RuleFinding:
     return replace(finding, standing="broken", values=values, whys=tuple(whys.items()))
 
 
-def _policy(verdict: PolicyVerdict, given: Attestation) -> PolicyVerdict:
+def _policy(verdict: PolicyVerdict, given: Attestation | None) -> PolicyVerdict:
     """A policy whose guard reached no verdict, with the verdict that the answer gives it."""
-    if "inconclusive" not in (verdict.strict, verdict.determined):
+    if given is None or "inconclusive" not in (verdict.strict, verdict.determined):
         return verdict
     word = "compliant" if given.is_fine else "violation"
     found = {name: word for name in ("strict", "determined") if getattr(verdict, name) == "inconclusive"}
     said = "was" if given.is_fine else "was not"
-    reason = Reason("person", f"a person ({given.by}) says that the policy {said} followed: {given.reason}")
+    reason = Reason("person", person_words(f"the policy {said} followed", given.by, given.reason))
     return replace(verdict, **found, reason=reason, asks=(), missing=(), depends_on_user=False)

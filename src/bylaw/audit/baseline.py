@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from bylaw.audit.finding import Finding, rank
+from bylaw.audit.finding import Finding, is_worse
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, Waivers
-from bylaw.engine.verdict import WORST_FIRST
 from bylaw.errors import UsageError
 from bylaw.pack import CRITERIA, Criterion
 
@@ -152,8 +151,8 @@ def is_graver(now: Finding, then: Finding) -> bool:
     """Whether a finding got worse: the call is no longer refused, or a policy is new or has a graver verdict."""
     if then.executed is False and now.executed is not False:
         return True
-    known = {charge.policy: rank(charge.verdict, WORST_FIRST) for charge in then.charges}
-    return any(rank(charge.verdict, WORST_FIRST) < known.get(charge.policy, len(WORST_FIRST)) for charge in now.charges)
+    known = {charge.policy: charge.verdict for charge in then.charges}
+    return any(is_worse(charge, known) for charge in now.charges)
 
 
 def write_comparison(comparison: Comparison, out: Path) -> Path:

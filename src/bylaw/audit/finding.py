@@ -1,10 +1,11 @@
 """A finding: one flagged call or one broken rule, under an id that stays the same from run to run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
 
+from bylaw.engine.verdict import WORST_FIRST
 from bylaw.pack import Criterion
 
 FLAGGED = frozenset({"violation", "near_miss", "uninformed"})
@@ -64,6 +65,11 @@ class Finding(Struct, frozen=True):
             "executed": self.executed,
             "policies": [{"id": c.policy, "severity": c.severity, "verdict": c.verdict} for c in self.charges],
         }
+
+
+def is_worse(charge: Charge, known: Mapping[str, str]) -> bool:
+    """Whether a policy has a worse verdict than the known one, or none was known."""
+    return rank(charge.verdict, WORST_FIRST) < rank(known.get(charge.policy, ""), WORST_FIRST)
 
 
 class Gate(Struct, frozen=True):

@@ -193,6 +193,10 @@ class Cover:
         """An id, of the conversation or of a call."""
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
 
+    def words(self, text: str) -> str:
+        """Words or the name of a person or a model, for every output; none if the audit is redacted."""
+        return "" if self._pseudonyms is not None else self._scrub.reason(text)
+
     def scrubbed(self, text: str) -> str:
         """A text without the private values of the conversation."""
         return self._scrub.text(text)
@@ -224,21 +228,26 @@ class Cover:
         return encode(hidden)
 
     def _answer(self, answer: JsonRecord) -> JsonRecord:
-        """What a model or a person answered; a model's words quote the conversation."""
+        """What a model or a person answered; a model's words quote the conversation, a person's are covered already."""
         if answer["by"] == "person":
             return answer
         shown = {name: value for name, value in answer.items() if name not in ("because", "quotes")}
         if self._pseudonyms is not None or "because" not in answer:
             return shown
         quotes = [each | {"text": self._scrub.text(each["text"])} for each in answer.get("quotes", ())]
-        return shown | {"because": self._scrub.reason(answer["because"])} | ({"quotes": quotes} if quotes else {})
+        return shown | {"because": self.words(answer["because"])} | ({"quotes": quotes} if quotes else {})
 
     def _predicate(self, predicate: JsonRecord) -> JsonRecord:
-        """A predicate at an act, without a model's own words."""
+        """A predicate at an act, without a model's own words; the facts that it lacks are covered."""
         why: JsonRecord = predicate.get("why") or {}
-        if why.get("reason") != "model" or "words" not in why:
+        if not why:
             return predicate
-        return predicate | {"why": {name: value for name, value in why.items() if name != "words"}}
+        shown = {name: value for name, value in why.items() if name != "words"}
+        if "facts" in why:
+            shown["facts"] = [self._fact(each) for each in why["facts"]]
+        if "words" in why and why["reason"] != "model":
+            shown["words"] = self._denied(why["policy"], why["words"]) if "policy" in why else why["words"]
+        return predicate | {"why": shown}
 
     def rule(self, line: JsonRecord) -> JsonRecord:
         """A line of `findings.jsonl`; a rule for each thing names the thing it speaks of."""
@@ -302,12 +311,17 @@ class Cover:
         if reason["kind"] == "approved":
             # Do not show the reviewer's name or note.
             words = "approved by a person"
-        elif self._pseudonyms is None:
-            words = self._scrub.reason(words)
-        elif words:
-            words = self._redaction.denial(policy, words)
+        elif reason["kind"] != "person":
+            # A person's words are covered already.
+            words = self._denied(policy, words)
         facts = {name: [self._fact(each) for each in reason[name]] for name in _UNREAD if name in reason}
         return reason | {"words": words} | facts
+
+    def _denied(self, policy: str, words: str) -> str:
+        """The words of a guard."""
+        if self._pseudonyms is None:
+            return self._scrub.reason(words)
+        return self._redaction.denial(policy, words) if words else words
 
     def _missing(self, fact: JsonRecord) -> JsonRecord:
         lookup = fact["lookup"] and {**fact["lookup"], "args": self._data(fact["lookup"]["args"])}

@@ -82,6 +82,13 @@ class PolicyRow(Struct, kw_only=True):
     depends_on_user: bool | UnsetType = UNSET
 
 
+class UndecidedRow(Struct):
+    """A policy that a person may settle, and the digest of what they see."""
+
+    policy: str
+    seen: str
+
+
 class RuleRow(Struct, kw_only=True):
     """A rule that an act broke, may have broken, or that a call beyond a limit broke."""
 
@@ -123,6 +130,7 @@ class CallRow(Struct, kw_only=True):
     origins: list[Any] | UnsetType = UNSET
     answered: list[Any] | UnsetType = UNSET
     because: str | UnsetType = UNSET
+    undecided: list[UndecidedRow] | UnsetType = UNSET
 
     @property
     def is_plain(self) -> bool:

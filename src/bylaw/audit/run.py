@@ -16,10 +16,10 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from bylaw.audit.attestation import Attestation, Attestations, Settled, settle
+from bylaw.audit.attestation import Attestation, SeenDigests, Settled, by_digest, settle, undecided_policies
 from bylaw.audit.counts import Counts, UnmappedFields
 from bylaw.audit.finding import FLAGGED
 from bylaw.audit.output import LineFiles, dump, spare_earlier, written_aside
@@ -29,6 +29,7 @@ from bylaw.audit.row import (
     Examined,
     Head,
     RuleRow,
+    UndecidedRow,
     answer_record,
     call_row,
     conversation_row,
@@ -53,6 +54,8 @@ from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import BylawError, RecordError, UsageError
 from bylaw.facts.world import World
 from bylaw.pack import Criterion, Pack
+from bylaw.pack.review import Sides, sides_of
+from bylaw.policy.folder import read_folder
 from bylaw.trace import Identities
 from bylaw.trace.event import Call
 from bylaw.trace.log_file import LogFile
@@ -80,7 +83,9 @@ class Examiner:
     ) -> None:
         self.shelf = shelf
         self._answers = answers
-        self._attested = Attestations(attested)
+        self._attested = by_digest(attested)
+        self._sides: dict[str, dict[str, Sides]] = {}
+        """What a person sees of each policy, by the digest of its pack."""
         self._mode: Mode = mode
         self._tasks = tasks
         self._key = key
@@ -153,11 +158,10 @@ class Examiner:
         cover = None
         if redaction is not None:
             cover = redaction.cover(trajectory.events, session.judged_world if session is not None else None, verdicts)
-        name = trajectory.id if cover is None else cover.name(trajectory.id)
+        seen = self._seen_digests(pack, trajectory, cover, verdicts)
         settled: list[Settled] = []
-        if name in self._attested:
-            attested = self._attested.of(name, conversation_row(trajectory, trajectory.agent, outcome).events)
-            verdicts, wrong, settled = settle(verdicts, attested)
+        if answers := self._answers_on(seen, cover):
+            verdicts, wrong, settled = settle(verdicts, answers)
             broken = sorted([*broken, *wrong], key=lambda each: each.step)
         agent = self._agent(pack, trajectory, cover)
         for fault in session.faults if session is not None else ():
@@ -178,7 +182,40 @@ class Examiner:
         counts.evidence[pack.name].add(trajectory.events, known)
         for tool, name in self._unmapped[pack.digest].of(trajectory.events):
             counts.numbers["unmapped", tool, name] += 1
-        return Judged(pack, trajectory, outcome, head, verdicts, broken, answered, settled, limited).rows(cover)
+        return Judged(pack, trajectory, outcome, head, verdicts, broken, answered, settled, limited, seen).rows(cover)
+
+    def _seen_digests(
+        self, pack: Pack, trajectory: Trajectory, cover: "Cover | None", verdicts: Sequence[CallVerdict]
+    ) -> dict[int, dict[str, str]]:
+        """The digest of what a person sees who answers on an undecided call, by step and policy."""
+        undecided = {each.made.step: names for each in verdicts if (names := undecided_policies(each))}
+        if not undecided:
+            return {}
+        whole, name = conversation_row(trajectory, trajectory.agent, None), trajectory.id
+        if cover is not None:
+            # A redacted conversation has no words to compare; its raw words are hashed under the key.
+            whole, name = whole if self._key else cover.conversation(whole), cover.name(name)
+        digests = SeenDigests(name, whole.events, self._key)
+        if pack.digest not in self._sides:
+            self._sides[pack.digest] = sides_of(read_folder(pack.root, cases=False))
+        sides = self._sides[pack.digest]
+        return {
+            step: {policy: digests.of(step, policy, sides[policy]) for policy in names}
+            for step, names in sorted(undecided.items())
+        }
+
+    def _answers_on(self, seen: dict[int, dict[str, str]], cover: "Cover | None") -> dict[int, dict[str, Attestation]]:
+        """People's answers on the undecided calls of a conversation, by step and policy, in words that may be shown."""
+        if not self._attested:
+            return {}
+        words = str if cover is None else cover.words
+        found: dict[int, dict[str, Attestation]] = {}
+        for step, policies in seen.items():
+            for policy, digest in policies.items():
+                if (given := self._attested.get(digest)) is not None:
+                    given = replace(given, by=words(given.by), reason=words(given.reason))
+                    found.setdefault(step, {})[policy] = given
+        return found
 
     def _judged_calls(self, pack: Pack, trajectory: Trajectory) -> list[int]:
         """The steps of the calls that may change something or that a guard judges."""
@@ -249,6 +286,8 @@ class Judged(Struct):
     answered: list[Answered]
     settled: list[Settled]
     limited: list[LimitedCall]
+    seen: dict[int, dict[str, str]]
+    """The digest of what a person sees who answers on an undecided call, by step and policy."""
 
     def rows(self, cover: "Cover | None") -> Examined:
         """The rows of the conversation, with private values covered."""
@@ -260,6 +299,8 @@ class Judged(Struct):
             answers = [answer_record(each) for each in self.answered if each.step == made.step]
             answers += [each.record() for each in self.settled if each.step == made.step]
             row = call_row(pack, agent, verdict, answers)
+            if digests := self.seen.get(made.step):
+                row.undecided = [UndecidedRow(name, digests[name]) for name in undecided_policies(verdict)] or UNSET
             flagged = verdict.strict in FLAGGED or verdict.determined in FLAGGED
             identity = identity_of(made.call, made.call.tool, scrubbed) if flagged else made.call.tool
             calls.append((identity, flagged, encode(row) if cover is None else cover.call(row)))

@@ -1,19 +1,20 @@
 """Waivers: findings that an owner accepts, with a reason and an expiry date."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from bylaw.audit.finding import Finding
+from bylaw.audit.finding import FLAGGED, Charge, Finding, is_worse
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.yaml import Located, read_yaml_file
 
 _GLOBS = ("agent", "tool", "trajectory")
-_KEYS = ("finding", "policy", *_GLOBS, "owner", "reason", "expires")
+_KEYS = ("finding", "verdicts", "policy", *_GLOBS, "owner", "reason", "expires")
 
 
 class WaiverError(BylawError):
@@ -34,17 +35,19 @@ class Waiver(Struct, frozen=True):
     reason: str
     expires: date
     finding: str = ""
+    verdicts: tuple[tuple[str, str], ...] = ()
+    """With `finding`: the policies and verdicts it was given for. A worse verdict, or another policy, is not waived."""
     policy: str = ""
     agent: str = "*"
     tool: str = "*"
     trajectory: str = "*"
 
-    def covers(self, finding: Finding, policy: str) -> bool:
-        """Whether it waives this policy in the finding."""
+    def covers(self, finding: Finding, charge: Charge) -> bool:
+        """Whether it waives one policy of the finding."""
         if self.finding:
-            return finding.id == self.finding
+            return finding.id == self.finding and not is_worse(charge, dict(self.verdicts))
         return (
-            policy == self.policy
+            charge.policy == self.policy
             and fnmatchcase(finding.agent, self.agent)
             and fnmatchcase(finding.trajectory, self.trajectory)
             and (self.tool == "*" or (finding.kind == "call" and fnmatchcase(finding.name, self.tool)))
@@ -59,24 +62,21 @@ class Waivers:
     """The waivers in force on a day; expired ones are listed separately and waive nothing."""
 
     def __init__(self, waivers: Iterable[Waiver] = (), *, today: date) -> None:
-        every = tuple(waivers)
+        every, self._today = tuple(waivers), today
         self.expired = tuple(waiver for waiver in every if waiver.expires < today)
         self.in_force = tuple(waiver for waiver in every if waiver.expires >= today)
-        self._by_finding = {w.finding: w for w in self.in_force if w.finding}
-        self._by_policy: dict[str, list[Waiver]] = {}
+        self._named: dict[str, list[Waiver]] = {}
+        """By the finding or the policy that they name."""
         for waiver in self.in_force:
-            if waiver.policy:
-                self._by_policy.setdefault(waiver.policy, []).append(waiver)
+            self._named.setdefault(waiver.finding or waiver.policy, []).append(waiver)
         self._used: set[Waiver] = set()
 
     def waive(self, finding: Finding) -> tuple[Waiver, ...]:
         """The waivers that cover all policies of a finding; none if a policy is not covered."""
-        if named := self._by_finding.get(finding.id):
-            self._used.add(named)
-            return (named,)
         covering: list[Waiver] = []
         for charge in finding.charges:
-            cover = next((w for w in self._by_policy.get(charge.policy, ()) if w.covers(finding, charge.policy)), None)
+            named = (*self._named.get(finding.id, ()), *self._named.get(charge.policy, ()))
+            cover = next((waiver for waiver in named if waiver.covers(finding, charge)), None)
             if cover is None:
                 return ()
             covering.append(cover)
@@ -86,8 +86,12 @@ class Waivers:
     @property
     def unused(self) -> tuple[Waiver, ...]:
         """The waivers in force without a finding."""
-        every = [*self._by_finding.values(), *(w for many in self._by_policy.values() for w in many)]
-        return tuple(waiver for waiver in every if waiver not in self._used)
+        return tuple(waiver for waiver in self.in_force if waiver not in self._used)
+
+    def without_words(self, pseudonym: Callable[[str], str]) -> "Waivers":
+        """The same for a redacted audit: without reasons, and with pseudonyms for the owners."""
+        every = (replace(each, owner=pseudonym(each.owner), reason="") for each in (*self.in_force, *self.expired))
+        return Waivers(every, today=self._today)
 
 
 def read_waivers(path: Path, *, today: date | None = None) -> Waivers:
@@ -130,6 +134,11 @@ def _waiver(source: Located, at: tuple[str | int, ...], entry: Any, faults: list
             fault(f"the waiver lacks `{name}`", hint=f"say {wanted}")
     if bool(record.get("finding")) == bool(record.get("policy")):
         fault("a waiver names a `finding` or a `policy`, one of them")
+    verdicts = cast("dict[str, Any]", record.get("verdicts") or {})
+    if not isinstance(record.get("verdicts", {}), dict) or not FLAGGED.issuperset(map(str, verdicts.values())):
+        fault("`verdicts` are policies with a verdict each", "verdicts", "write it like {late-fee: near_miss}")
+    elif verdicts and not record.get("finding"):
+        fault("`verdicts` belong to a waiver of one `finding`", "verdicts")
     if record.get("finding") and any(name in record for name in _GLOBS):
         spare = ", ".join(name for name in _GLOBS if name in record)
         fault("a waiver of one finding needs no filters", hint=f"leave out {spare}")
@@ -142,4 +151,5 @@ def _waiver(source: Located, at: tuple[str | int, ...], entry: Any, faults: list
     if len(faults) > before:
         return None
     texts = {name: str(record[name]) for name in ("finding", "policy", *_GLOBS, "owner", "reason") if name in record}
-    return Waiver(place=source.place(*at), expires=expires, **texts)
+    given = tuple((str(policy), str(verdict)) for policy, verdict in verdicts.items())
+    return Waiver(place=source.place(*at), expires=expires, verdicts=given, **texts)

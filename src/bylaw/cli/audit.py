@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from bylaw.audit.attestation import ATTESTATIONS, file_beside, read_attestations
+from bylaw.audit.attestation import ATTESTATIONS, Attestation, every_attestation, file_beside
 from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import Comparison, compare_audits, read_baseline, write_comparison
 from bylaw.audit.finding import Finding, Gate
@@ -30,6 +30,7 @@ from bylaw.cli.logs import GivenLogs, Logs, end_progress, open_logs, progress_li
 from bylaw.cli.tables import print_summary
 from bylaw.errors import RecordError, UsageError
 from bylaw.pack import Criterion
+from bylaw.text.number import counted
 from bylaw.text.visible import clean, visible
 from bylaw.trace.log_file import LogFile
 from bylaw.trace.source import Columns
@@ -94,8 +95,13 @@ def _idle_waivers(comparison: Comparison) -> Iterator[str]:
     for waiver in comparison.expired:
         when = waiver.expires.isoformat()
         yield f"{waiver.place}: expired on {when} and has no effect: {_what(waiver)} ({clean(waiver.owner, 60)})"
+    found = {each.id: each for each in (*comparison.new, *comparison.still, *comparison.refused)}
     for waiver in comparison.unused:
-        if now := comparison.renamed.get(waiver.finding):
+        if finding := found.get(waiver.finding):
+            verdicts = ", ".join(f"{clean(each.policy, 60)}: {each.verdict}" for each in finding.charges)
+            what = f"{waiver.place}: no effect: {_what(waiver)} is not waived for all of its verdicts"
+            yield f"{what}; to waive it, write `verdicts: {{{verdicts}}}`"
+        elif now := comparison.renamed.get(waiver.finding):
             yield f"{waiver.place}: no effect: {_what(waiver)} is an id of an earlier version; write `{now}`"
         else:
             yield f"{waiver.place}: no effect: {_what(waiver)} was not found"
@@ -296,26 +302,29 @@ def audit_command(
     """Audit recorded conversations against a policy pack."""
     needing = {"--report": report, "--sarif": sarif, "--junit": junit, "--baseline": baseline, "--waivers": waivers}
     batch.check(needing | {"--attestations": attestations})
-    key = mark = None
+    key = mark = pseudonyms = None
     if redact:
         from bylaw.audit.redaction import Pseudonyms, redaction_key
 
         key = redaction_key(redact_key)
-        mark = Pseudonyms(key).mark
+        pseudonyms = Pseudonyms(key)
+        mark = pseudonyms.mark
     before = read_baseline(baseline, redacted=mark) if baseline is not None else None
     waived = read_waivers(waivers) if waivers is not None else None
+    if waived is not None and pseudonyms is not None:
+        waived = waived.without_words(pseudonyms.of)
     if attestations is None and not batch.update:
         attestations = file_beside(out, ATTESTATIONS)
     elif attestations is not None and not attestations.is_file():
         raise UsageError("no such file", place=str(attestations))
-    attested = read_attestations(attestations) if attestations is not None else {}
+    attested = _attested(attestations) if attestations is not None else []
     with open_logs(logs, without=out) as opened, open_answers(asking, budget=budget) as models:
         answers = models.answers
         if answers is not None and jobs > 1:
             raise UsageError("`--llm` works only in one process", hint="leave out --jobs")
         _refuse_overwriting((*opened.files, world, document, tasks, waivers), {"--sarif": sarif, "--junit": junit})
         request = Request(opened.files, pack, world, without_world, document, tasks, agent, jobs, key, criterion)
-        request = replace(request, answers=answers, attested=tuple(attested.values()), columns=batch.columns)
+        request = replace(request, answers=answers, attested=tuple(attested), columns=batch.columns)
         if answers is not None and asking.llm is not None:
             _ask_ahead(request, answers, asking.llm, budget, only_print=batch.update)
         batch.check_logs(has_pipe=bool(opened.kept), is_keyless=redact and redact_key is None)
@@ -355,6 +364,15 @@ def audit_command(
     # Tables have no row for a call over a limit, since limits are counted over all shards.
     is_over = batch.in_shards and any(map(gate.stops_limit, found.summary["limits"]))
     return 1 if is_over else _status(found, counted, gate)
+
+
+def _attested(path: Path) -> list[Attestation]:
+    """People's answers; says how many of them are without a digest."""
+    given = every_attestation(path)
+    if count := sum(not each.seen for each in given):
+        told = f"{counted(count, 'answer')} without `seen` settle nothing: nothing shows what the person saw"
+        print(visible(f"bylaw: {path}: {told}; answer again in `bylaw view`"), file=sys.stderr)
+    return given
 
 
 def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, only_print: bool) -> None:

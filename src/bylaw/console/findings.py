@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from bylaw.audit.attestation import Attestation, read_attestations, talk_digest
+from bylaw.audit.attestation import Attestation, read_attestations
 from bylaw.audit.store import JsonRecord
 from bylaw.console.app import changed, shown
 from bylaw.console.conversations import finding_data, sentence_of, whole_conversation
@@ -25,7 +25,7 @@ from bylaw.console.records import (
     unwaive,
     waive,
 )
-from bylaw.console.view import AuditPages, Standings
+from bylaw.console.view import AuditPages, Standings, seen_digest
 from bylaw.errors import UsageError
 from bylaw.text.number import counted
 
@@ -102,8 +102,10 @@ class FindingPages(AuditPages):
                 raise UsageError(words, hint="load the page again")
         if row.verdict == "inconclusive" and not of_policy:
             raise UsageError("an undecided call cannot be waived", hint="attest it instead")
-        what = {"policy": row.policy} if of_policy else {"finding": row.id}
-        written = waive(self._view.waivers, owner=asked.signed(), reason=reason, expires=expires, **what)
+        what: JsonRecord = {"policy": row.policy}
+        if not of_policy:
+            what = {"finding": row.id, "verdicts": standings.verdicts_of(row.id)}
+        written = waive(self._view.waivers, what, owner=asked.signed(), reason=reason, expires=expires)
         if of_policy:
             written = replace(written, told=self._view.standings(self._view.base).reach(row.policy))
         return self._after_change(asked, row, written)
@@ -170,9 +172,10 @@ class FindingPages(AuditPages):
         today = datetime.now(UTC).date().isoformat()
         given: list[Attestation] = []
         for row in rows:
-            whole = None if self._view.is_redacted else whole_conversation(standings.index, row.conversation)
-            talk = talk_digest(whole["events"], row.step) if whole is not None else ""
-            given.append(Attestation(row.id, answer, by, today, reason, row.because[:300], talk))
+            seen = seen_digest(standings.index, row)
+            if not seen:
+                raise UsageError("this audit does not say what an answer would settle", hint="audit the logs again")
+            given.append(Attestation(row.id, answer, by, today, reason, row.because[:300], row.policy, seen))
         told = "The next audit counts it."
         return [replace(attest(self._view.attestations, each), told=told) for each in given]
 
@@ -222,7 +225,7 @@ class FindingPages(AuditPages):
     def _detail(self, standings: Standings, row: FindingRow | None) -> dict[str, Any]:
         if row is None:
             return {"row": None}
-        attested = read_attestations(self._view.attestations).get(row.id) if row.state == "attested" else None
+        answers = read_attestations(self._view.attestations) if row.state == "attested" else {}
         return {
             "settled": "",
             "reason": "",
@@ -230,7 +233,7 @@ class FindingPages(AuditPages):
             "data": finding_data(self._view, standings.index, row),
             "sentence": sentence_of(self._view, row.policy),
             "waived_by": standings.waivers_of(row.id),
-            "attested": attested,
+            "attested": answers.get(seen_digest(standings.index, row)) if answers else None,
             "ahead": _default_expiry(),
             "today": date.today().isoformat(),
             "wants": WANTS["rule" if row.verdict == "broken" else "call"],

@@ -103,19 +103,18 @@ def comment_on(root: Path, given: Comment) -> Written:
     return add_record(root / COMMENTS, record, head=_COMMENTS, count=lambda path: len(_comments(path)))
 
 
-def waive(path: Path, *, owner: str, reason: str, expires: str, finding: str = "", policy: str = "") -> Written:
-    """Waive one finding, or every finding of a policy, until a day."""
-    for text, what in ((owner, "who answers for it"), (reason, "why")):
-        _needed(text, what)
+def waive(path: Path, what: Mapping[str, Any], *, owner: str, reason: str, expires: str) -> Written:
+    """Waive one `finding` with these `verdicts`, or every finding of a `policy`, until a day."""
+    _needed(owner, "who answers for it")
+    _needed(reason, "why")
     try:
         last = date.fromisoformat(expires)
     except ValueError:
         raise UsageError(f"`{expires}` is not a date", hint="write it like 2026-12-31") from None
     if last < date.today():
         raise UsageError(f"`{expires}` is in the past", hint="give a day in the future")
-    what = {"finding": finding} if finding else {"policy": policy}
     texts = {"owner": " ".join(owner.split()), "reason": " ".join(reason.split())}
-    return add_record(path, what | texts | {"expires": last.isoformat()}, head=_WAIVERS, count=_count_waivers)
+    return add_record(path, {**what} | texts | {"expires": last.isoformat()}, head=_WAIVERS, count=_count_waivers)
 
 
 def unwaive(path: Path, waiver: Waiver) -> Written:

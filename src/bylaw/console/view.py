@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from bylaw.audit.attestation import ATTESTATIONS, Attestation, file_beside, read_attestations, talk_digest
+from bylaw.audit.attestation import ATTESTATIONS, Attestation, file_beside, read_attestations
 from bylaw.audit.audited import read_audited
 from bylaw.audit.baseline import compare_audits, read_baseline
 from bylaw.audit.finding import Finding
@@ -17,7 +17,7 @@ from bylaw.audit.store import JsonRecord, Store
 from bylaw.audit.waiver import Waiver, Waivers, read_waivers
 from bylaw.console.app import Pages, Prepared
 from bylaw.console.index import open_index, stamp_of
-from bylaw.console.index.query import Index, State, Wanted
+from bylaw.console.index.query import FindingRow, Index, State, Wanted
 from bylaw.console.pack_state import PackState, PackStates, has_changed_since
 from bylaw.console.records import FALSE_ALARM, is_installed
 from bylaw.errors import BylawError, UsageError
@@ -63,6 +63,11 @@ class Standings:
         finding = self._findings.get(id) if self._waivers.in_force else None
         return self._waivers.waive(finding) if finding is not None else ()
 
+    def verdicts_of(self, id: str) -> dict[str, str]:
+        """The verdicts of a finding by policy."""
+        finding = self._findings.get(id)
+        return {each.policy: each.verdict for each in finding.charges} if finding is not None else {}
+
     def reach(self, policy: str) -> str:
         """How many findings the waivers of a policy waive; a call stays if other policies object to it too."""
         every, waived, others = self.index.reach(policy)
@@ -96,15 +101,19 @@ class Standings:
             if self._baseline is not None:
                 states |= {finding.id: "still" for finding in compared.still}
             states |= {finding.id: _state(covering) for finding, covering in compared.waived}
-        states |= {each.finding: "attested" for each in attested if self._is_of_this_talk(each)}
+        states |= {each.finding: "attested" for each in attested if self._is_of_this_call(each)}
         self.index.stand(states)
 
-    def _is_of_this_talk(self, given: Attestation) -> bool:
-        """Whether a person answered on the conversation as it was audited."""
-        row = self.index.finding(given.finding) if given.talk else None
-        known = self.index.conversation(row.conversation) if row is not None else None
-        whole = self.index.events(known) if known is not None else None
-        return row is None or whole is None or talk_digest(whole["events"], row.step) == given.talk
+    def _is_of_this_call(self, given: Attestation) -> bool:
+        """Whether a person answered on the call and the policy as they were audited."""
+        row = self.index.finding(given.finding)
+        return row is not None and seen_digest(self.index, row) == given.seen
+
+
+def seen_digest(index: Index, row: FindingRow) -> str:
+    """The digest of what a person sees who answers on an undecided call; empty if the audit has none."""
+    listed: list[JsonRecord] = index.line(row).get("undecided") or []
+    return next((each["seen"] for each in listed if each["policy"] == row.policy), "")
 
 
 def _state(covering: tuple[Waiver, ...]) -> State:

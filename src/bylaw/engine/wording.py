@@ -146,7 +146,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
             reason = f": {words}" if (words := str(why.get("words") or "")) else ""
             return f"a model says that it {'holds' if why.get('holds') else 'does not hold'}{where}{reason}"
         case "person":
-            return f"a person ({why.get('by')}) says that the rule was not followed: {why.get('words')}"
+            return person_words("the rule was not followed", str(why.get("by", "")), str(why.get("words", "")))
         case "unseen":
             return "a fact that the user must be shown with this call had not been looked up"
         case "no_card":
@@ -167,6 +167,12 @@ def consent_words(why: Mapping[str, Any]) -> str:
             return f"what was asked at step {why.get('told_at')} stood beside words that may take it back"
         case _:
             return ""
+
+
+def person_words(said: str, by: str, reason: str) -> str:
+    """What a person says of an undecided call. A redacted audit has neither name nor reason."""
+    who = f"a person ({by})" if by else "a person"
+    return f"{who} says that {said}{f': {reason}' if reason else ''}"
 
 
 AFTER_NO = "Make the call only if the user agrees to it after all"
