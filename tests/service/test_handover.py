@@ -48,17 +48,19 @@ def test_a_card_put_to_the_first_cannot_be_confirmed_by_the_second(app: Any) -> 
     look_up(app, CUSTOMER, "a")
     card = decide(app, CUSTOMER, **CALL, events=AGREED[:1])["card"]["id"]
     decide(app, OTHER, tool="get_rental", arguments={"rental_id": "R1"})
-    for more in ({}, {"context": OTHER}):
+    for more, why in (({}, "nobody says who speaks"), ({"context": OTHER}, "there is no card")):
         refused = post(app, "/v1/confirm", {"conversation": "c", "card": card, "answer": "yes", **more})
-        assert (refused.status, "there is no card" in refused.body.decode()) == (422, True)
+        assert (refused.status, why in refused.body.decode()) == (422, True)
     assert not decide(app, CUSTOMER, **CALL)["allowed"]
 
 
-def test_the_cards_own_user_may_confirm_it_without_a_name(app: Any) -> None:
+def test_after_a_handover_the_cards_own_user_confirms_it_by_name(app: Any) -> None:
     decide(app, OTHER, tool="get_rental", arguments={"rental_id": "R1"}, id="z")
     look_up(app, CUSTOMER, "a")
     card = decide(app, CUSTOMER, **CALL, events=AGREED[:1])["card"]["id"]
-    assert post(app, "/v1/confirm", {"conversation": "c", "card": card, "answer": "yes"}).status == 200
+    confirmed = {"conversation": "c", "card": card, "answer": "yes"}
+    assert post(app, "/v1/confirm", confirmed).status == 422
+    assert post(app, "/v1/confirm", {**confirmed, "context": CUSTOMER}).status == 200
     assert decide(app, CUSTOMER, **CALL)["allowed"]
 
 

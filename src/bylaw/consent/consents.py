@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from bylaw.consent.card import CardWords, Terms, card_form, card_text, digest, lists_in, sentences_in, what_matters
 from bylaw.consent.card_facts import CardFacts, card_facts
-from bylaw.consent.cards import Cards, Put
+from bylaw.consent.cards import CardAnswer, Cards, Put
 from bylaw.consent.talk import Exchange, Talk
 from bylaw.consent.unnamed import Named
 from bylaw.facts.call_record import CallRecord, could_be_same_call, is_readable, may_have_run
@@ -179,6 +179,15 @@ class Consents:
         at = bisect_left(self._asking, before) - 1
         return self._asking[at] if at >= 0 and self._asking[at] > since else None
 
+    def _may_be_to_a_tool(self, answer: CardAnswer) -> bool:
+        """Whether a tool may have asked the user something after the card, which the answer in words may be to."""
+        exchange = next((each for each in reversed(self._talk.exchanges) if each.answered_at == answer.step), None)
+        if exchange is None or exchange.told_at is None:
+            return False
+        self._read_asking(exchange.answered_from)
+        at = bisect_left(self._asking, exchange.answered_from) - 1
+        return at >= 0 and self._asking[at] > exchange.told_at
+
     def _read_asking(self, before: int) -> None:
         """Look for calls that may have asked the user something."""
         tools = self._ledger.schema.tools
@@ -231,6 +240,8 @@ class Consents:
         made = call.call
         exchanges = self._talk.exchanges
         answer = self._cards.answer(put, exchanges, call.start, made.time)
+        if answer is not None and answer.yes and self._may_be_to_a_tool(answer):
+            answer = None
         no = self._cards.declined(made, put.digest, exchanges, call.start, made.time)
         if no is not None and (answer is None or no.step > answer.step):
             # A no is to every spelling of a call, a yes to one.

@@ -568,7 +568,7 @@ class Mutation(Struct, frozen=True):
     @property
     def is_spoken(self) -> bool:
         """Whether it is said by or to whoever is vouched for."""
-        return self.kind in ("user", "agent", "messages")
+        return self.kind in ("user", "agent", "messages", "confirm")
 
     def apply(self, conversation: Conversation) -> None:
         """Change a conversation; a result without an id is refused if it may answer several calls."""

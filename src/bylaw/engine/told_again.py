@@ -67,6 +67,7 @@ class ToldBefore:
             count, is_sure, is_end = max(count, old), is_sure and not old, False
         if count == len(words) and count and not is_end:
             # Old words sent late, or new ones that read like them: a "no" among them must not get lost.
+            self._words = words
             return KnownMessages(len(messages), is_sure=False, is_history=True)
         if not is_sure:
             # Told like this once more, it is the same history.

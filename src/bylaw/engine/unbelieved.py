@@ -11,13 +11,16 @@ from bylaw.trace.transcript import Transcript
 
 
 def disown(events: list[Event], start: int) -> None:
-    """What messages say that a host vouched for, no host has vouched for here."""
+    """What messages say that only a host or a shield can know, nobody has vouched for here: who is signed in, cards and
+    the answers to them, and that a call was refused before it ran."""
     for step in range(start, len(events)):
         event = events[step]
-        if isinstance(event, Call) and event.context:
-            events[step] = replace(event, context=None)
-        elif isinstance(event, Message) and event.handover is not None:
-            events[step] = replace(event, handover=None, captured=False)
+        if isinstance(event, Call) and (event.context or event.card or (event.refused and not event.refused_by_result)):
+            events[step] = replace(event, context=None, card=None, refused=event.refused_by_result)
+        elif isinstance(event, Result) and event.refused:
+            events[step] = replace(event, refused=None)
+        elif isinstance(event, Message) and (event.handover is not None or event.confirmation is not None):
+            events[step] = replace(event, handover=None, confirmation=None, captured=False)
 
 
 def is_refused(event: Event) -> bool:

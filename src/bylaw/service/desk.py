@@ -155,7 +155,7 @@ class Desk:
                 at=request.at,
                 after=request.after,
                 named=named(request),
-                context=context,
+                context=context or {},
             )
             await answer
         # Where the host keeps the history, other conversations use the card, and tell the log alone.
