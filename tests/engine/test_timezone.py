@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bylaw import Pack, Shield, verdicts
+from bylaw import Conversation, Pack, Shield, verdicts
 from bylaw.errors import PackError
 from bylaw.review.check import check
 from bylaw.trace.event import Call, Message, Result
@@ -120,6 +120,60 @@ def test_the_time_of_a_case_and_of_a_pack_is_that_of_its_clocks() -> None:
     fixed = desk(UNTIL_SIX, BERLIN + "now: 2026-07-15T18:30:00\n")
     assert judged(fixed, "2026-01-01T00:00:00+00:00", at="2026-01-01")[0] == "violation"
     assert pack.pin != desk(UNTIL_SIX, "", **{"cases/c.yaml": cases}).pin
+
+
+SPANS = [
+    "order.at < time('2026-10-24T12:00:00')",
+    "order.at >= date('2026-10-25')",
+    "now() - order.at > hours(24)",
+    "order.at + hours(24) >= now()",
+    "order.at + days(1) <= time('2026-10-25T12:00:00')",
+    "order.at in [time('2026-10-24T12:00:00'), date('2026-10-25')]",
+    "date(order.at) < date('2026-10-25')",
+    "order.day < date('2026-10-25')",
+    "now() - order.day > hours(24)",
+    "order.day + days(1) <= now()",
+    "order.day + hours(36) < now()",
+    "time(order.day) + days(1) < time('2026-10-25T23:30:00')",
+    "order.day < order.at",
+    "order.at - order.day < hours(24)",
+    "order.day + days(1) < order.at",
+]
+AUTUMN = "now: 2026-10-25T12:00:00+01:00\n"
+"""On this day the clocks of Berlin are put back by an hour."""
+MOMENTS = [
+    *("2026-10-24T09:59:00Z", "2026-10-24T10:30:00Z", "2026-10-24T11:00:00Z", "2026-10-24T12:30:00Z"),
+    *("2026-10-24T22:00:00Z", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T11:00:00Z"),
+    *("2026-10-25T22:30:00Z", "2026-10-25T23:00:00Z"),
+]
+
+
+@pytest.mark.parametrize("one", SPANS)
+def test_what_is_decided_unseen_is_decided_alike_for_every_time_of_a_day_of_25_hours(one: str) -> None:
+    def outcome(pack: Pack, **order: str) -> str:
+        conversation = Conversation(pack)
+        for fields in ({}, order):
+            conversation.call("get_order", {"order_id": "7"})
+            conversation.result({"order_id": "7", **fields})
+        return conversation.call("act", {"order_id": "7"}).outcome
+
+    for other in SPANS:
+        pack = desk(f"{one} or not {other}", BERLIN + AUTUMN)
+        unseen = outcome(pack)
+        if unseen != "undetermined":
+            days = ("2026-10-24", "2026-10-25", "2026-10-26")
+            seen = {outcome(pack, at=at, day=day) for at in MOMENTS for day in days}
+            assert seen == {unseen}, other
+
+
+def test_what_follows_from_a_time_follows_for_one_that_nobody_saw() -> None:
+    for known, follows in (("2026-10-24T13:00:00", True), ("2026-10-24T12:30:00", False)):
+        pack = desk(f"order.at < time('{known}') or now() - order.at <= hours(24)", BERLIN + AUTUMN)
+        with Shield(pack).session("t") as session:
+            session.user("Go on with 7.")
+            session.decide("get_order", {"order_id": "7"})
+            session.result({"order_id": "7"})
+            assert session.decide("act", {"order_id": "7"}).allowed is follows
 
 
 def test_an_unknown_zone_is_a_fault_at_its_line() -> None:

@@ -324,7 +324,8 @@ class BuiltIns(Operations):
     def do_time(self, value: Any) -> Any:
         """The moment of an ISO text, a time, or the start of a date."""
         if isinstance(value, Unknown):
-            return value if value.kind == "time" else derive("time", (value,), "time", step=1)
+            is_time = value.kind == "time" and (self.zone is None or value.step != DAY)
+            return value if is_time else derive("time", (value,), "time", step=1)
         if value.__class__ is datetime:
             return admit(value, self.zone)
         if value.__class__ is date:

@@ -25,7 +25,7 @@ from bylaw.facts.unknown import (
     kind_of,
     opaque_bool,
 )
-from bylaw.facts.variable import ORDERS, Order, is_of_times, unlike
+from bylaw.facts.variable import DAY, ORDERS, Order, is_of_times, result_kind, unlike
 from bylaw.guard.language import LARGEST, LONGEST, SMALLEST, TICKS
 from bylaw.policy.tool import Misfit
 from bylaw.text.number import figure
@@ -184,7 +184,7 @@ def _comparison(order: Order) -> "Callable[[Operations, Any, Any], Any]":
             return plainly(one, other)
         if one.__class__ is Unknown:
             self.spend(1)
-            return compare(order, one, other)
+            return compare(order, self.placed(one, other), self.placed(other, one))
         return self.ordered(order, one, other)
 
     return compared
@@ -212,6 +212,21 @@ class Operations:
         """A time in UTC as the zone's clocks show it."""
         return instant if self.zone is None else admit(instant.replace(tzinfo=UTC), self.zone)
 
+    def placed(self, value: Any, beside: Any) -> Any:
+        """A value beside an unknown one, whose line is of what went by: a time stands where it was by then.
+
+        Days stay as the calendar has them: beside an unknown day that is what counts. A day that was moved is another.
+        """
+        if self.zone is None or not isinstance(beside, Unknown) or beside.step == DAY:
+            return value
+        if value.__class__ is date:
+            value = datetime(value.year, value.month, value.day)
+        if value.__class__ is datetime:
+            return self.instant(value)
+        if isinstance(value, Unknown) and value.step == DAY and value.offset:
+            return derive("day", (value,), value.kind, step=DAY)
+        return value
+
     def spend(self, ticks: int) -> None:
         self.ticks -= ticks
         if self.ticks < 0:
@@ -222,6 +237,7 @@ class Operations:
     def ordered(self, order: Order, one: Any, other: Any) -> Any:
         if isinstance(one, Unknown) or isinstance(other, Unknown):
             self.spend(1)
+            one, other = self.placed(one, other), self.placed(other, one)
         elif one.__class__ is not other.__class__:
             one, other = alike(one, other)
             if order in ("==", "!=") and (why := not_alike(one, other)):
@@ -229,13 +245,13 @@ class Operations:
                 fail(why)
         elif one.__class__ is Amount:
             shared_currency(one, other)
-        elif one.__class__ is datetime and (one.fold or other.fold):
-            # In the hour that clocks show twice they do not tell which time was first.
-            one, other = self.instant(one), self.instant(other)
         elif one.__class__ is list or one.__class__ is dict or one.__class__ is tuple:
             self.spend(1 + weight(one) // 8)
             if order in ("==", "!=") and one != other and (why := parts_not_alike(one, other)):
                 fail(why)
+        if one.__class__ is datetime and other.__class__ is datetime:
+            # Clocks show an hour twice: what went by tells which time was first.
+            one, other = self.instant(one), self.instant(other)
         return ORDERS[order](one, other)
 
     equal, differ = _comparison("=="), _comparison("!=")
@@ -274,7 +290,7 @@ class Operations:
             fail(f"`in` needs a list, a record or a text, not {name_of(container)}")
         self.spend(1 + len(container) // 8)
         if isinstance(value, Unknown):
-            return among(value, container)
+            return among(value, [self.placed(item, value) for item in container])
         if any(isinstance(item, Unknown) for item in container):
             parts = (value, *container)
             if any(not isinstance(item, Unknown) and self._is(value, item) for item in container):
@@ -328,7 +344,10 @@ class Operations:
 
     def unknown_arithmetic(self, name: str, one: Any, other: Any) -> Any:
         if name in ("add", "subtract"):
-            return ARITHMETIC[name](one, other)
+            if self.zone is not None and _is_of_both(one, other):
+                parts = sorted((one, other), key=expression_text) if name == "add" else (one, other)
+                return derive(name, parts, result_kind(name, kind_of(one), kind_of(other)))
+            return ARITHMETIC[name](self.placed(one, other), self.placed(other, one))
         if name != "multiply" and isinstance(other, Unknown):
             # It might be zero: the value decides whether the guard fails.
             raise Stuck(other)
@@ -374,6 +393,16 @@ def negated(truth: Any) -> Any:
 
 def _whole(value: Any) -> Any:
     return int(value) if value.__class__ is bool else value
+
+
+def _is_of_both(one: Any, other: Any) -> bool:
+    """Whether days of the calendar are moved by what went by, or the other way round: one of both is not known."""
+    unknown, known = (one, other) if isinstance(one, Unknown) else (other, one)
+    if unknown.step != DAY:
+        return unknown.kind == "duration" and known.__class__ is date
+    if known.__class__ is timedelta:
+        return unknown.kind == "time" and bool(known.seconds or known.microseconds)
+    return known.__class__ is datetime
 
 
 def _moments(one: Any, other: Any) -> tuple[Any, Any]:
