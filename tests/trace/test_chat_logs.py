@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -391,3 +392,17 @@ def test_a_byte_order_mark_is_no_content(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"id": "a", "messages": []}\n')
     assert only(path).id == "a"
+
+
+@pytest.mark.parametrize("name", ["timestamp", "created_at"])
+def test_a_conversations_time_is_that_of_messages_without_one(tmp_path: Path, name: str) -> None:
+    messages = [
+        {"role": "user", "content": "Hello."},
+        {"role": "assistant", "content": "Hello.", "timestamp": "2025-03-03T10:05:00Z"},
+        {"role": "user", "content": "Thanks."},
+    ]
+    (found,) = read(write(tmp_path, {"id": "c", name: "2025-03-03T10:00:00Z", "messages": messages}))
+    began = datetime(2025, 3, 3, 10, tzinfo=UTC).timestamp()
+    assert [event.time for event in found.events] == [began, began + 300, began + 300]
+    (plain,) = read(write(tmp_path, {"id": "c", name: "last spring", "messages": messages[:1]}))
+    assert plain.events[0].time is None

@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 from bylaw.trace.document import Malformed, decode, tell
 from bylaw.trace.readers.chat import ChatMessage, Function, Id, ToolCall, text_id
 from bylaw.trace.readers.parts import call_in, first, has_words, invocation_answer, may_call, may_tell, words_in
+from bylaw.trace.recorded_value import seconds
 
 Fields = dict[str, Any]
 
@@ -76,6 +77,13 @@ class Described(Struct, gc=False, kw_only=True):
     functions: list[Any] | None = None
     instructions: str | None = None
     context: Any = None
+    timestamp: Any = None
+    created_at: Any = None
+
+    @property
+    def began(self) -> float | None:
+        """When the conversation began, if the record says it: the time of messages without one."""
+        return seconds(self.timestamp if self.timestamp is not None else self.created_at)
 
 
 class ChatConversation(Described, gc=False):

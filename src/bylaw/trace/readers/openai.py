@@ -119,6 +119,7 @@ def conversation(source: Source, record: Record) -> Trajectory:
     transcript = Transcript()
     if talk.instructions:
         transcript.instruct(talk.instructions)
+    transcript.time = talk.began
     follow(talk.messages, transcript)
     about = talk.metadata or {}
     vouched: Any = talk.context
