@@ -78,7 +78,9 @@ def test_anything_else_is_neither(answer: str) -> None:
         ("cancel order", "Cancel it, yes", "other"),
         ("cancel order", "Cancel it", "other"),
         ("cancel order", "No, cancel it", "other"),
-        ("cancel order", "Yes, the order", "yes"),
+        ("cancel order", "Yes, the order", "other"),
+        ("decline the refund for order B1", "Yes, the refund for my order.", "other"),
+        ("cancel flight F1 plus hotel H1", "Yes, cancel the flight", "other"),
         ("cancel order", "Yes, it", "other"),
         ("cancel order", "Confirm my order", "other"),
         ("cancel order", "Confirm the order", "other"),
@@ -174,6 +176,9 @@ def test_what_is_english(text: str, is_so: bool) -> None:
         ("Thanks. Yes.", False),
         ("Thanks?", False),
         ("Thank you, wait", False),
+        ("Igualmente no", False),
+        ("Obrigado, no", False),
+        ("Thanks to me", False),
     ],
 )
 def test_what_is_a_courtesy(text: str, is_so: bool) -> None:
@@ -199,7 +204,14 @@ FLIGHTS = Shown("book flights HAT1, HAT2 for Ann", (("HAT1", "HAT2"),))
     ("shown", "answer", "says"),
     [
         (BAGS, "Yes, please add the 2 checked bags. Thank you!", "yes"),
-        (BAGS, "Yes, for $50", "yes"),
+        (BAGS, "Yes, for $50", "other"),
+        (BAGS, "Yes, add them for $50", "other"),
+        (BAGS, "Yes, add the bags for $50", "yes"),
+        (BAGS, "Yes, add the bags for \u20ac50", "other"),
+        (Shown("send 1.234,50 to AC-22"), "Yes, send 50", "other"),
+        (Shown("send 1.234,50 to AC-22"), "Yes, send 1234.50", "yes"),
+        (Shown("send 1,500 to AC-22"), "Yes, send 1.500", "other"),
+        (Shown("send -250 to AC-22"), "Yes, send 250", "other"),
         (BAGS, "Yes, bags checked", "other"),
         (BAGS, "Yes, $50 is robbery", "other"),
         (BAGS, "Yes, add 3 bags", "other"),
@@ -217,6 +229,34 @@ def test_an_echo_has_the_words_shown_in_their_order_and_all_parts_of_a_list(
     shown: Shown, answer: str, says: str
 ) -> None:
     assert said(answer, [shown]) == says
+
+
+@pytest.mark.parametrize(
+    "words", ["no", "OK, no", "OK, no transfer", "ok, wait", "Okay, not", "ok maar", "OK, 25", "OK, send"]
+)
+def test_what_denies_or_is_part_of_a_word_is_no_echo(words: str) -> None:
+    text = "transfer money note: economy, wait recipient: AC-22 amount: 250.00"
+    assert said(words, [Shown(text)]) != "yes"
+
+
+@pytest.mark.parametrize(
+    ("languages", "title", "answer", "says"),
+    [
+        ("zh", "\u53d6\u6d88\u8ba2\u5355", "\u597d\u7684\uff0c\u53d6\u6d88\u8ba2\u5355", "yes"),
+        ("zh", "\u53d6\u6d88\u8ba2\u5355", "\u597d\u7684\uff0c\u8ba2\u5355", "other"),
+        ("en", "\u53d6\u6d88\u8ba2\u5355", "\u597d\u7684\uff0c\u53d6\u6d88\u8ba2\u5355", "other"),
+        ("zh", "\u53d6\u6d88\u8ba2\u5355", "\u597d\u7684\uff0c\u53d6\u6d88\u8ba2\u5355 25", "other"),
+        ("de", "Zimmer stornieren", "Ja, Zimmer stornieren", "yes"),
+        ("de", "Zimmer stornieren", "Ja, das Zimmer", "other"),
+        ("de", "Zimmer ohne Erstattung stornieren", "Ja, Zimmer stornieren", "other"),
+        ("en", "Zimmer stornieren", "Ja, Zimmer stornieren", "other"),
+    ],
+)
+def test_an_echo_is_in_the_language_of_the_text_and_has_its_verb(
+    languages: str, title: str, answer: str, says: str
+) -> None:
+    shown = Shown(f"{title} O7 250.00", languages=frozenset((languages,)), title=title)
+    assert said(answer, [shown], known=frozenset(("de", "en"))) == says
 
 
 YESES = """

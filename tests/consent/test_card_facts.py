@@ -185,7 +185,12 @@ def test_the_pack_s_sentence_counts_with_the_true_price_alone() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "counts"),
-    [("Yes, for €1,234.50.", True), ("Yes, for 1234.50", True), ("Yes, for €1,234", False), ("Yes, for 234.50", False)],
+    [
+        ("Yes, add it for €1,234.50.", True),
+        ("Yes, add it for 1234.50", True),
+        ("Yes, add it for €1,234", False),
+        ("Yes, for 1234.50", False),
+    ],
 )
 def test_a_yes_may_repeat_the_price(answer: str, counts: bool) -> None:
     for as_card in (False, True):

@@ -401,7 +401,7 @@ def are_apart(phrase: str, declared: dict[str, Any], values: list[Any]) -> int:
     for (x, told_x), (y, told_y) in product(zip(values, told["x"], strict=True), zip(values, told["y"], strict=True)):
         call = {"x": x, "y": y}
         text = f"Shall I {phrase.replace('{y}', told_y).replace('{x}', told_x)}?"
-        for each in sentences_in(" ".join(text.split()), tool, call, Terms(), words):
+        for each, _ in sentences_in(" ".join(text.split()), tool, call, Terms(), words):
             assert written(calls.setdefault(each, call)) == written(call), each
     return len(calls)
 

@@ -8,7 +8,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
@@ -33,12 +33,16 @@ _UNSURE = re.compile("[?\u061f\uff1f\u037e]|\\.\\.|\u2026|~~|^\\s*>|[\ufeff\u200
 """A question, a trailing off, struck out, quoted or hidden text."""
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LETTERS = re.compile(r"[^\W\d_]+")
-_TOKEN = re.compile(r"\w(?:[\w.@/+:&#'-]*\w)?")
-_NUMBER = re.compile(r"[$\u00a3\u20ac]?(\d+(?:\.\d+)?)[$\u00a3\u20ac]?")
-_GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-"""Commas between thousands."""
-_JOINS = re.compile(r"[,;]\s+|\s+(?:and|und|et|y|e|en|oraz|i|ve)\s+")
-_ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|et|y|e|en|i|ve)$")
+_AROUND = ".,:;!?()[]'\u00a1\u00bf"
+"""Marks around a word that are not of it."""
+_SIGNS = "$\u00a3\u20ac"
+_NUMBER = re.compile(rf"(-?)([{_SIGNS}]?)(\d[\d.,]*)([{_SIGNS}]?)")
+_POINT = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?")
+_COMMA = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?")
+_TWO_WAYS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+"""A thousand and more to some readers, a little more than one to others."""
+_JOINS = re.compile(r"[,;]\s+|\s+(?:and|plus|&|\+|und|et|y|e|en|oraz|i|ve)\s+")
+_ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|oder|aber|et|mais|y|pero|e|ma|mas|en|maar|i|ale|ve|ama)$")
 _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """A letter of a script that no language of `answers.toml` is written in."""
 _AGREES = "\U0001f44d"
@@ -47,8 +51,6 @@ _LONGEST = 200
 """A longer answer says more than yes or no."""
 _SHARE = 0.15
 """The least share of a text's words that are common words of its language."""
-_LEAST_ECHO = 2
-"""Characters of an echo in a language that is written without spaces."""
 _SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
@@ -56,15 +58,22 @@ _SCRIPTS = {
 }
 """Japanese is found before Chinese, which has no kana."""
 _UNSPACED = frozenset(("ja", "zh"))
+_OTHER_WORD = re.compile("[^ \u3040-\u30ff\u4e00-\u9fff]+")
+"""Letters of scripts that part their words."""
 ENGLISH = frozenset(("en",))
 _NONE = frozenset[str]()
 
 
 class Shown(Struct, frozen=True):
-    """What was put to the user: its own words, and the items of each list among its values."""
+    """What was put to the user: all but the words that are the same for every call."""
 
     text: str
     lists: tuple[tuple[str, ...], ...] = ()
+    """The items of each list among its values."""
+    languages: frozenset[str] = ENGLISH
+    """The languages that its pack writes: an echo counts in no other."""
+    title: str = ""
+    """The pack's own words in it; empty for all of it."""
 
 
 class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,6 +94,7 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     shared: frozenset[str] = frozenset()
     unclear: frozenset[str] = frozenset()
     helper: frozenset[str] = frozenset()
+    verb_last: bool = False
 
 
 class Language:
@@ -112,9 +122,23 @@ class Language:
         """Returns the longest phrase that starts at a place in a bare text."""
         for phrase in self.starts.get(self._start_of(text, at), ()):
             end = at + len(phrase)
-            if text.startswith(phrase, at) and (not self.is_spaced or end == len(text) or text[end] == " "):
+            is_joined = not self.is_spaced and not phrase[-1].isascii()
+            if text.startswith(phrase, at) and (is_joined or end == len(text) or text[end] == " "):
                 return self._kinds[phrase], phrase
         return None
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text; where they are not parted, as echoes are cut."""
+        if self.is_spaced:
+            return _parted(text)
+        found: list[str] = []
+        for word in _parted(text):
+            at = 0
+            while at < len(word):
+                phrase = self.match(word, at)
+                found.append(phrase[1] if phrase is not None else _next_echo(self, word, at))
+                at += len(found[-1])
+        return found
 
     def tokens(self, text: str, wanted: frozenset[str]) -> frozenset[str]:
         """Returns those of these words that a bare text has."""
@@ -197,42 +221,43 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
         return "no" if is_no and not _is_no_ambiguous(words, shown, known | {name}) else "other"
     if not {"yes", "ok", "alone"} & set(kinds):
         return "other"
-    if echoes and ("alone" in kinds or not any(_is_echo(language, echoes, each) for each in shown)):
+    if echoes and (
+        "alone" in kinds or not any(name in each.languages and _is_echo(language, echoes, each) for each in shown)
+    ):
         return "other"
     return "yes"
 
 
 def _next_echo(language: Language, words: str, at: int) -> str:
-    """Returns the word at a place; where words are not parted, all up to the next phrase or space."""
+    """Returns the word at a place; where words are not parted, all of one script up to the next phrase or space."""
     if language.is_spaced:
         return words[at:].split(" ", 1)[0]
+    if other := _OTHER_WORD.match(words, at):
+        return other[0]
     end = at + 1
-    while end < len(words) and words[end] != " " and language.match(words, end) is None:
+    while end < len(words) and _is_unspaced(words[end]) and language.match(words, end) is None:
         end += 1
     return words[at:end]
 
 
 def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
-    """Whether words appear in what was shown, in its order; small words need not.
+    """Whether words appear in what was shown, in its order, its verb among them; small words need not.
 
     Whoever echoes one of several things may mean that one only: every part of a list, and all that is joined by commas
     or "and", must be touched.
     """
-    own, text = language.phrases, bare(_QUOTED.sub(" ", shown.text))
-    if language.tokens(text, own.contrast) or any(each in own.condition for each in echoes):
+    own, plain = language.phrases, _QUOTED.sub(" ", shown.text).lower()
+    if _is_contrast(plain, shown.languages) or any(_turns(each) for each in echoes if each not in own.small):
         return False
-    if not language.is_spaced:
-        return not shown.lists and _is_unspaced_echo(own, echoes, text)
-    plain = _GROUPING.sub("", _QUOTED.sub(" ", shown.text).lower())
     for items in shown.lists:
         plain = plain.replace(", ".join(items).lower(), " ".join(items).lower())
     words = [
-        (number, _folded(word)) for number, part in enumerate(_JOINS.split(plain)) for word in _TOKEN.findall(part)
+        (number, _spellings(word)) for number, part in enumerate(_JOINS.split(plain)) for word in language.words(part)
     ]
     place, echoed, touched = 0, set[str](), set[int]()
     for echo in echoes:
         folded = _folded(echo)
-        found = next((at for at in range(place, len(words)) if words[at][1] == folded), None)
+        found = next((at for at in range(place, len(words)) if folded in words[at][1]), None)
         if found is not None:
             place = found + 1
         if echo in own.small:
@@ -242,36 +267,75 @@ def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
         echoed.add(folded)
         touched.add(words[found][0])
     has_all_parts = touched == {number for number, _ in words}
-    return bool(touched) and has_all_parts and all(_names_all(items, echoed) for items in shown.lists)
+    return (
+        has_all_parts and _has_verb(language, shown, echoed) and all(_names_all(each, echoed) for each in shown.lists)
+    )
+
+
+def _is_contrast(text: str, written: frozenset[str]) -> bool:
+    """Whether a text may have two halves, by a word of a language that it may be in: a yes may be to one of them."""
+    words = bare(text)
+    spoken = (languages()[name] for name in written | languages_of(text) | ENGLISH)
+    return any(each.tokens(words, each.phrases.contrast) for each in spoken)
+
+
+def _has_verb(language: Language, shown: Shown, echoed: set[str]) -> bool:
+    """Whether an echo has the first of the pack's own words; and the last, where the verb may stand at the end."""
+    title = (shown.title or shown.text).lower()
+    own = [_folded(word) for word in language.words(title) if word not in language.phrases.small]
+    return bool(own) and own[0] in echoed and (not language.phrases.verb_last or own[-1] in echoed)
 
 
 def _names_all(items: tuple[str, ...], echoed: set[str]) -> bool:
     """Whether words name every item of a list, or none of them."""
-    named = [not echoed.isdisjoint(map(_folded, _TOKEN.findall(item.lower()))) for item in items]
+    named = [any(not echoed.isdisjoint(_spellings(word)) for word in _parted(item.lower())) for item in items]
     return all(named) or not any(named)
 
 
-def _is_unspaced_echo(own: Phrases, echoes: list[str], text: str) -> bool:
-    place, is_any = 0, False
-    for echo in echoes:
-        found = text.find(echo, place)
-        if found < 0 or (len(echo) < _LEAST_ECHO and echo not in own.small):
-            if echo in own.small:
-                continue
-            return False
-        place, is_any = found + len(echo), is_any or echo not in own.small
-    return is_any
+def _turns(word: str) -> bool:
+    """Whether a word denies, attaches a condition or names the other half in any language."""
+    spaced, unspaced = _turning()
+    return word in spaced or (_is_unspaced(word[0]) and any(each in word for each in unspaced))
+
+
+@cache
+def _turning() -> tuple[frozenset[str], frozenset[str]]:
+    """Returns the words of any language that are never an echo: those between spaces, and those that may be joined."""
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for each in languages().values():
+        own = each.phrases
+        found[each.is_spaced] |= own.no | own.condition | own.contrast | own.denial
+    return frozenset(found[True] | found[False]), frozenset(found[False])
+
+
+def _parted(text: str) -> list[str]:
+    """The words of a text, each value whole: `250,00`, `-5`, `$40`."""
+    words = (word.strip(_AROUND) for word in text.split())
+    return [word for word in words if any(map(str.isalnum, word))]
+
+
+def _is_unspaced(letter: str) -> bool:
+    return any(_SCRIPTS[name].match(letter) for name in _UNSPACED)
+
+
+def _spellings(word: str) -> frozenset[str]:
+    """How a word of a text may be echoed: an amount with its sign or without."""
+    folded = _folded(word)
+    return frozenset((folded, folded.lstrip(_SIGNS)))
 
 
 def _folded(word: str) -> str:
-    """A word as echoes are compared: 40 is 40.00, and $40 too."""
-    number = _NUMBER.fullmatch(_GROUPING.sub("", word))
-    if number is None:
+    """A word as echoes are compared: 40 is 40.00, and $40 is 40$. A number that may be read in two ways stays as it
+    is."""
+    number = _NUMBER.fullmatch(word)
+    if number is None or _TWO_WAYS.fullmatch(number[3]):
         return word
-    try:
-        return format(Decimal(number[1]).normalize(), "f")
-    except InvalidOperation:
-        return word
+    digits = number[3].replace(",", "")
+    if not _POINT.fullmatch(number[3]):
+        if not _COMMA.fullmatch(number[3]):
+            return word
+        digits = number[3].replace(".", "").replace(",", ".")
+    return f"{number[2]}{number[4]}{number[1]}{format(Decimal(digits).normalize(), 'f')}"
 
 
 def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]) -> bool:
@@ -340,7 +404,10 @@ def _is_courteous(language: Language, words: str) -> bool:
     at, is_kind = 0, False
     while at < len(words):
         found = language.match(words, at) if words[at] != " " else ("polite", " ")
-        if found is None or found[0] not in ("thanks", "polite", "small"):
+        if found is None or found[0] not in ("thanks", "polite"):
+            return False
+        if found[0] == "polite" and " " in found[1].strip():
+            # "Thanks" may be followed by "please", and not by "to me".
             return False
         is_kind = is_kind or found[0] == "thanks"
         at += len(found[1])

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from bylaw.consent.card_facts import NO_FACTS, CardFacts
 from bylaw.facts.money import currency_of
+from bylaw.facts.result_places import leaves
 from bylaw.facts.value import INVISIBLE
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
@@ -167,8 +168,9 @@ def sentences_in(
     terms: Terms,
     words: CardWords,
     facts: CardFacts = NO_FACTS,
-) -> Iterator[str]:
-    """The sentences of the pack in a message that ask for this call, with every value that matters."""
+) -> Iterator[tuple[str, str]]:
+    """The sentences of the pack in a message that ask for this call, with every value that matters; and the pack's own
+    words of each."""
     if tool is None:
         return
     given, schemas = {**arguments, **facts.values}, {**tool.parameters, **facts.schemas}
@@ -190,7 +192,7 @@ def sentences_in(
             values.append(told)
         else:
             if place - start <= _LONGEST and _is_told_in_one_way(values, texts):
-                yield message[start:place]
+                yield message[start:place], SLOT.sub(" ", phrase)
 
 
 def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
@@ -252,17 +254,25 @@ def _in_words(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def lists_in(value: Any) -> Iterator[tuple[str, ...]]:
-    """The items of each list of plain values inside a value, as texts."""
+    """The items of each list inside a value, as texts: one of plain values, of records with their places, or of the
+    entries of a record."""
     if isinstance(value, Mapping):
         for each in cast("Mapping[str, Any]", value).values():
+            entries = cast("Mapping[str, Any]", each).items() if isinstance(each, Mapping) else ()
+            if len(entries) > 1:
+                yield tuple(f"{name} {_leaves(part)}" for name, part in entries)
             yield from lists_in(each)
     elif isinstance(value, list | tuple):
         parts = cast("Sequence[Any]", value)
-        if any(isinstance(part, Mapping | list | tuple) for part in parts):
-            for part in parts:
-                yield from lists_in(part)
-        elif len(parts) > 1:
-            yield tuple(str(part) for part in parts)
+        is_plain = not any(isinstance(part, Mapping | list | tuple) for part in parts)
+        if len(parts) > 1:
+            yield tuple(str(part) if is_plain else f"{at} {_leaves(part)}" for at, part in enumerate(parts, 1))
+        for part in parts:
+            yield from lists_in(part)
+
+
+def _leaves(value: Any) -> str:
+    return " ".join(map(str, leaves(value)))
 
 
 def title_of(tool: Tool | None, name: str) -> str:

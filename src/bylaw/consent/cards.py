@@ -6,7 +6,7 @@ alone. Each answer is good for one call, and until the user says something else.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -163,8 +163,10 @@ class Put(Struct, frozen=True):
     digest: str
     card: str = ""
     """The text of its card."""
-    sentences: frozenset[str] = frozenset()
-    """The sentences of the pack that ask for it; none where only a card counts."""
+    sentences: Mapping[str, str] = {}
+    """The sentences of the pack that ask for it, each with the pack's own words; none where only a card counts."""
+    title: str = ""
+    """The pack's own words on the card."""
     lists: tuple[tuple[str, ...], ...] = ()
     """The items of each list among its values: who echoes one of them may mean that one only."""
     lifetime: float = 0.0
@@ -372,20 +374,19 @@ class Cards:
         heard = said(answer, yes=self._yes, no=self._no, known=self._languages)
         if heard == "yes" or (heard == "other" and not begins_with_yes(answer)):
             return heard
-        shown = [Shown(text, put.lists) for text in sorted(self._asked(exchange, put))]
+        texts = {text for text in (put.card, *self.texts_of(put.digest), *put.sentences) if text in exchange.shown}
+        shown = [self._asked(text, put) for text in sorted(texts or self._shown_in(exchange.shown)) if text]
         return said(answer, shown, yes=self._yes, no=self._no, known=self._languages)
 
-    def _asked(self, exchange: Exchange, put: Put) -> set[str]:
-        """What the agent's last message put to the user: of each card and sentence, all but the words that are the
-        same for every call."""
-        texts = {text for text in (put.card, *self.texts_of(put.digest), *put.sentences) if text in exchange.shown}
-        return {self._own_words(text) for text in texts or self._shown_in(exchange.shown) if text}
-
-    def _own_words(self, text: str) -> str:
-        for lead, _, end in (ask.partition(CALL) for ask in map(card_form, self._words.asks)):
-            if text.startswith(lead) and text.endswith(end):
-                return text[len(lead) : len(text) - len(end)]
-        return text.removeprefix(self._heading).removesuffix(self._question).strip()
+    def _asked(self, text: str, put: Put) -> Shown:
+        """What a card or a sentence put to the user."""
+        for ask in map(card_form, self._words.asks):
+            lead, _, end = ask.partition(CALL)
+            if text in put.sentences and text.startswith(lead) and text.endswith(end):
+                own = text[len(lead) : len(text) - len(end)]
+                return Shown(own, put.lists, languages_of(f"{lead} {end}"), put.sentences[text])
+        own = text.removeprefix(self._heading).removesuffix(self._question).strip()
+        return Shown(own, put.lists, _languages_of(self._words), put.title)
 
     def _ends_with_a_card(self, exchange: Exchange) -> bool:
         """Whether the agent's last message ends with any card; what is one stays one."""

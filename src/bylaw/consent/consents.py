@@ -16,7 +16,17 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.consent.card import CardWords, Terms, card_form, card_text, digest, lists_in, sentences_in, what_matters
+from bylaw.consent.card import (
+    CardWords,
+    Terms,
+    card_form,
+    card_text,
+    digest,
+    lists_in,
+    sentences_in,
+    title_of,
+    what_matters,
+)
 from bylaw.consent.card_facts import CardFacts, card_facts
 from bylaw.consent.cards import CardAnswer, Cards, Put
 from bylaw.consent.talk import Exchange, Talk
@@ -162,7 +172,8 @@ class Consents:
         return Put(
             digest(made.tool, made.arguments, facts) if self._cards.has_one_of(made.tool) else "",
             card_form(self.card_text(call, facts)) if has_card else "",
-            frozenset(map(card_form, told)),
+            {card_form(sentence): own for sentence, own in told},
+            title_of(call.tool, made.tool),
             tuple(lists_in({**made.arguments, **facts.values})),
             self._terms.lifetime,
         )
