@@ -70,11 +70,8 @@ def test_hostile_text_stays_xml(tmp_path: Path) -> None:
     write_desk(tmp_path, [record, talk("empty", "hi", CLOSED) | {"agent": "\n"}])
     bylaw(tmp_path, "audit", "logs.jsonl", *WORLD)
     found = suites(tmp_path)
-    case = found['bot "<&>\ufffd'][0]
-    assert (
-        case.get("name")
-        == name.replace("\x00", "\ufffd").replace("\x1b", "\ufffd").replace("\ufffe", "\ufffd") + " step 1"
-    )
+    case = found['bot "<&>\\u0007'][0]
+    assert case.get("name") == "a\\u0000\\u001b]\\ufffe\n<b>&\"'\\u202e]]> step 1"
 
 
 def test_an_audit_without_write_calls_is_no_suite(tmp_path: Path) -> None:

@@ -244,3 +244,18 @@ def test_the_keys_of_facts_that_a_rule_lacks_are_hidden(tmp_path: Path, field: s
     (line,) = (tmp_path / "shared/out/calls.jsonl").read_text().splitlines()
     assert json.loads(line)["open_rules"][0]["predicates"][0]["why"]["facts"]
     assert leaks(tmp_path / "shared", said, ("078-05-1120",)) == []
+
+
+def test_a_private_value_in_the_name_of_an_unknown_tool_stays_private(tmp_path: Path) -> None:
+    email = "ines.lang@example.org"
+    steps = (
+        ("get_customer", {"customer_id": "C2"}, looked_up() | {"email": email}),
+        (f"mail_{email}", {"customer_id": "C2"}, "ok"),
+        ("close_account", {"customer_id": "C2"}, "Closed"),
+    )
+    write_desk(tmp_path, [talk("one", "Close it", *steps)])
+    said = bylaw(tmp_path, "audit", "logs.jsonl", "--pack", "pack", *OUTPUTS)
+    assert leaks(tmp_path / "shared", said, (email,)) == []
+    summary = json.loads((tmp_path / "shared/out/summary.json").read_text())
+    assert [*summary["unknown_tools"]] == ["mail_[Customer.email]"]
+    assert "mail_[Customer.email]" in summary["by_tool"]

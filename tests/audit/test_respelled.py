@@ -1,6 +1,7 @@
 """A private value stays out of what is written where the conversation spells it otherwise than its record."""
 
 import json
+from html.entities import codepoint2name
 from typing import Literal
 from unicodedata import normalize
 from urllib.parse import quote
@@ -34,6 +35,9 @@ def hidden(value: object, written: str) -> str:
         ("+351912345678", "912-345-678"),
         ("+351912345678", "00351 912345678"),
         ("+12025550123", "(202) 555-0123"),
+        ("+4915123456789", "0151 23456789"),
+        ("+49 151 23456789", "+49 (0) 151/234-567-89"),
+        ("+49 151 23456789", "004915123456789"),
         ("351 912 345 678", "351912345678"),
         ("GB82WEST12345698765432", "gb82 west 1234 5698 7654 32"),
         ("1981-04-03", "3 April 1981"),
@@ -71,7 +75,8 @@ def test_a_value_that_also_stands_as_it_was_found_is_hidden_in_both_spellings():
 def test_letters_and_marks_may_stand_apart(value: str, kept: Literal["NFC", "NFD"], written: Literal["NFC", "NFD"]):
     scrub = Scrub([(("Member.it", normalize(kept, value), "it", False), 1)])
     told = normalize(written, value)
-    for each in (told, told.upper(), json.dumps(told), quote(told), json.dumps({"text": json.dumps(told)})):
+    html = "".join(f"&{codepoint2name[ord(each)]};" if ord(each) in codepoint2name else each for each in told)
+    for each in (html, told, told.upper(), json.dumps(told), quote(told), json.dumps({"text": json.dumps(told)})):
         assert "[Member.it]" in scrub.text(f"It is {each}.") or "[private]" in scrub.text(f"It is {each}.")
     assert scrub.text(f"It is {told}.") == "It is [Member.it]."
 

@@ -161,3 +161,16 @@ def test_conversations_of_one_id_in_two_files_are_told_apart(tmp_path: Path) -> 
 def test_files_are_called_by_as_much_of_their_path_as_tells_them_apart(files: list[str], names: list[str]) -> None:
     called = told_apart([Path(file) for file in files])
     assert [called[Path(file)] for file in files] == names
+
+
+def test_characters_that_cannot_be_seen_are_written_out_for_every_reader(tmp_path: Path) -> None:
+    hidden = "\u202e\u2066\x9b31m"
+    write_desk(tmp_path, [careless(f"one{hidden}")])
+    pack = tmp_path / "pack" / "pack.yaml"
+    pack.write_text(pack.read_text() + f"title: {json.dumps('desk' + hidden)}\n")
+    bylaw(tmp_path, "audit", "logs.jsonl", *WORLD, "--sarif", "s.sarif", "--junit", "j.xml")
+    told = [(tmp_path / name).read_text(encoding="utf-8") for name in ("s.sarif", "j.xml")]
+    told.append(json.dumps(run_of(tmp_path / "s.sarif"), ensure_ascii=False))
+    for text in (*told, bylaw(tmp_path, "check", "pack", "--json")):
+        assert not set(hidden[:3]) & set(text)
+    assert "one\\u202e\\u2066\\u009b31m" in told[1]

@@ -1,7 +1,6 @@
 """Findings for other tools: SARIF 2.1.0, which code hosts and editors show, and JUnit XML, which build servers read."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -17,6 +16,7 @@ from bylaw.audit.baseline import Standings
 from bylaw.audit.finding import Charge, Finding, Gate
 from bylaw.audit.request import told_apart
 from bylaw.audit.store import CALLS, LogPlace, Store
+from bylaw.text.visible import all_visible, visible
 from bylaw.trace.log_file import LogFile, RemoteFile
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -25,8 +25,6 @@ _SEVERE = {
     "violation": {"high": "error", "medium": "error", "low": "warning"},
     "near_miss": {"high": "warning", "medium": "warning", "low": "note"},
 }
-# Characters that XML 1.0 does not allow, not even as references.
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_sarif(out: Path, target: Path, *, files: Sequence[LogFile] = (), standings: Standings | None = None) -> Path:
@@ -141,7 +139,7 @@ def _paths(files: Sequence[LogFile]) -> dict[str, str]:
 
 
 def _dump(record: Any) -> str:
-    return json.dumps(record, ensure_ascii=False)
+    return json.dumps(all_visible(record), ensure_ascii=False)
 
 
 class _Suite(Struct):
@@ -180,23 +178,23 @@ def write_junit(out: Path, target: Path, *, standings: Standings | None = None, 
 
 def _opening(tag: str, name: str, outcomes: Counter[str]) -> str:
     counts = {"tests": outcomes.total(), "failures": outcomes["failure"], "errors": 0, "skipped": outcomes["skipped"]}
-    element = Element(tag, {"name": _printable(name)} | {each: str(n) for each, n in counts.items()} | {"time": "0"})
+    element = Element(tag, {"name": visible(name)} | {each: str(n) for each, n in counts.items()} | {"time": "0"})
     return tostring(element, encoding="unicode").removesuffix(" />") + ">\n"
 
 
 def _case(finding: Finding, outcome: str, message: str) -> str:
     """An encoded case: elements of all calls would take more memory."""
-    name = _printable(f"{finding.trajectory} step {finding.step}")
-    case = Element("testcase", {"classname": _printable(finding.name), "name": name, "time": "0"})
+    name = visible(f"{finding.trajectory} step {finding.step}")
+    case = Element("testcase", {"classname": visible(finding.name), "name": name, "time": "0"})
     if outcome == "skipped":
-        SubElement(case, outcome, {"message": _printable(message)})
+        SubElement(case, outcome, {"message": visible(message)})
     elif outcome == "failure":
         lines = [
             f"{charge.policy} ({charge.severity}): {charge.verdict.replace('_', '-')}: {charge.because}"
             for charge in finding.charges
         ]
-        failure = SubElement(case, outcome, {"type": finding.verdict, "message": _printable(message)})
-        failure.text = _printable("\n".join([*lines, f"finding {finding.id}"]))
+        failure = SubElement(case, outcome, {"type": finding.verdict, "message": visible(message)})
+        failure.text = visible("\n".join([*lines, f"finding {finding.id}"]))
     return tostring(case, encoding="unicode") + "\n"
 
 
@@ -218,7 +216,3 @@ def _outcome(finding: Finding, standings: Standings, gate: Gate) -> tuple[str, s
             return "skipped", f"known from the baseline; {why}"
         case "new":
             return ("failure", why) if gate.stops(finding) else ("skipped", f"does not fail the run; {why}")
-
-
-def _printable(text: str) -> str:
-    return _UNPRINTABLE.sub("\ufffd", text)

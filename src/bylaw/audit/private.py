@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from datetime import date
 from functools import lru_cache
 from html import escape
+from html.entities import codepoint2name
 from typing import Any, cast
 from unicodedata import decomposition, normalize
 from urllib.parse import quote
@@ -258,8 +259,11 @@ def _texts(events: Iterable[Event]) -> Iterator[str]:
 def _grouped(number: str) -> re.Pattern[str]:
     letters = [re.escape(letter) for letter in letters_of(number)]
     size = _CODE if number.startswith("+") else 0
-    code = "".join(f"(?:{letter}{_BETWEEN})?" for letter in letters[:size])
-    return re.compile(rf"(?<![^\W_])\+?{code}{_BETWEEN.join(letters[size:])}(?![^\W_])", re.IGNORECASE)
+    # At home a number is written with a 0 and without its code, abroad with `00` in place of the plus sign.
+    zero = f"(?:0{_BETWEEN})?" if size else ""
+    code = "".join(f"{zero}(?:{letter}{_BETWEEN})?" for letter in letters[:size]) + zero
+    rest = _BETWEEN.join(letters[size:])
+    return re.compile(rf"(?<![^\W_])(?:\+|00{_BETWEEN})?{code}{rest}(?![^\W_])", re.IGNORECASE)
 
 
 ANYWHERE = 6
@@ -458,4 +462,6 @@ def _escapes(text: str) -> Iterator[str]:
     if text == "\b":
         yield r"\\+b"
     yield "".join(rf"&\#0*{ord(letter)};" for letter in text)
+    if name := codepoint2name.get(ord(text)) if len(text) == 1 else None:
+        yield f"&{name};"
     yield "".join(rf"&\#x0*{ord(letter):x};" for letter in text)

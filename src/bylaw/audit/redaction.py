@@ -262,10 +262,15 @@ class Cover:
     def _agent(self, name: str) -> str:
         return self._pseudonyms.agent(name) if self._pseudonyms is not None else name
 
+    def tool(self, name: str) -> str:
+        """A tool's name. One that the pack does not know may hold a private value."""
+        return name if name in self._redaction.tools else self._scrub.text(name)
+
     def _tool(self, name: str) -> str:
+        hidden = self.tool(name)
         if self._pseudonyms is None or name in self._redaction.tools:
-            return name
-        return self._pseudonyms.of(name)
+            return hidden
+        return self._pseudonyms.of(hidden)
 
     def conversation(self, row: ConversationRow) -> ConversationRow:
         """A conversation."""

@@ -158,6 +158,11 @@ class Examiner:
         cover = None
         if redaction is not None:
             cover = redaction.cover(trajectory.events, session.judged_world if session is not None else None, verdicts)
+        for call in trajectory.events:
+            if type(call) is Call and call.tool not in pack.schema.tools:
+                self.counts.numbers["unknown_tool", call.tool if cover is None else cover.tool(call.tool)] += 1
+        if cover is not None:
+            verdicts = [_with_tool(each, cover.tool(each.made.call.tool)) for each in verdicts]
         seen = self._seen_digests(pack, trajectory, cover, verdicts)
         settled: list[Settled] = []
         if answers := self._answers_on(seen, cover):
@@ -225,9 +230,7 @@ class Examiner:
             if type(call) is not Call:
                 continue
             tool = tools.get(call.tool)
-            if tool is None:
-                numbers["unknown_tool", call.tool] += 1
-            elif tool.effect != "none" or call.tool in pack.by_tool:
+            if tool is not None and (tool.effect != "none" or call.tool in pack.by_tool):
                 # A tool without effect, such as a calculator, does not show that the pack fits the logs.
                 numbers[("known_calls",)] += 1
             if tool is None or tool.effect == "write" or call.tool in pack.by_tool:
@@ -323,6 +326,14 @@ class Judged(Struct):
             return self.head
         shown = cover.conversation(ConversationRow(agent=self.head.agent, file=self.head.file))
         return replace(self.head, agent=shown.agent, file=shown.file)
+
+
+def _with_tool(verdict: CallVerdict, tool: str) -> CallVerdict:
+    """A verdict under another name of the tool."""
+    call = verdict.made.call
+    if call.tool == tool:
+        return verdict
+    return replace(verdict, made=replace(verdict.made, call=replace(call, tool=tool)))
 
 
 def _written(row: RuleRow, cover: "Cover | None") -> bytes:

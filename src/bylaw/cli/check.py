@@ -1,6 +1,5 @@
 """`bylaw check`: load a pack, run its cases, and show what to do next."""
 
-import json
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from bylaw.policy.statement import DRAFTED_BY
 from bylaw.review.check import CheckReport, check
 from bylaw.review.coverage import Covered
 from bylaw.review.noted import left_out_of
+from bylaw.text.visible import visible_json
 
 _DOCUMENTS = 5
 """The most documents with a line of their own."""
@@ -325,7 +325,7 @@ def check_command(
     reports = [check(load_pack(name, document=document)) for name in names]
     for number, report in enumerate(reports):
         if as_json:
-            print(json.dumps(report.record(), ensure_ascii=False))
+            print(visible_json(report.record()))
             continue
         if number:
             console.print()

@@ -1,6 +1,5 @@
 """The console of every command: as wide as the terminal, or 80 columns in a pipe, without trailing blanks."""
 
-import json
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -16,7 +15,7 @@ from rich.text import Text
 
 from bylaw.cli.screen import Screen, bare
 from bylaw.text.number import counted as counted
-from bylaw.text.visible import visible
+from bylaw.text.visible import visible, visible_json
 
 SCREEN = 24
 """Lines of a default terminal."""
@@ -45,8 +44,7 @@ def titled_table(title: str, texts: Sequence[str], numbers: Sequence[str], rows:
 def print_json(value: Any) -> None:
     """Print a value as indented JSON; text that cannot be shown as it is becomes `\\u` escapes."""
     data = msgspec.to_builtins(value, enc_hook=str)
-    text = json.dumps(data, indent=2, ensure_ascii=False)
-    print(text if text.replace("\n", "").isprintable() else json.dumps(data, indent=2))
+    print(visible_json(data, indent=2))
 
 
 def local_time(moment: float) -> str:

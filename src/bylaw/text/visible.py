@@ -1,5 +1,6 @@
 """Text of logs, packs and file names, made safe for a terminal: nothing in it moves the cursor or hides a line."""
 
+import json
 from typing import Any, cast
 
 
@@ -19,6 +20,12 @@ def all_visible(data: Any) -> Any:
     if isinstance(data, dict):
         return {all_visible(name): all_visible(value) for name, value in cast(dict[Any, Any], data).items()}
     return data
+
+
+def visible_json(data: Any, indent: int | None = None) -> str:
+    """JSON in which every character that cannot be seen is an escape."""
+    text = json.dumps(data, indent=indent, ensure_ascii=False)
+    return text if text.replace("\n", "").isprintable() else json.dumps(data, indent=indent)
 
 
 def clean(text: str, most: int) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from bylaw.errors import RecordError
+from bylaw.trace.recorded_value import repeated_key
 from bylaw.trace.shape import glimpse, is_messages
 from bylaw.trace.source import Source
 from bylaw.trace.trajectory import Trajectory
@@ -275,6 +276,12 @@ def oddity(error: Exception) -> str:
     return str(error) if isinstance(error, Malformed) else f"not in a shape we know: {tell(error)}"
 
 
+def refuse_repeated_keys(raw: Raw | bytes) -> None:
+    """Raise `Malformed` if an object of a record has a key twice: which value was meant is not known."""
+    if twice := repeated_key(raw):
+        raise Malformed(f"`{twice}` is given twice in one object")
+
+
 def read_each(
     source: Source, pieces: Iterable[Record | RecordError], conversation: Callable[[Record], Trajectory]
 ) -> Iterator[Trajectory | RecordError]:
@@ -284,7 +291,9 @@ def read_each(
             yield record
             continue
         try:
-            yield conversation(record)
+            read = conversation(record)
+            refuse_repeated_keys(record.raw)
+            yield read
         except ODD as error:
             yield record.fault(source, oddity(error))
 
@@ -296,6 +305,7 @@ def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) ->
             yield record
             continue
         try:
+            refuse_repeated_keys(record.raw)
             take(record)
         except ODD as error:
             yield record.fault(source, oddity(error))
