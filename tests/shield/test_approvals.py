@@ -390,6 +390,14 @@ def test_a_yes_is_not_used_in_another_history_of_the_same_principal(log: Log) ->
     assert shop_desk.decide(told(), "refund", REFUND, context=ANN).allowed
 
 
+def test_a_yes_from_a_history_without_the_users_words_is_not_used_where_they_have_spoken(log: Log) -> None:
+    shop_desk, silent = shield(log), told()[1:]
+    log.approve(shop_desk.decide(silent, "refund", REFUND, context=ANN).approval, by="lena")
+    spoken = [*silent, {"role": "user", "content": "Tell me a joke."}]
+    assert not shop_desk.decide(spoken, "refund", REFUND, context=ANN).allowed
+    assert shop_desk.decide(silent, "refund", REFUND, context=ANN).allowed
+
+
 def test_a_no_holds_in_every_history_of_the_same_principal(log: Log) -> None:
     shop_desk = shield(log)
     log.reject(shop_desk.decide(told(), "refund", REFUND, context=ANN).approval, by="lena")

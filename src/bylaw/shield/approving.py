@@ -93,17 +93,16 @@ class Approvals:
         now: float,
         pin: str,
     ) -> str:
-        """Take up what was asked before of the same call, under the same pack, on the same facts and for the same
-        principal; the name under which it is to be asked for next.
+        """Take up what was asked before of the same call, under the same pack and for the same principal; the name under
+        which it is to be asked for next.
 
         A yes is taken up where `is_ours` says that this conversation asked for it, a no from all of the principal's.
         """
         if _is_denied(grounds):
             return ""
-        made, facts = judgement.made.call, fingerprint(facts_of(judgement, grounds, terms))
-        apart = _policy_facts(judgement, grounds, terms)
+        made = judgement.made.call
         # Every spelling of the call is asked for under one name, so that a no to one is found for all.
-        digest = fingerprint([[made.tool, alike(made.arguments)], apart, context[PRINCIPAL], pin])
+        digest = fingerprint([made.tool, alike(made.arguments), context[PRINCIPAL], pin])
         for number in range(1, AGAIN):
             name = f"messages/{digest[:32]}/{number}"
             known = find(name)
@@ -112,9 +111,7 @@ class Approvals:
             if known.status == "rejected":
                 counts = now < known.answered + terms.timeout
             else:
-                # Elsewhere the same call may wait for another reason: that is left to wait.
-                is_open = known.status in ("waiting", "approved") and known.request.facts == facts
-                counts = is_open and is_ours(known)
+                counts = known.status in ("waiting", "approved") and is_ours(known)
             if counts:
                 self.homes[name] = known.conversation
                 self.take([known.request, *([known.answer] if known.answer is not None else [])])

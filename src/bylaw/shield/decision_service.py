@@ -42,7 +42,7 @@ from bylaw.shield.history import (
 )
 from bylaw.shield.host import Channel, Host
 from bylaw.shield.limiting import NO_PLACES, LatestUses, latest_uses, places_for
-from bylaw.shield.recalled_card import Recalled, confirmation_of, continues, is_signed_in, recalled
+from bylaw.shield.recalled_card import Recalled, confirmation_of, is_of_one_chat, is_signed_in, recalled
 from bylaw.shield.repeating import (
     DONE_BEFORE,
     Interruption,
@@ -561,7 +561,7 @@ class DecisionService:
             return False
         asking = zip(home.steps, home.decisions, strict=True)
         step = next((step for step, made in asking if made.approval == asked.id), None)
-        return step is not None and continues(home.events[:step], before)
+        return step is not None and is_of_one_chat(home.events[:step], before)
 
     def _card(
         self, conversation: Conversation, judgement: Judgement, ruling: ApprovalRuling, name: str, *, is_repeated: bool

@@ -84,13 +84,20 @@ def confirmation_of(found: Recalled) -> Confirmation | None:
     return found.yes.confirmation if found.yes is not None else None
 
 
+def is_of_one_chat(first: Sequence[Event], then: Sequence[Event]) -> bool:
+    """Whether a history goes on from another that has the user's words, or neither has any: without them, every chat
+    would go on from it."""
+    return continues(first, then) and (_has_spoken(first) or not _has_spoken(then))
+
+
 def continues(first: Sequence[Event], then: Sequence[Event]) -> bool:
     """Whether a history begins with all of another."""
     return list(map(_told, first)) == list(map(_told, then[: len(first)]))
 
 
-def _has_spoken(later: Sequence[Event]) -> bool:
-    return any(isinstance(each, Message) and each.by == "user" for each in later)
+def _has_spoken(events: Sequence[Event]) -> bool:
+    """Whether the user has."""
+    return any(isinstance(each, Message) and each.by == "user" for each in events)
 
 
 def _told(event: Event) -> tuple[Any, ...]:

@@ -281,18 +281,21 @@ def _why_not_approved(before: Sequence[True_], asked: PersonAsked, allowed: Allo
         return "a person rejected it"
     if asked.principal != allowed.principal:
         return "it was approved for another principal"
+    if asked.chat != allowed.chat:
+        return "it was approved in another conversation"
     # In an edited history, a later look-up may be missing.
     if asked.facts != allowed.facts and (allowed.has_times or asked.facts):
         return f"it was approved on other facts: {asked.facts}, not {allowed.facts}"
     if allowed.at >= answer.at + APPROVAL_LIFETIME + SLACK:
         return "the approval has expired"
     for event in before[answers[0] :]:
-        if isinstance(event, Allowed) and event.call == allowed.call and event.resumes < 0:
+        is_call = isinstance(event, Allowed) and (event.call, event.chat) == (allowed.call, allowed.chat)
+        if is_call and event.resumes < 0:
             return "the approval was used"
         if isinstance(event, PersonAnswered) and not event.yes:
             rejected = next(each for each in before
                             if isinstance(each, PersonAsked) and each.approval == event.approval)  # fmt: skip
-            if may_be_one(rejected.call, allowed.call):
+            if rejected.chat == allowed.chat and may_be_one(rejected.call, allowed.call):
                 return "a person rejected the call in another spelling later"
     return ""
 

@@ -31,6 +31,8 @@ class Host:
     has_times = True
     may_press = True
     may_reopen = False
+    chat = ""
+    """Which of several chats it is in, for hosts that have several."""
     acting = ""
     """The inner agent that makes the next call; empty for the main one."""
     may_pause = True
@@ -227,6 +229,7 @@ class StatelessHost(HistoryHost):
 
     may_press = False
     may_pause = False
+    mild: "Sequence[Edit]" = ()
 
     def reopen(self) -> None:
         self.shield = self._open_shield()
@@ -235,7 +238,7 @@ class StatelessHost(HistoryHost):
         return False
 
     def decide(self, tool: str, arguments: Mapping[str, Any], id: str) -> Decision:
-        told = self._edited(self.history, MILD)
+        told = self._edited(self.history, self.mild or MILD)
         if self.rng.random() < 0.5:
             told = [*told, _calling(tool, arguments, id)]
         context = {"signed_in_as": self.principal} if self.principal else None
@@ -246,6 +249,27 @@ class StatelessHost(HistoryHost):
 
     def no_result(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
         self.history.append(_calling(tool, arguments, id))
+
+
+class ChatsHost(StatelessHost):
+    """Keeps the histories of several chats, of one principal or another, and goes from one to the other. Each has words
+    of its own."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.mild = (hide_arguments, rename_ids, clear_results)
+        self._chats: dict[str, tuple[str, list[Wire]]] = {}
+        self.go_to("chat 1", self.principal)
+
+    def go_to(self, chat: str, principal: str) -> None:
+        """Begin a chat, or go on with one."""
+        self.chat = chat
+        self.principal, self.history = self._chats.setdefault(chat, (principal, []))
+        if not self.history:
+            self.user("Hello.")
+
+    def user(self, text: str) -> None:
+        super().user(f"{text} ({self.chat})")
 
 
 def _calling(tool: str, arguments: Mapping[str, Any], id: str) -> Wire:

@@ -177,6 +177,13 @@ BUGS = (
         "shop",
     ),
     Bug(
+        "an approval counts in every chat of the principal",
+        "shield/decision_service.py",
+        "return step is not None and is_of_one_chat(home.events[:step], before)",
+        "return True",
+        "shop",
+    ),
+    Bug(
         "an approval outlives its facts",
         "shield/approving.py",
         'changes.append(Change(found.approval, "expired", CHANGED, "what it rested on has changed"))',

@@ -9,7 +9,7 @@ from bylaw import Pack
 from bylaw.errors import BylawError
 from bylaw.record import Log
 from bylaw.shield import Decision
-from bylaw_lab.theorems.host import HistoryHost, Host, StatelessHost
+from bylaw_lab.theorems.host import ChatsHost, HistoryHost, Host, StatelessHost
 from bylaw_lab.theorems.story import Story, Wanted
 from bylaw_lab.theorems.truth import Allowed, Lifted, Note, Ran, Shown, Stopped, True_
 
@@ -81,11 +81,18 @@ class Shop(Story):
         return self._last_seen.get(self._wanted, "")
 
     def focus(self, wanted: Wanted) -> None:
-        self._wanted = wanted.arguments["order_id"]
+        self._wanted = self._name_here(wanted.arguments["order_id"])
+
+    def _name_here(self, order: str) -> str:
+        """An order as the agent has it in this chat."""
+        return f"{self.host.chat} {order}".strip()
 
     def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
         theorem = "T8-facts" if wanted.tool == "refund" and not decision.approval else "T6-approvals"
         self.theorems = (theorem, "T7-stops") if self._stops else (theorem,)
+        if self.host.chat and theorem == "T8-facts":
+            # No chat knows what another has changed.
+            self.theorems = self.theorems[1:]
         return super().allow(decision, wanted)
 
     def read(self, wanted: Wanted, id: str) -> None:
@@ -96,7 +103,7 @@ class Shop(Story):
         made, way = (wanted.tool, wanted.arguments, id), self.rng.random()
         if way < 0.85:
             self.host.result(record, *made)
-            self._last_seen[wanted.arguments["order_id"]] = left["paid"]
+            self._last_seen[self._name_here(wanted.arguments["order_id"])] = left["paid"]
             self.events.append(Shown(order, self.paid[order] - self.refunded[order], since))
         elif way < 0.9:
             self.host.result(record[: self.rng.randrange(len(record))], *made)
@@ -145,7 +152,7 @@ def true_name(order: str) -> str:
 
 def shop_story(rng: Random, log: Log | None, name: str) -> list[True_]:
     """Play one conversation; its true events."""
-    kinds: tuple[type[Host], ...] = (Host, HistoryHost) if log is not None else (Host, HistoryHost, StatelessHost)
+    kinds: tuple[type[Host], ...] = (Host, HistoryHost, ChatsHost if log is not None else StatelessHost)
     host = rng.choice(kinds)(rng, shop_pack(), log, name, "P1")
     shop = Shop(rng, host, (), "shop")
     if rng.random() < 0.9:
@@ -154,6 +161,9 @@ def shop_story(rng: Random, log: Log | None, name: str) -> list[True_]:
     for _ in range(rng.choice((3, 5, 8))):
         way = rng.random()
         spelled = order[0] if rng.random() < 0.85 else rng.choice(order)
+        if isinstance(host, ChatsHost) and rng.random() < 0.4:
+            number = rng.choice((1, 2, 3))
+            host.go_to(f"chat {number}", rng.choice(("P1", "P1", "P2", "")))
         if rng.random() < 0.4:
             rng.choice((shop.stop, shop.lift, shop.lift))()
         if way < 0.3:
@@ -183,6 +193,9 @@ def _void(shop: Shop, order: str) -> None:
         _disturb(shop)
     for _ in range(shop.rng.choice((1, 1, 2))):
         called = wanted
+        if isinstance(shop.host, ChatsHost) and shop.chance(0.3):
+            shop.host.go_to(f"chat {shop.rng.choice((1, 2, 3))}", "P1")
+            shop.attempt(Wanted("get_order", {"order_id": order}))
         if shop.chance(0.15):
             names = next(each for each in ORDERS if order in each)
             called = Wanted("void_order", {"order_id": shop.rng.choice(names)})

@@ -144,7 +144,9 @@ class Story:
             self.events.append(Issued(decision.card.id, wanted.key, self.now, desk.fee_on(decision.card.text)))
         elif decision.answer == "ask" and decision.approval and decision.approval not in self.approvals:
             self.approvals.append(decision.approval)
-            asked = PersonAsked(decision.approval, wanted.key, self.now, self.facts, self.host.principal)
+            asked = PersonAsked(
+                decision.approval, wanted.key, self.now, self.facts, self.host.principal, self.host.chat
+            )
             self.events.append(asked)
 
     def carry_out(self, decision: Decision, wanted: Wanted, id: str) -> None:
@@ -178,7 +180,8 @@ class Story:
 
     def allow(self, decision: Decision, wanted: Wanted) -> Allowed:
         host = self.host
-        return Allowed(wanted.key, self.now, self.theorems, host.principal, host.has_times, self.facts)
+        has_times, chat = host.has_times, host.chat
+        return Allowed(wanted.key, self.now, self.theorems, host.principal, has_times, self.facts, chat=chat)
 
     def resume(self) -> None:
         """Go on with a paused call, perhaps one that has gone on already."""

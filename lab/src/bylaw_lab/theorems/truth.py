@@ -99,6 +99,8 @@ class Allowed(Struct, frozen=True):
     """Seconds for which a look-up of its record counts; 0 for ever."""
     agent: str = ""
     """The inner agent that makes the call; empty for the main one."""
+    chat: str = ""
+    """Which of the host's chats the call is made in."""
     resumes: int = -1
     """The place of the first decision, where a paused call goes on."""
     shows_fee: bool = False
@@ -120,6 +122,7 @@ class PersonAsked(Struct, frozen=True):
     at: float
     facts: str
     principal: str = ""
+    chat: str = ""
 
 
 class PersonAnswered(Struct, frozen=True):
