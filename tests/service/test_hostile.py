@@ -100,7 +100,7 @@ def test_the_customer_1_is_not_the_customer_true(log: Log) -> None:
 
 
 def test_a_yes_under_one_pack_is_none_under_the_next_for_a_host_that_keeps_the_history(log: Log) -> None:
-    asked = {"messages": [{"role": "user", "content": "hi"}], **NOTE}
+    asked = {"messages": [{"role": "user", "content": "hi"}], "context": {"signed_in_as": "C1"}, **NOTE}
     waits = decide(Service(Desk(pack(), log), {}), **asked)["approval"]
     app = Service(Desk(pack("tool: refund, most: 4, within: 1h"), log), {})
     assert post(app, "/v1/approvals", {"id": waits, "answer": "approve", "by": "ann"}).status == 200

@@ -93,8 +93,8 @@ class Approvals:
         now: float,
         pin: str,
     ) -> str:
-        """Take up what was asked before of the same call, under the same pack and for the same principal; the name under
-        which it is to be asked for next.
+        """Take up what was asked before of the same call, under the same pack and for the same principal; the name that
+        it is to be asked for under next.
 
         A yes is taken up where `is_ours` says that this conversation asked for it, a no from all of the principal's.
         """

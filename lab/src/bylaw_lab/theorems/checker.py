@@ -289,8 +289,8 @@ def _why_not_approved(before: Sequence[True_], asked: PersonAsked, allowed: Allo
     if allowed.at >= answer.at + APPROVAL_LIFETIME + SLACK:
         return "the approval has expired"
     for event in before[answers[0] :]:
-        is_call = isinstance(event, Allowed) and (event.call, event.chat) == (allowed.call, allowed.chat)
-        if is_call and event.resumes < 0:
+        mine = (allowed.call, allowed.chat)
+        if isinstance(event, Allowed) and (event.call, event.chat) == mine and event.resumes < 0:
             return "the approval was used"
         if isinstance(event, PersonAnswered) and not event.yes:
             rejected = next(each for each in before
