@@ -86,10 +86,6 @@ def is_same(one: Any, other: Any) -> bool | None:
     return False
 
 
-JOINTS = str.maketrans("", "", " -_/#\u00ad\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212")
-"""What stands between the parts of a value, and may make no other one of it."""
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
@@ -127,8 +123,8 @@ _MIDNIGHT = re.compile(r"(?<=\d)[t ]00:00(?::00(?:\.0+)?)?(?:z|[+-]00:?00)?$")
 
 
 def alike(value: Any) -> Any:
-    """The same for two values that a tool may take for one: case, blanks, dashes, signs of currencies and what is
-    not given aside, and numbers by what they are worth, also as text.
+    """The same for two values that a tool may take for one: case, blanks, punctuation, signs of currencies and what is
+    not given aside, and numbers by what they are worth, also as text and however their thousands are parted.
 
     It takes more for one than ids are compared by (`1e2` is 100), so it may refuse and never allow.
     """
@@ -141,19 +137,32 @@ def alike(value: Any) -> Any:
     return _alike(text) if len(text) <= _SHORT else _alike.__wrapped__(text)
 
 
+_GROUPED = re.compile(r"([+-]?\d{1,3}(?:([.,'])\d{3})(?:\2\d{3})*)(?:[.,](\d{1,2}))?")
+_COMMA = re.compile(r"([+-]?\d+),(\d{1,2})")
+_PARTS = str.maketrans("", "", ".,'")
+
+
 @lru_cache(maxsize=16_384)
 def _alike(written: str) -> str:
     """The same for one value; a conversation names the same few again and again."""
-    text = _MIDNIGHT.sub("", loose(written).strip(_MARKS))
-    # A number below nought is none above it.
-    text = text if _NUMBER.fullmatch(text) else text.translate(JOINTS)
+    text = _MIDNIGHT.sub("", loose(written).replace("\u2212", "-").strip(_MARKS))
     if len(text) > _SHORT or not any(map(str.isdigit, text)):
-        return text
+        return "".join(filter(str.isalnum, text)) or text
     try:
-        number = Decimal(text)
+        number = Decimal(_figures(text))
         return str(number.normalize()) if number else "0"
     except ArithmeticError:
-        return text
+        return "".join(filter(str.isalnum, text))
+
+
+def _figures(text: str) -> str:
+    """A number in figures alone, however its thousands and its fraction are parted; other texts without punctuation."""
+    if (comma := _COMMA.fullmatch(text)) is not None:
+        return f"{comma[1]}.{comma[2]}"
+    if (grouped := _GROUPED.fullmatch(text)) is not None and (grouped[2] != "." or grouped[3] or text.count(".") > 1):
+        return f"{grouped[1].translate(_PARTS)}.{grouped[3] or 0}"
+    # A number below nought is none above it.
+    return text if _NUMBER.fullmatch(text) else "".join(filter(str.isalnum, text)) or text
 
 
 def plain(value: Any) -> Any:
