@@ -1,6 +1,9 @@
 """One conversation as an adapter follows it: answers that are not the user's, and calls that may have run."""
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.guard import Guard, begin, end
@@ -99,3 +102,53 @@ def test_a_write_that_a_framework_makes_again_is_answered_with_its_result(tmp_pa
     assert found is not None
     assert found.value() == "extended R1"
     assert follower.result_of(WRITE.id, WRITE.tool, {**EXTEND, "new_end": "2027-01-01"}) is None
+
+
+@pytest.mark.parametrize("known", [0, 3])
+def test_a_yes_that_two_workers_are_told_is_one_yes(tmp_path: Path, known: int) -> None:
+    log, history = tmp_path / "log.db", [*looked(), *AGREED]
+    with desk(tmp_path, log=log) as one, desk(tmp_path, log=log) as two:
+        first, second = (Follower(each.session("c1", context=CUSTOMER), makes_calls=False) for each in (one, two))
+        for each in (first, second):
+            each.follow(history[:known])
+            each.session.flush()
+        for each in (first, second):
+            each.follow(history)
+        assert first.decide("w1", WRITE.tool, WRITE.arguments).allowed
+        first.answered("w1", "extended R1")
+        first.session.flush()
+        assert not second.decide("w2", WRITE.tool, WRITE.arguments).allowed
+
+
+def test_other_words_of_two_workers_leave_open_which_came_first(tmp_path: Path) -> None:
+    log = tmp_path / "log.db"
+    with desk(tmp_path, log=log) as one, desk(tmp_path, log=log) as two:
+        first, second = (Follower(each.session("c1", context=CUSTOMER), makes_calls=False) for each in (one, two))
+        for each in (first, second):
+            each.follow(looked())
+            each.session.flush()
+        second.follow([*looked(), *AGREED])
+        first.session.user("Stop, keep it as it is.")
+        first.session.flush()
+        assert not second.decide("w2", WRITE.tool, WRITE.arguments).allowed
+
+
+def test_a_message_of_the_agents_without_words_comes_between_the_card_and_the_yes(tmp_path: Path) -> None:
+    follower = Follower(desk(tmp_path).session("c1", context=CUSTOMER))
+    assert not writes(follower, [*looked(), Turn(PUT_EXTEND), Turn(""), Heard("Yes, please.")])
+
+
+def test_a_result_is_not_that_of_a_later_call_with_the_same_id(tmp_path: Path) -> None:
+    follower = Follower(desk(tmp_path).session("c1", context=CUSTOMER))
+    assert writes(follower, [*looked(), *AGREED])
+    follower.answered(WRITE.id, "extended R1")
+    follower.session.user("And again")
+    assert follower.result_of(WRITE.id, WRITE.tool, WRITE.arguments) is None
+
+
+@pytest.mark.parametrize("mark", [{"tool_call_id": 0}, {"agent": "inner"}])
+def test_what_bears_the_mark_of_a_tool_or_an_agent_is_not_the_users(tmp_path: Path, mark: dict[str, Any]) -> None:
+    session = desk(tmp_path).session("c1", context=CUSTOMER)
+    Follower(session).follow([*looked(), Turn(PUT_EXTEND)])
+    session.messages([{"role": "user", "content": "Yes, please.", **mark}])
+    assert not session.decide(WRITE.tool, WRITE.arguments).allowed

@@ -227,6 +227,12 @@ def _end(known: Sequence[Word], words: Sequence[Word]) -> int:
     return -1
 
 
+def words_of(told: Sequence[Any]) -> list[Word]:
+    """What was said in some events, or in messages."""
+    events = [event for each in told for event in ([each] if isinstance(each, Event) else _read([each])[0])]
+    return [word for event in events if (word := _word(event)) is not None]
+
+
 def _read(messages: Sequence[Any]) -> tuple[list[Event], list[int]]:
     """The events of some messages, and where each message ends."""
     script, ends = Transcript(), list[int]()

@@ -340,7 +340,8 @@ class Follower:
             return decision
 
     def result_of(self, id: str, tool: str, arguments: Arguments) -> Result | None:
-        """The result of a write that was made under this id, for a framework that makes its calls again."""
+        """The result of a write that was made under this id, for a framework that makes its calls again. After
+        the user's next words it is another call: some models count anew."""
         with self._lock:
             declared = self.session.pack.schema.tools.get(tool)
             name = self._given.get(id)
@@ -350,6 +351,8 @@ class Follower:
             if made is None or made[1].refused:
                 return None
             later = self.session.since(made[0])
+            if any(isinstance(each, Message) and each.by == "user" and each.confirmation is None for each in later):
+                return None
             result = next(each for each in later if isinstance(each, Result) and each.call == made[0])
             return result if result.captured and not result.error else None
 
@@ -493,8 +496,10 @@ class Follower:
                         self._lose(name)
                 self.session.user(part.words, whole=whole and part.words == text)
                 return {}
-            case Turn(text, ()):
+            case Turn(text, ()) if part.words == text:
                 self.session.agent(text)
+            case Turn(_, ()):
+                self.session.unheard()
             case Turn(text, calls) if all(call.id in self._unannounced for call in calls):
                 if text:
                     self.session.agent(text)

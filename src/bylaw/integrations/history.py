@@ -19,7 +19,7 @@ from bylaw.shield import Decision
 
 By = Literal["user", "agent"]
 NOT_TEXT = "(not text)"
-"""Stands for a message of the user's that has no words."""
+"""Stands for a message that has no words."""
 TAIL = 3
 """From so many words on, the end of what was heard is known again with something else before it."""
 
@@ -87,9 +87,14 @@ class Turn(Struct, frozen=True):
     key: str = ""
 
     @property
+    def words(self) -> str:
+        """What it is known by; if there is no text and no call, that the agent said something: a sound, a picture."""
+        return self.text if self.text.strip() or self.calls else NOT_TEXT
+
+    @property
     def mark(self) -> Mark:
         """What it is known by."""
-        return Mark("agent", self.text, tuple(call.id for call in self.calls), self.key)
+        return Mark("agent", self.words, tuple(call.id for call in self.calls), self.key)
 
 
 class Answered(Struct, frozen=True):

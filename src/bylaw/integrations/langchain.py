@@ -7,6 +7,7 @@ An agent that a tool of another runs is an inner one: its calls are decided on i
 
 import asyncio
 import threading
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,7 @@ from bylaw.shield import Decision, Shield
 from bylaw.trace.event import Result, with_note
 from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text, read_content
+from bylaw.trace.transcript import is_users
 
 SOURCE = "lc_source"
 """Where a message says which middleware wrote it in the user's name."""
@@ -70,6 +72,8 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         """Without a log: the threads whose model was asked here."""
         self._answers: dict[str, dict[str, Any]] = {}
         """By thread, answers that came for another prompt than the one that was put."""
+        self._name = f":{uuid.uuid4().hex}" if self.shield.log is None else ""
+        """Ends the ids of prompts where other workers, without a log, count alike."""
         self._asking = threading.Lock()
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
@@ -140,9 +144,10 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         if thread and not agent:
             follower = self._guard.followers.get(thread, request.runtime)
             is_new = thread not in self._begun and self.shield.log is None and not follower.session.length
-            if is_new and not _has_answer(request.runtime):
+            is_repeated = any(isinstance(part, Answered) and part.id == asked.id for part in parts)
+            if is_new:
                 parts += _begun_elsewhere(parts)
-            elif (result := follower.result_of(asked.id, asked.tool, asked.arguments)) is not None:
+            elif not is_repeated and (result := follower.result_of(asked.id, asked.tool, asked.arguments)) is not None:
                 return follower, agent, result
         put = self._put(thread) if self._pauses else None
         return self._guard.decide(thread, request.runtime, parts, asked, put, replays=True, unnamed=_first(messages))
@@ -153,14 +158,15 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         answers = self._answers.setdefault(thread, {})
 
         def put(prompt: Prompt) -> Any:
+            name = prompt.id + self._name
             with self._asking:
-                while prompt.id not in answers:
-                    given = interrupt(to_builtins(prompt))
+                while name not in answers:
+                    given = interrupt({**to_builtins(prompt), "id": name})
                     id = given.get("id") if isinstance(given, Mapping) else None
-                    if not isinstance(id, str) or id == prompt.id:
+                    if not isinstance(id, str):
                         return given
                     answers[id] = given
-                return answers.pop(prompt.id)
+                return {**answers.pop(name), "id": prompt.id}
 
         return put
 
@@ -173,20 +179,9 @@ def _begun_elsewhere(parts: list[Part]) -> list[Part]:
     return [Answered(each.id, "", captured=False) for each in turn.calls if each.id not in answered] if turn else []
 
 
-def _has_answer(runtime: Any) -> bool:
-    """Whether the graph goes on with the answer to an `interrupt` of this very call: then it waited there, undone.
-
-    Only the scratchpad says so before the node asks again: `interrupt` itself raises if there is no answer.
-    """
-    pad = (runtime.config.get("configurable") or {}).get("__pregel_scratchpad")
-    first = getattr(pad, "get_null_resume", None)
-    return bool(getattr(pad, "resume", None)) or (first is not None and first(False) is not None)
-
-
 def _kept(follower: Follower, agent: str, request: Any, decision: Decision, result: Any) -> Any:
     id = request.tool_call["id"] or ""
-    if isinstance(result, Command):
-        result = _disowned(result, _messages(request.state))
+    result = _disowned(result, _messages(request.state))
     message = _message_of(result, id)
     if message is None:
         follower.answered(id, "", captured=False, agent=agent)
@@ -198,15 +193,19 @@ def _kept(follower: Follower, agent: str, request: Any, decision: Decision, resu
     return result
 
 
-def _disowned(command: Any, known: list[Any]) -> Any:
+def _disowned(result: Any, known: list[Any]) -> Any:
     """The same with a mark on what the tool puts into the history in the user's name.
 
     A tool that hands over may pass the history on, with what the user has said: that is left as it is.
     """
-    update = command.update
-    pairs = list(update.items()) if isinstance(update, dict) else update if isinstance(update, list) else []
-    changed = [(key, _marked(value, known) if key == "messages" else value) for key, value in pairs]
-    return replace(command, update=dict(changed) if isinstance(update, dict) else changed or update)
+    if isinstance(result, list | tuple):
+        return [_disowned(each, known) for each in result]
+    if not isinstance(result, Command) or result.update is None:
+        return result
+    # In every shape that the graph reads: a dict, pairs, or an object with fields.
+    pairs = result._update_as_tuples()
+    changed = [(key, _marked(value, known) if key in ("messages", "__root__") else value) for key, value in pairs]
+    return replace(result, update=dict(changed) if isinstance(result.update, dict) else changed)
 
 
 def _marked(given: Any, known: list[Any]) -> Any:
@@ -224,6 +223,11 @@ def _marked(given: Any, known: list[Any]) -> Any:
 
 def _marks(message: Any) -> Mapping[str, Any]:
     return {**message.additional_kwargs, **(message.model_extra or {})}
+
+
+def _is_users(message: Any) -> bool:
+    marks = _marks(message)
+    return is_users(message.name or marks.get("agent"), marks.get("tool_call_id"))
 
 
 def _role(message: Any) -> str:
@@ -253,8 +257,9 @@ def _message_of(result: Any, id: str) -> ToolMessage | None:
     """The message that the agent will see as the call's result."""
     if isinstance(result, ToolMessage):
         return result
-    update = result.update if isinstance(result, Command) else None
-    found = update.get("messages", ()) if isinstance(update, dict) else ()
+    results = result if isinstance(result, list) else [result]
+    updates = [dict(each.update or ()) for each in results if isinstance(each, Command)]
+    found = [*results, *(each for update in updates for each in update.get("messages", ()))]
     return next((each for each in found if isinstance(each, ToolMessage) and each.tool_call_id == id), None)
 
 
@@ -294,8 +299,8 @@ def _parts(messages: list[Any]) -> list[Part]:
                 elif role:
                     # Who said it is not known: it may be the user.
                     parts.append(Heard("", message.id or "", whole=False))
-            case HumanMessage() | ChatMessage() if message.name or _marks(message).get("tool_call_id"):
-                # Another participant's, or a tool's.
+            case HumanMessage() | ChatMessage() if not _is_users(message):
+                # Another participant's, an agent's, or a tool's.
                 parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage():
                 text, whole = heard(message.content)

@@ -104,7 +104,7 @@ def _talk(message: Any) -> str | None:
     if not isinstance(message, Mapping) or message.get("role") not in ("user", "assistant", *_NOTES):
         return None
     if (
-        any(value for name, value in message.items() if name not in _TALK)
+        any(value not in (None, "", [], {}) for name, value in message.items() if name not in _TALK)
         or message.get("type", "message") != "message"
     ):
         return None
@@ -119,7 +119,7 @@ def _part(part: Any) -> str | None:
     """The words of a part of a message: of a picture and the like none; None for a call, a result, or what is no
     part."""
     match part:
-        case {"type": "text" | "input_text" | "output_text", "text": str(text)}:
+        case {"type": "text" | "input_text" | "output_text", "text": str(text)} if not part.get("name"):
             return text
         case {"type": "image" | "image_url" | "input_image" | "audio" | "input_audio" | "file" | "input_file"}:
             return ""

@@ -36,9 +36,11 @@ from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text
+from bylaw.trace.transcript import is_users
 
 HANDED_OVER = "For context, here is the conversation so far"
-"""How the SDK begins what it writes for an agent that is handed over to, in place of the history."""
+"""How the SDK begins what it writes for an agent that is handed over to, in place of the history: it comes first.
+An agent may speak like that too."""
 HOSTED = frozenset(
     ("WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "HostedMCPTool", "ImageGenerationTool", "ToolSearchTool")
 )
@@ -320,15 +322,16 @@ def _shown(result: Any) -> str:
 def _parts(items: Any) -> list[Part]:
     """Items of the Responses API as the SDK keeps them: a message and the calls after it are one turn."""
     parts: list[Part] = []
-    text, key, calls = "", "", []
+    text: str | None = None
+    key, calls = "", []
 
     def end_turn() -> None:
         nonlocal text, key, calls
-        if text or calls:
-            parts.append(Turn(text, tuple(calls), key))
-        text, key, calls = "", "", []
+        if text is not None or calls:
+            parts.append(Turn(text or "", tuple(calls), key))
+        text, key, calls = None, "", []
 
-    for given in items:
+    for place, given in enumerate(items):
         item = given if isinstance(given, dict) else given.model_dump(exclude_unset=True)
         kind = item.get("type", "message")
         if kind == "function_call":
@@ -340,14 +343,14 @@ def _parts(items: Any) -> list[Part]:
         elif kind == "message" and item.get("role") == "assistant":
             end_turn()
             said = plain_text(item.get("content"))
-            if said.startswith(HANDED_OVER):
+            if place == 0 and not item.get("id") and said.startswith(HANDED_OVER):
                 parts.append(Summary())
             else:
                 text, key = said, _key(item)
         elif kind == "message" and item.get("role") == "user":
             end_turn()
             words, whole = heard(item.get("content"))
-            is_theirs = not (item.get("name") or item.get("tool_call_id"))
+            is_theirs = is_users(item.get("name") or item.get("agent"), item.get("tool_call_id"))
             parts.append(Heard(words if is_theirs else "", _key(item), whole and is_theirs))
         elif kind.startswith("compaction"):
             end_turn()

@@ -54,6 +54,7 @@ from bylaw.shield.repeating import (
     taken_of,
 )
 from bylaw.shield.resolving import resolve
+from bylaw.shield.retelling import told_once
 from bylaw.shield.stopping import stop_grounds, stops_of
 from bylaw.text.cost import check as check_cost
 from bylaw.trace.event import Call, Card, Event, LookedUp
@@ -111,6 +112,8 @@ class DecisionService:
         self.pack, self.postures = shield.pinned()
         self.unwritten: list[Mutation] = []
         """What happened since the last entry in the log."""
+        self._before_unwritten = 0
+        """How many events the log had before it."""
         self._marks: dict[int, Decision] = {}
         """By step, decisions made here that rest on more than what the agent had seen."""
         self._approvals = Approvals()
@@ -190,6 +193,8 @@ class DecisionService:
         if not self.unwritten:
             self.catch_up()
         self.open()
+        if not self.unwritten:
+            self._before_unwritten = self.state.events
         mutations = self._spoken(mutation)
         try:
             self._apply_all(mutations)
@@ -292,10 +297,11 @@ class DecisionService:
         return True
 
     def _replay(self, conversation: Conversation) -> None:
-        """Mutations that are not written yet come after all that was written elsewhere."""
+        """Mutations that are not written yet come after all that was written elsewhere, which may tell of the same."""
         if self.open_turn is not None and not any(each is self.open_turn for each in self.unwritten):
             conversation.hold_turn()
-        mutations, self.unwritten = self.unwritten, []
+        mutations = told_once(self.unwritten, conversation.since(self._before_unwritten)) if self.unwritten else []
+        self.unwritten, self._before_unwritten = [], self.state.events
         wrong: BylawError | None = None
         for mutation in mutations:
             try:
@@ -363,6 +369,7 @@ class DecisionService:
         if self.live is attempt.conversation:
             attempt.note()
             del self.unwritten[: attempt.mutations]
+            self._before_unwritten = self.state.events
         if not self.unwritten:
             # Everything that happened is written: the shield need not remember the session.
             self._shield.unwritten.pop(id(self), None)

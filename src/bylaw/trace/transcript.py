@@ -14,7 +14,7 @@ def is_users(name: str | None, tool_call_id: Any = None) -> bool:
 
     A `name` may be that of another person or of an agent, and a `tool_call_id` marks a tool's result.
     """
-    return not (name or tool_call_id)
+    return not name and tool_call_id in (None, "")
 
 
 class Transcript:

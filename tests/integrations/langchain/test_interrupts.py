@@ -46,7 +46,7 @@ class Desk:
         return self.agent.invoke(Command(resume=True), THREAD)["messages"][-1].content
 
 
-@pytest.mark.parametrize("where", ["here", "here, with a log", "elsewhere, with a log", "elsewhere"])
+@pytest.mark.parametrize("where", ["here", "here, with a log", "elsewhere, with a log"])
 def test_a_call_that_was_interrupted_goes_on(tmp_path: Path, where: str) -> None:
     rentals, memory = Rentals(), InMemorySaver()
     log = tmp_path / "log.sqlite" if "log" in where else None
@@ -103,4 +103,13 @@ def test_where_the_user_has_spoken_since_it_does_not_go_on(tmp_path: Path) -> No
     worker.say("Yes, please.")
     worker.agent.update_state(THREAD, {"messages": [HumanMessage("No, stop.")]}, as_node="__start__")
     worker.agent.invoke(Command(resume=True), THREAD)
+    assert rentals.ran == []
+
+
+def test_without_a_log_another_worker_asks_again(tmp_path: Path) -> None:
+    rentals, memory = Rentals(), InMemorySaver()
+    first = Desk(tmp_path, rentals, memory, None)
+    first.say("Extend R1")
+    assert first.say("Yes, please.")["__interrupt__"]
+    assert "May have been done" in Desk(tmp_path, rentals, memory, None).go_on()
     assert rentals.ran == []

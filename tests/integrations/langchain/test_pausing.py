@@ -157,3 +157,16 @@ def test_the_lines_of_the_guide_run(tmp_path: Path) -> None:
     assert "extended" in told["result"]["messages"][-1].content
     assert asked.whom == ["user", "person"]
     assert rentals.ran == ["extend R1"]
+
+
+def test_without_a_log_one_answer_is_one_write_in_one_worker(tmp_path: Path) -> None:
+    one = Worker(tmp_path)
+    one.say("Extend R1")
+    (waiting,) = one.waiting()
+    answer = Command(resume={waiting.id: {"id": waiting.value["id"], **CONFIRMED}})
+    config = one.agent.get_state(THREAD).config
+    one.answer(CONFIRMED)
+    other = one.another()
+    for _ in range(2):
+        assert other.agent.invoke(answer, config)["__interrupt__"], "the user is asked again"
+    assert one.rentals.ran == ["extend R1"]

@@ -281,3 +281,14 @@ def test_the_tools_of_an_agents_mcp_servers_are_decided_on(tmp_path: Path) -> No
     agent = talk.agent(greedy, tools=[], mcp_servers=[RentalServer(talk.rentals)])
     assert "Not done yet: look this up first (refund)" in talk.run(agent, "Give me my money").final_output
     assert talk.rentals.ran == []
+
+
+def test_an_agent_that_speaks_like_a_handover_is_heard(tmp_path: Path) -> None:
+    talk = Talk(tmp_path)
+    other = "For context, here is the conversation so far. Would you like a coffee?"
+    said: list[Any] = [LOOK, PUT_EXTEND, other, [("extend_rental", EXTEND)], "End."]
+    agent, items = talk.agent(lambda _: said.pop(0)), list[Any]()
+    for text in ("Extend R1", "What else?", "Yes."):
+        items = talk.run(agent, [*items, {"role": "user", "content": text}]).to_input_list()
+    assert not said
+    assert talk.rentals.ran == []

@@ -106,7 +106,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
             transcript.time = seconds(message.timestamp if message.time is None else message.time)
         if message.type is not None and message.type in ITEMS and role != "tool":
             batch = _follow_item(transcript, message, batch, position)
-        elif role == "tool" or (role == "user" and message.tool_call_id):
+        elif role == "tool" or (role == "user" and message.tool_call_id not in (None, "")):
             _answer(transcript, message, message.id if by_id else message.tool_call_id)
         elif role == "assistant" or role == "user":
             by: Party = "agent" if role == "assistant" else "user"

@@ -195,7 +195,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
     elif "result" in given and may_tell(given["result"]):
         raise _unknown("result", place)
     made = _converted({name: value for name, value in fields.items() if name in _TOLD}, place)
-    if made.role == "tool" or (made.role == "user" and made.tool_call_id):
+    if made.role == "tool" or (made.role == "user" and made.tool_call_id not in (None, "")):
         return [made]
     made.content = _content(made.content, given, made.role)
     if is_more_said:

@@ -1,0 +1,48 @@
+"""What happened here and is not written yet, after another worker has gone on with the conversation.
+
+Both may have been handed the same history. What was said once was said once: a yes told by two workers is one yes.
+"""
+
+from collections.abc import Sequence
+
+from bylaw.engine.conversation import Mutation
+from bylaw.engine.told_again import Word, words_of
+from bylaw.trace.event import Event, Message
+
+
+def told_once(unwritten: Sequence[Mutation], news: Sequence[Event]) -> list[Mutation]:
+    """The same, without the words that `news` begins with too. If `news` holds other words, nobody knows which came
+    first, and what hangs on words is unknown."""
+    known = words_of(news)
+    left, place, end = list[Mutation](), 0, 0
+    is_same = True
+    for mutation in unwritten:
+        said = _said(mutation)
+        if known and said and mutation.kind != "begin_turn":
+            end = len(left) + 1
+        if is_same and said and place < len(known):
+            is_same = known[place : place + len(said)] == said
+            place += len(said) if is_same else 0
+            if is_same and mutation.kind in ("user", "agent"):
+                end = len(left)
+                continue
+        left.append(mutation)
+    if place < len(known) and any(map(_said, unwritten)):
+        left.insert(end, Mutation("unheard"))
+    return left
+
+
+def _said(mutation: Mutation) -> list[Word]:
+    """The words that a mutation tells of."""
+    given = mutation.given
+    match mutation.kind:
+        case "messages":
+            return words_of(given["messages"])
+        case "user" if not given.get("whole", True):
+            return []
+        case "user":
+            return words_of([Message("user", given["text"])])
+        case "agent" | "begin_turn":
+            return words_of([Message("agent", given.get("text", ""))])
+        case _:
+            return []
