@@ -148,21 +148,23 @@ def _alike(written: str) -> str:
     text = _MIDNIGHT.sub("", loose(written).replace("\u2212", "-").strip(_MARKS))
     if len(text) > _SHORT or not any(map(str.isdigit, text)):
         return "".join(filter(str.isalnum, text)) or text
-    try:
-        number = Decimal(_figures(text))
-        return str(number.normalize()) if number else "0"
-    except ArithmeticError:
-        return "".join(filter(str.isalnum, text))
+    plain_text = "".join(filter(str.isalnum, text)) or text
+    for figures in (text, _figures(text), plain_text):
+        try:
+            number = Decimal(figures)
+            return str(number.normalize()) if number else "0"
+        except ArithmeticError:
+            continue
+    return plain_text
 
 
 def _figures(text: str) -> str:
-    """A number in figures alone, however its thousands and its fraction are parted; other texts without punctuation."""
+    """A number in figures alone, however its thousands and its fraction are parted; other texts as they are."""
     if (comma := _COMMA.fullmatch(text)) is not None:
         return f"{comma[1]}.{comma[2]}"
     if (grouped := _GROUPED.fullmatch(text)) is not None and (grouped[2] != "." or grouped[3] or text.count(".") > 1):
         return f"{grouped[1].translate(_PARTS)}.{grouped[3] or 0}"
-    # A number below nought is none above it.
-    return text if _NUMBER.fullmatch(text) else "".join(filter(str.isalnum, text)) or text
+    return text
 
 
 def plain(value: Any) -> Any:
