@@ -136,9 +136,11 @@ class Changes:
 
     def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
         """Note what the answer to a write tells of the things it changed: all of a kind, where it names none."""
-        told = result.value() if made.accepted and result.captured else NOTHING
         for change in self._schema.changes.get(made.call.tool, ()):
-            if change.by_result and change.may_happen(made.call.arguments, result=told):
+            if not change.by_result:
+                continue
+            told = result.value() if made.accepted and result.captured else NOTHING
+            if change.may_happen(made.call.arguments, result=told):
                 for key in [*change.touched(made.call.arguments, told, find)] or (None,):
                     self._touch(change.entity, key, Touch(made, change.fields))
 
