@@ -299,7 +299,7 @@ def test_a_fact_that_no_look_up_shows_keeps_the_call_from_being_confirmed() -> N
             "[facts.Plan(call.plan_id).car_id, facts.Car(call.plan_id).model]",
             {"car_id": "C7"},
             ["get_plan {'plan_id': 'P1'}", "get_car {'car_id': 'P1'}"],
-            "- car: C7, Polo",
+            "- car: [C7, Polo]",
         ),
     ],
 )
@@ -437,14 +437,14 @@ def test_lists_and_objects_read_like_text() -> None:
         {"flight_number": "HAT002", "from": {"city": "Graz", "terminal": 2}},
     ]
     assert lines_of("facts.Plan(call.plan_id).any", field="any: list", any=flights) == [
-        '- thing 1: flight number HAT001, cabin "basic economy", seats (1A, 1B), fee -, left yes',
+        '- thing 1: flight number HAT001, cabin "basic economy", seats [1A, 1B], fee -, left yes',
         "- thing 2: flight number HAT002, from (city Graz, terminal 2)",
     ]
     assert lines_of("facts.Plan(call.plan_id).any", any={"first_name": "Ann", "age": 7}) == [
-        "- thing first name: Ann",
-        "- thing age: 7",
+        "- thing / first name: Ann",
+        "- thing / age: 7",
     ]
-    assert lines_of("facts.Plan(call.plan_id).any", field="any: list", any=[]) == ["- thing: -"]
+    assert lines_of("facts.Plan(call.plan_id).any", field="any: list", any=[]) == ["- thing: []"]
     assert lines_of("facts.Plan(call.plan_id).any", field="any: string?", any=None) == ["- thing: -"]
     assert lines_of("facts.Plan(call.plan_id).any", field="any: date", any="2026-03-01") == ["- thing: 2026-03-01"]
     assert lines_of("facts.Plan(call.plan_id).any", ", unit: km", "any: number", any=1234.5) == ["- thing: 1,234.5 km"]

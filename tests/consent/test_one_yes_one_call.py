@@ -1,5 +1,6 @@
 """One yes is for one call: whatever else the same words could put, and whatever hides or turns them, is asked about."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from bylaw import Pack, Shield
 from bylaw.consent import CardWords
 from bylaw.consent.card import card_text
+from bylaw.errors import PackError
 from tests.consent.desk import agent, desk, done, found, user
 
 TOOLS = """
@@ -112,9 +114,9 @@ def test_what_a_tool_need_not_be_given_is_no_value_where_it_is_null() -> None:
 
 def test_null_and_nothing_are_told_on_a_card_and_what_stands_inside_is_never_spared() -> None:
     text = card("book", FLIGHT | {"options": {}, "limit": None})
-    assert "- options: -\n- limit: -\n" in text
+    assert "- options: {}\n- limit: -\n" in text
     paid = FLIGHT | {"payee": {"id": "ANN", "type": "person"}}
-    assert "payee id: ANN" in card("book", paid, desk(TOOLS, "told, need_not_be_told: [to]"))
+    assert "payee / id: ANN" in card("book", paid, desk(TOOLS, "told, need_not_be_told: [to]"))
 
 
 @pytest.mark.parametrize(
@@ -186,3 +188,98 @@ def test_a_redacted_call_may_have_used_the_yes_whatever_it_has_that_matters_to_n
     call = {"to": "AB1", "amount": "20"}
     assert Shield(pack).decide(history[:2], "send", call).allowed
     assert not Shield(pack).decide(history, "send", call).allowed
+
+
+SENDS = """
+tools:
+  send:
+    effect: write
+    parameters: {to: string, amount: string, more: {type: object, optional: true, properties: {cap: {title: most}}}}
+    changes: []
+"""
+SENT: dict[str, Any] = {"to": "AC-22", "amount": "250.00"}
+
+
+def is_allowed(shown: Callable[[str], str], then: dict[str, Any], first: dict[str, Any] = SENT) -> bool:
+    """Whether a call is allowed after a yes to a message that has the card of the first."""
+    with Shield(desk(SENDS, "card")).session() as session:
+        session.user("Hello.")
+        card = session.decide("send", first).card
+        assert card is not None
+        session.agent(shown(card.text))
+        session.user("Yes.")
+        return session.decide("send", then).allowed
+
+
+@pytest.mark.parametrize(
+    "figure", ["2*50.00", "- 250.00", "25`0.00", "250.00_", "\n99. 250.00", "\n- 250.00", "\n> 250.00"]
+)
+def test_a_mark_in_or_before_a_value_changes_the_card(figure: str) -> None:
+    assert not is_allowed(lambda text: text.replace("250.00", figure), SENT)
+
+
+@pytest.mark.parametrize("amount", ["**250.00**", "*250.00*", "`250.00`", "***250.00***"])
+def test_emphasis_around_a_value_does_not(amount: str) -> None:
+    assert is_allowed(lambda text: text.replace("250.00", amount).replace("- to:", "1. **to:**"), SENT)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"price_max": 5}, {"price": {"max": 5}}),
+        ({"price_max": 5}, {"priceMax": 5}),
+        ({"tags": ["a"]}, {"tags": "a"}),
+        ({"n": 5}, {"n": "5"}),
+        ({"n": True}, {"n": "yes"}),
+        ({"n": []}, {"n": {}}),
+        ({"n": None}, {"n": []}),
+        ({"rows": [[1]]}, {"rows": [1]}),
+    ],
+)
+def test_two_calls_never_read_the_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert is_allowed(str, {**SENT, "more": one}, {**SENT, "more": one})
+    assert not is_allowed(str, {**SENT, "more": other}, {**SENT, "more": one})
+
+
+def test_where_two_cards_read_the_same_a_yes_counts_for_neither() -> None:
+    one, other = {**SENT, "more": {"cap": 5}}, {**SENT, "more": {"most": 5}}
+    with Shield(desk(SENDS, "card")).session() as session:
+        session.user("Hello.")
+        cards = [session.decide("send", each).card for each in (one, other)]
+        assert cards[0] is not None
+        session.agent(cards[0].text)
+        session.user("Yes.")
+        assert not session.decide("send", other).allowed
+        assert not session.decide("send", one).allowed
+
+
+@pytest.mark.parametrize("title", ["account", "Account"])
+def test_two_values_of_one_name_are_a_fault_of_the_pack(title: str) -> None:
+    moves = f"""
+tools:
+  move:
+    effect: write
+    parameters: {{src: {{type: string, title: account}}, dst: {{type: string, title: {title}}}}}
+    changes: []
+"""
+    with pytest.raises(PackError, match="two values of `move` are called `account`"):
+        desk(moves, "card")
+
+
+def test_a_warning_on_a_card_is_part_of_it() -> None:
+    warning = "This may have been done already.\n"
+    for is_whole in (True, False):
+        with Shield(desk(SENDS, "card")).session() as session:
+            session.user("Hello.")
+            card = session.decide("send", SENT).card
+            assert card is not None
+            session.agent(card.text)
+            session.user("Yes.")
+            assert session.decide("send", SENT, id="lost").allowed
+            session.result(None, id="lost", captured=False)
+            again = session.decide("send", SENT).card
+            assert again is not None
+            assert warning in again.text
+            session.agent(again.text if is_whole else again.text.replace(warning, ""))
+            session.user("Yes.")
+            assert session.decide("send", SENT).allowed is is_whole

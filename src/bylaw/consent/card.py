@@ -80,12 +80,22 @@ _HIDING = frozenset("<`~")
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"')
 _QUOTED_VALUE = re.compile(f"({_QUOTE.pattern})")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@/+:&-]{0,80}\w)?", re.ASCII)
+_NUMERIC = re.compile(r"\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?")
 _FIGURES = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,6})?")
-_LEAD = re.compile(r"(?:>\s*)*(?:#{1,6}\s+)?(?:(?:[-*+\u2022\u2023\u2013]|\d{1,2}[.)])\s+)?")
-"""What Markdown puts before a line: quotes, headings, bullets and numbers."""
+_LEAD = re.compile(
+    r"(?:>\s*)*(?:#{1,6}\s+)?(?:(?:[-*+\u2022\u2023\u2013]|\d{1,2}[.)])\s+)?(?=[*_`]*(?:[^\W\d_]|[\u00a1\u00bf]))"
+)
+"""What Markdown puts before a line of words: quotes, headings, bullets and numbers."""
 _FENCE = re.compile(r"`{3,}\w*")
-_EMPHASIS = re.compile(r"[*`]+|(?<![A-Za-z0-9_])_+|_+(?![A-Za-z0-9_])")
-_BULLETS = frozenset("-\u2022\u2013")
+_EMPHASIS = re.compile(
+    rf"(?<![^\s(])(\*{{1,3}}|_{{1,3}}|`+)(?=\S)((?:{_QUOTE.pattern}|(?!\1)[^\"])+)(?<=\S)\1(?=[:;,.?!)]*(?:\s|$))"
+)
+"""Words between two marks of a kind."""
+_NESTED = 2
+"""Marks of emphasis around each other, at most."""
+_BULLET = re.compile(r"(?<![:,\s])\s+[-\u2022\u2013]\s+(?=[^\W\d_])")
+"""A bullet before words, where a card is put on one line."""
+_BLANKS = re.compile(r"\s+")
 _OVERLAY = 1
 """The combining class of characters that strike out the one before them."""
 
@@ -113,22 +123,21 @@ def card_form(text: str) -> str:
     words: list[str] = []
     for line in text.splitlines():
         bare = line.strip()
-        if not _FENCE.fullmatch(bare):
-            words += _words_of_line(bare[cast("re.Match[str]", _LEAD.match(bare)).end() :])
+        if _FENCE.fullmatch(bare):
+            continue
+        # What stands before a value is of it, also on a line of its own.
+        lead = _LEAD.match(bare) if not words or words[-1][-1] not in ":," else None
+        words += _words_of_line(bare[lead.end() :] if lead is not None else bare)
     return " ".join(words)
 
 
 def _words_of_line(line: str) -> list[str]:
+    for _ in range(_NESTED):
+        line = _EMPHASIS.sub(r"\2", line)
     parts = _QUOTED_VALUE.split(line)
     # Quoted values are at the odd places.
-    parts[::2] = [" ".join(_without_bullets(_EMPHASIS.sub("", part))) for part in parts[::2]]
+    parts[::2] = [_BLANKS.sub(" ", _BULLET.sub(" ", part)) for part in parts[::2]]
     return "".join(parts).split()
-
-
-def _without_bullets(part: str) -> list[str]:
-    lead, tail = part[:1].isspace(), part[-1:].isspace()
-    words = [word for word in part.split() if word not in _BULLETS]
-    return [*([""] if lead else []), *words, *([""] if tail else [])]
 
 
 def digest(tool: str, arguments: Mapping[str, Any], facts: CardFacts = NO_FACTS) -> str:
@@ -146,19 +155,21 @@ def card_text(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> str:
-    """The text of a card; empty if it would be too long to read, or a fact that it shows is unknown."""
+    """The text of a card; empty if it would be too long to read, two of its labels are the same, or a fact that it
+    shows is unknown."""
     if not facts.is_known:
         return ""
     parameters = tool.parameters if tool is not None else {}
-    lines = [f"{words.heading} {title_of(tool, name)}"]
-    for key, value in arguments.items():
-        if key not in spared:
-            lines += [f"- {label}: {told}" for label, told in _told(key, value, parameters.get(key), words)]
-    for key, value in facts.values.items():
-        lines += [f"- {label}: {told}" for label, told in _told(key, value, facts.schemas[key], words)]
-    lines.append(words.question)
-    text = "\n".join(lines)
-    return text if len(text) <= _LONGEST else ""
+    given = [(key, value, parameters.get(key)) for key, value in arguments.items() if key not in spared]
+    given += [(key, value, facts.schemas[key]) for key, value in facts.values.items()]
+    told = [line for key, value, schema in given for line in _told(key, value, schema, words)]
+    lines = [
+        f"{words.heading} {title_of(tool, name)}",
+        *(f"- {label}: {value}" for label, value in told),
+        words.question,
+    ]
+    text, labels = "\n".join(lines), {label.lower() for label, _ in told}
+    return text if len(text) <= _LONGEST and len(labels) == len(told) else ""
 
 
 def sentences_in(
@@ -290,12 +301,12 @@ def label_of(key: str, schema: Any) -> str:
 def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") -> Iterator[tuple[str, str]]:
     """What an argument says, by its name in words; null where it means something."""
     declared = _record(schema)
-    label = f"{above} {label_of(key, declared)}".strip()
+    label = f"{above} / {_field(key, schema)}" if above else label_of(key, declared)
     if value is None:
         if _may_be_null(schema):
             yield label, "-"
     elif value == {}:
-        yield label, "-"
+        yield label, "{}"
     elif isinstance(value, dict):
         fields: Any = declared.get("properties")
         known = _record(fields)
@@ -305,16 +316,17 @@ def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") 
         parts = cast("list[Any]", value)
         if any(isinstance(part, dict | list) for part in parts):
             for place, part in enumerate(parts, 1):
-                yield f"{label} {place}", _item(part, declared.get("items"), words) or "-"
+                yield f"{label} {place}", _item(part, declared.get("items"), words)
         else:
-            yield label, ", ".join(_shown(part, declared.get("items"), words) for part in parts) or "-"
+            listed = ", ".join(_plainly(part, declared.get("items"), words) for part in parts)
+            yield label, (listed or "-") if _is_list(declared) else f"[{listed}]"
     else:
-        yield label, _shown(value, declared, words)
+        yield label, _plainly(value, declared, words)
 
 
 def _item(value: Any, schema: Any, words: CardWords) -> str:
     """An item of a list on one line: `flight number HAT001, cabin "basic economy"`. Its parts cannot be confused: each
-    value is one word or in quotes, and inner lists and objects are in parentheses."""
+    value is one word or in quotes, inner objects are in parentheses, and lists in brackets."""
     declared = _record(schema)
     if isinstance(value, dict):
         known = _record(declared.get("properties"))
@@ -322,16 +334,35 @@ def _item(value: Any, schema: Any, words: CardWords) -> str:
         told = [
             (name, part, known.get(name)) for name, part in parts if part is not None or _may_be_null(known.get(name))
         ]
-        return ", ".join(f"{label_of(name, of)} {_inner(part, of, words)}" for name, part, of in told)
+        return ", ".join(f"{_field(name, of)} {_inner(part, of, words)}" for name, part, of in told) or "{}"
     if isinstance(value, list):
-        return ", ".join(_inner(part, declared.get("items"), words) for part in cast("list[Any]", value))
-    text = "-" if value is None else _shown(value, declared, words)
+        parts = ", ".join(_inner(part, declared.get("items"), words) for part in cast("list[Any]", value))
+        return f"[{parts}]"
+    text = "-" if value is None else _plainly(value, declared, words)
     return _quoted(text) if text[:1].isalpha() and " " in text else text
 
 
 def _inner(value: Any, schema: Any, words: CardWords) -> str:
     told = _item(value, schema, words)
-    return f"({told})" if isinstance(value, dict | list) else told
+    return f"({told})" if isinstance(value, dict) else told
+
+
+def _field(key: str, schema: Any) -> str:
+    """What a field inside of an argument is called; one that is not declared as it is written, so that `priceMax` and
+    `price_max` differ."""
+    return label_of(key, schema) if schema is not None or "_".join(words_of(key)) == key else _quoted(key)
+
+
+def _is_list(declared: Mapping[str, Any]) -> bool:
+    return "items" in declared or "array" in str(declared.get("type"))
+
+
+def _plainly(value: Any, schema: Any, words: CardWords) -> str:
+    """A value on a card: a text that reads like a number, a yes or a no is in quotes where no text is expected."""
+    declared, told = _record(schema), _shown(value, schema, words)
+    is_expected = "string" in str(declared.get("type")) or declared.keys() & {"enum", "currency", "unit"}
+    is_like_another = told.lower() in ("yes", "no", *words.yes, *words.no) or _NUMERIC.fullmatch(told)
+    return _quoted(value) if isinstance(value, str) and is_like_another and not is_expected else told
 
 
 def _record(schema: Any) -> Mapping[str, Any]:

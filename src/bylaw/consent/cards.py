@@ -190,6 +190,8 @@ class Cards:
         self._by_id: dict[str, Card] = {}
         self._texts: dict[str, set[str]] = {}
         """By digest, how its cards read."""
+        self._last: dict[str, str] = {}
+        """How the one issued last reads."""
         self._digests: dict[str, set[str]] = {}
         """And the other way round."""
         self._ends: dict[str, dict[int, set[str]]] = {}
@@ -234,7 +236,7 @@ class Cards:
 
     def answer(self, put: Put, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
         """The answer that stands, before a step and at a time, to a call that is put so."""
-        cards = self._texts.get(put.digest, set[str]()) | ({put.card} if put.card else set[str]())
+        cards = {*self.texts_of(put.digest), put.card} - {""}
         texts = cards | {text for text in put.sentences if not _hidden(text)}
         reported = self._confirmed.get(put.digest, ())
         if not texts and not reported:
@@ -244,6 +246,8 @@ class Cards:
             if exchange.told_at is None or (heard := self._said(exchange, put)) == "other":
                 break
             if self._ends_with(exchange, texts):
+                if heard == "yes" and not self._ends_with(exchange, texts - self._unfit(put)):
+                    break
                 is_card = bool(cards) and self._ends_with(exchange, cards)
                 if self._is_in_time(exchange, now, None if is_card else put.lifetime):
                     found.append(CardAnswer(exchange.answered_at, heard == "yes", exchange.answered_from))
@@ -259,6 +263,13 @@ class Cards:
             if at == _LAST or self._takes_back(each, texts, put, last.step):
                 return None
         return last
+
+    def _unfit(self, put: Put) -> set[str]:
+        """The texts of a call's cards that no yes counts to: all but the one issued last, and one that another call's
+        card has, too."""
+        own = {*self.texts_of(put.digest), put.card}
+        last = self._last.get(put.digest, put.card)
+        return {text for text in own if text != last or self._digests.get(text, set[str]()) - {put.digest}}
 
     def declined(
         self, call: Call, own: str, exchanges: Sequence[Exchange], before: int, now: float | None
@@ -304,6 +315,7 @@ class Cards:
                     self._by_id[event.card.id] = event.card
                     self._alike.setdefault(self._fold(event), set()).add(event.card.digest)
                     self._texts.setdefault(event.card.digest, set()).add(text := card_form(event.card.text))
+                    self._last[event.card.digest] = text
                     self._digests.setdefault(text, set()).add(event.card.digest)
                     self._ends.setdefault(text[-_END:], {}).setdefault(len(text), set()).add(text)
                     self._tools.add(event.tool)

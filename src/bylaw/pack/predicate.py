@@ -301,6 +301,9 @@ class PredicateReader:
             hint = "give one of them another `title` in tools.yaml"
             message = f"a card for `{other}` reads like one for `{one}`: nobody could tell what a yes is to"
             self._fault(message, *at, hint=hint)
+        for tool, label in self._labels_twice(spared):
+            hint = "give one of them another `title` in tools.yaml"
+            self._fault(f"two values of `{tool}` are called `{label}` on its card", *at, hint=hint)
         lifetime = Terms().lifetime if body.lifetime is None else float(body.lifetime)
         if not 0 < lifetime < float("inf"):
             hint = "seconds, more than 0: how long a yes in words counts"
@@ -322,6 +325,15 @@ class PredicateReader:
                 one = seen.setdefault((title_of(tool, name).lower(), labels), name)
                 if one != name:
                     yield one, name
+
+    def _labels_twice(self, spared: frozenset[str]) -> Iterator[tuple[str, str]]:
+        """Tools that change something, each with a label that two values on its card have."""
+        for name, tool in self._schema.tools.items():
+            shown = {fact.name: fact.schema for fact in self._schema.card_facts.get(name, ())}
+            given = {key: schema for key, schema in tool.parameters.items() if key not in spared}
+            labels = [label_of(key, schema).lower() for key, schema in [*given.items(), *shown.items()]]
+            if tool.effect == "write" and len(set(labels)) < len(labels):
+                yield name, next(each for each in labels if labels.count(each) > 1)
 
     def _card_words(self, body: WrittenCard, at: tuple[str, ...]) -> CardWords:
         usual = CardWords()
