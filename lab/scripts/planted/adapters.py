@@ -16,7 +16,7 @@ BUGS = (
         '_SAID = ("name", "title", "description",', '_SAID = ("name", "title",',
         "integrations/test_mcp_catalogue.py"),
     Bug("a message with calls or results is talk", "integrations/mcp_meta.py",
-        "any(value for name, value in message.items() if name not in _TALK)", "False",
+        'any(value not in (None, "", [], {}) for name, value in message.items() if name not in _TALK)', "False",
         "integrations/test_mcp_speaking.py integrations/test_mcp_rounds.py"),
     Bug("a named message that a client tells is the user's", "integrations/mcp_meta.py",
         'is_theirs = not message.get("name")', "is_theirs = True",

@@ -21,7 +21,7 @@ BUGS = (
         "either(record[name], value) if name in record else value", "value",
         "trace/test_contradicted.py"),
     Bug("a name in a user's message is no name", "trace/transcript.py",
-        "return not (name or tool_call_id)", "return not tool_call_id",
+        'return not name and tool_call_id in (None, "")', 'return tool_call_id in (None, "")',
         "trace/test_several_speakers.py trace/test_users_words.py"),
     Bug("a part of an unknown type ends a reader", "trace/readers/parts.py",
         'kind = None if block.get("type") is None else str(block["type"])', 'kind = block.get("type")',

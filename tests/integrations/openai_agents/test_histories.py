@@ -283,12 +283,21 @@ def test_the_tools_of_an_agents_mcp_servers_are_decided_on(tmp_path: Path) -> No
     assert talk.rentals.ran == []
 
 
+class Chatty(Scripted):
+    """Says something beside its calls."""
+
+    def _output(self, items: Any) -> list[Any]:
+        said = self.script(items)
+        parts = said if isinstance(said, tuple) else (said,)
+        return [each for part in parts for each in Scripted(lambda _, part=part: part)._output(items)]
+
+
 def test_an_agent_that_speaks_like_a_handover_is_heard(tmp_path: Path) -> None:
     talk = Talk(tmp_path)
     other = "For context, here is the conversation so far. Would you like a coffee?"
-    said: list[Any] = [LOOK, PUT_EXTEND, other, [("extend_rental", EXTEND)], "End."]
-    agent, items = talk.agent(lambda _: said.pop(0)), list[Any]()
-    for text in ("Extend R1", "What else?", "Yes."):
+    said: list[Any] = [LOOK, "It is rented.", (PUT_EXTEND, LOOK), other, [("extend_rental", EXTEND)], "End."]
+    agent, items = talk.agent(None, model=Chatty(lambda _: said.pop(0))), list[Any]()
+    for text in ("Look", "Extend R1", "Yes."):
         items = talk.run(agent, [*items, {"role": "user", "content": text}]).to_input_list()
     assert not said
     assert talk.rentals.ran == []
