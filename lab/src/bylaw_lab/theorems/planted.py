@@ -83,8 +83,8 @@ BUGS = (
     Bug(
         "a conditional yes is a yes",
         "consent/answer.py",
-        'if echoes and ("alone" in kinds or not any(',
-        'if False and ("alone" in kinds or not any(',
+        "name in each.languages and _is_echo(language, echoes, each) for each in shown",
+        "True for each in shown",
     ),
     Bug(
         "a card never expires",
