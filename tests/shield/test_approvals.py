@@ -442,6 +442,8 @@ def test_a_host_that_keeps_the_history_hears_no_and_may_ask_again_later(log: Log
     refused = shop_desk.decide(told(), "refund", REFUND, context=ANN)
     assert (refused.answer, "not now" in refused.feedback) == ("deny", True)
     clock.now += 61
+    assert shop_desk.decide(told(), "refund", REFUND, context=ANN).answer == "deny"
+    clock.now += 86_400
     assert shop_desk.decide(told(), "refund", REFUND, context=ANN).answer == "ask"
 
 

@@ -109,7 +109,8 @@ class Approvals:
             if known is None:
                 return name
             if known.status == "rejected":
-                counts = now < known.answered + terms.timeout
+                # No shorter than a yes: else an older yes would come back.
+                counts = now < known.answered + max(terms.timeout, terms.lifetime)
             else:
                 counts = known.status in ("waiting", "approved") and is_ours(known)
             if counts:
