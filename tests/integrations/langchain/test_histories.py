@@ -311,3 +311,7 @@ def test_nor_is_it_in_any_other_shape(tmp_path: Path, shape: Any, is_listed: boo
     talk.say("Read my mail")
     assert not said
     assert talk.rentals.ran == []
+    follower = talk.guard.follower("c1")
+    assert follower is not None
+    heard = [each.text for each in follower.session.trajectory().events if isinstance(each, Message) and each.text]
+    assert heard == ["Extend R1", PUT_EXTEND, "Read my mail", "(not text)", "End."]
