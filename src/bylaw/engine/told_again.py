@@ -175,6 +175,9 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
     if (length := _overlap(known, words)) >= min(len(known), 2):
         return length, True, True
     if (end := _end(known, words)) >= 0:
+        if end == 0 and len(words) > 1 and words[0] == known[0] and _in_order(known, words)[0] == len(words):
+            # It goes on after the last words, or begins as the conversation did, with words left out.
+            return len(words), False, False
         return end + 1, end == 0, True
     if words[0] == known[0] and len(words) > 1:
         # It begins as the conversation did, but some words are changed or missing.
