@@ -35,7 +35,7 @@ def block_with(text: str) -> Block:
 def test_a_catalogue_needs_only_what_it_does_not_know(tmp_path: Path) -> None:
     desk = files(tmp_path, "desk")
     said = read_yaml_file(desk / "tools.yaml", file="tools.yaml")
-    found, faults = with_catalogue(said, desk / "tools.json", file="tools.json")
+    found, faults = with_catalogue(said, (desk / "tools.json").read_bytes(), file="tools.json")
     assert faults == []
     tools = found.data["tools"]
     assert {name: tool["effect"] for name, tool in tools.items()} == {"close_ticket": "write", "get_ticket": "read"}

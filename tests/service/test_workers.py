@@ -101,7 +101,12 @@ def test_a_conversation_that_moves_between_workers_goes_as_in_one_and_is_read_on
         for trajectory, _ in simulate(3, 12):
             want = talk_through(trajectory, [alone.session(trajectory.id)], rng)
             sessions = [shield.session(trajectory.id) for shield in shields]
-            assert talk_through(trajectory, sessions, rng) == want
+            found = talk_through(trajectory, sessions, rng)
+            if last is Liar:
+                # Words of two workers may cross, and nobody knows which came first: some calls are asked about.
+                assert all(one == other or not (one and one[2]) for one, other in zip(found, want, strict=True))
+            else:
+                assert found == want
             decided += sum(each is not None for each in want)
     assert decided > 25
     # One for each worker, and the twin's: whoever goes on with a conversation reads only what is new.
