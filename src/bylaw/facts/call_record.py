@@ -256,7 +256,7 @@ def could_be_same_value(recorded: Any, value: Any) -> bool:
 
 def is_readable(call: Call, tool: Tool | None) -> bool:
     """Whether a record shows a call whole: only then are two calls that differ in it surely two."""
-    if call.fault or _has_gap(call.arguments):
+    if call.fault or has_gap(call.arguments):
         return False
     if tool is None:
         return True
@@ -267,12 +267,12 @@ def _declares(tool: Tool | None, name: str) -> bool:
     return tool is None or not tool.parameters or tool.others is not False or name in tool.parameters
 
 
-def _has_gap(value: Any) -> bool:
+def has_gap(value: Any) -> bool:
     if isinstance(value, str):
         return _MASK.search(value) is not None
     if isinstance(value, Mapping):
-        return any(map(_has_gap, cast("Mapping[str, Any]", value).values()))
-    return isinstance(value, list | tuple) and any(map(_has_gap, cast("Sequence[Any]", value)))
+        return any(map(has_gap, cast("Mapping[str, Any]", value).values()))
+    return isinstance(value, list | tuple) and any(map(has_gap, cast("Sequence[Any]", value)))
 
 
 def _could_be_masked(recorded: str, value: Any) -> bool:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any, NamedTuple, cast
 
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import CallRecord, has_gap
 from bylaw.facts.entity import Key
 from bylaw.facts.path import NOTHING, Finder
 from bylaw.facts.schema import Schema
@@ -121,9 +121,10 @@ class Changes:
                 if made.call.fault or change.may_happen(made.call.arguments):
                     self._touch(change.entity, None, Touch(made, change.fields, by_result=True))
                 continue
-            # Arguments that were not captured may have named any of the kind.
+            # Arguments that were not captured, or were redacted, may have named any of the kind.
             for key in (None,) if made.call.fault else change.touched(made.call.arguments, find=find):
-                self._touch(change.entity, key, Touch(made, change.fields))
+                is_hidden = key is not None and any(map(has_gap, key))
+                self._touch(change.entity, None if is_hidden else key, Touch(made, change.fields))
 
     def end(self, made: CallRecord) -> None:
         """Note that the answer to a call has come, whatever it says."""
