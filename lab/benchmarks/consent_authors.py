@@ -1,6 +1,6 @@
 """Answers by people who have not seen the code: how many of those that agree count, and whether any other does.
 
-    uv run python lab/benchmarks/consent_authors.py shown            what each author is shown, as JSON lines
+    uv run python lab/benchmarks/consent_authors.py shown [--set fresh] [--markdown]    what each author is shown
     uv run python lab/benchmarks/consent_authors.py score FILE...
 
 An author reads what a customer is shown, a card or a sentence of the pack, and writes answers with what they mean. Each
@@ -15,12 +15,14 @@ chat logs (first count: 69 of 90). None of the 120 other answers counted.
 import argparse
 import json
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from bylaw import Pack, Shield
+from bylaw.text.amount import amount_spellings
 
 ANSWERS = Path(__file__).parent / "labels" / "answers"
 SENTENCE = "Change nothing before the customer has agreed to it.\n"
@@ -31,16 +33,31 @@ WORDS: dict[str, dict[str, Any]] = {
         "heading": "Bitte bestätigen:",
         "question": "Soll ich das tun? Bitte antworten Sie mit Ja oder Nein.",
         "asks": ["Soll ich {call}?"],
+        "decimal": ",",
     },
     "fr": {
         "heading": "Veuillez confirmer :",
         "question": "Dois-je le faire ? Répondez par oui ou non.",
         "asks": ["Dois-je {call} ?"],
+        "decimal": ",",
     },
     "es": {
         "heading": "Por favor, confirme:",
         "question": "¿Lo hago? Responda sí o no, por favor.",
         "asks": ["¿Quiere que {call}?"],
+        "decimal": ",",
+    },
+    "it": {
+        "heading": "Conferma richiesta:",
+        "question": "Procedo? Risponda sì o no, per favore.",
+        "asks": ["Devo {call}?"],
+        "decimal": ",",
+    },
+    "nl": {
+        "heading": "Graag uw bevestiging:",
+        "question": "Zal ik dit doen? Antwoord alstublieft met ja of nee.",
+        "asks": ["Zal ik {call}?"],
+        "decimal": ",",
     },
 }
 
@@ -54,6 +71,8 @@ class Case(Struct, frozen=True):
     arguments: dict[str, Any]
     titles: tuple[str, ...] = ()
     sentence: str = ""
+    money: tuple[str, str] = ("", "")
+    """The argument that is an amount, and its currency."""
 
 
 CASES = (
@@ -126,10 +145,110 @@ CASES = (
     ),
 )
 
+FRESH = (
+    Case(
+        "broadband-card",
+        "en",
+        "move a broadband line",
+        {"account": "BB-7741", "new_address": "8 Quarry Road", "on": "2026-12-11", "moving_fee": "35.00"},
+        money=("moving_fee", "GBP"),
+    ),
+    Case(
+        "pharmacy-card",
+        "en",
+        "order a repeat prescription",
+        {"medicines": ["amlodipine 5 mg", "metformin 500 mg"], "collect_at": "Bridge Street", "price": "19.80"},
+        money=("price", "GBP"),
+    ),
+    Case(
+        "insurance-card",
+        "en",
+        "add a driver",
+        {"policy": "CV-3306", "driver": "Priya Shah", "extra_premium": "48.60"},
+        money=("extra_premium", "USD"),
+    ),
+    Case(
+        "grocery-card",
+        "en",
+        "place an order",
+        {
+            "lines": [{"item": "oat milk", "count": 2}, {"item": "coffee beans", "count": 1}],
+            "delivery": "Friday 18:00",
+            "total": "23.45",
+        },
+        money=("total", "EUR"),
+    ),
+    Case(
+        "theatre-card-fr",
+        "fr",
+        "échanger des places",
+        {"reservation": "TH-552", "places": ["B12", "B13"], "supplement": "18.00"},
+        ("réservation", "nouvelles places", "supplément"),
+        money=("supplement", "EUR"),
+    ),
+    Case(
+        "energy-card-de",
+        "de",
+        "Abschlag ändern",
+        {"vertrag": "EN-4402", "abschlag": "92.00", "ab": "2026-12-01"},
+        ("Vertrag", "neuer Abschlag im Monat", "ab"),
+        money=("abschlag", "EUR"),
+    ),
+    Case(
+        "parcel",
+        "en",
+        "redirect",
+        {"parcel": "PX-90417", "place": "Corner Shop Elm Street", "fee": "2.50"},
+        sentence="redirect parcel {parcel} to {place} for {fee}",
+        money=("fee", "GBP"),
+    ),
+    Case(
+        "council",
+        "en",
+        "book a collection",
+        {"items": ["sofa", "fridge"], "date": "2026-12-03", "price": "28.00"},
+        sentence="book a bulky waste collection on {date} for {items} at {price}",
+        money=("price", "GBP"),
+    ),
+    Case(
+        "car-sharing",
+        "en",
+        "extend",
+        {"car": "VW-118", "until": "21:30", "price": "11.00"},
+        sentence="extend the rental of car {car} until {until} for {price}",
+        money=("price", "EUR"),
+    ),
+    Case(
+        "dentista-es",
+        "es",
+        "cambiar",
+        {"cita": "D-61", "fecha": "2026-12-15"},
+        sentence="cambie la cita {cita} al {fecha}",
+    ),
+    Case(
+        "museo-it",
+        "it",
+        "prenotare",
+        {"posti": 3, "ora": "15:30", "prezzo": "36.00"},
+        sentence="prenotare {posti} posti per la visita delle {ora} a {prezzo}",
+        money=("prezzo", "EUR"),
+    ),
+    Case(
+        "fiets-nl",
+        "nl",
+        "huren",
+        {"fiets": "F-27", "dagen": 2, "prijs": "24.00"},
+        sentence="fiets {fiets} voor {dagen} dagen huren voor {prijs}",
+        money=("prijs", "EUR"),
+    ),
+)
+SETS = {"first": CASES, "fresh": FRESH}
+
 
 def pack_of(case: Case) -> Pack:
+    money, currency = case.money
     parameters = {
-        name: {"title": title, "type": TYPES[type(value)]}
+        name: {"title": title, "type": TYPES[type(value)]} | ({"currency": currency} if name == money else {})
         for (name, value), title in zip(case.arguments.items(), case.titles or _named(case.arguments), strict=True)
     }
     tool: dict[str, Any] = {"effect": "write", "title": case.title, "parameters": parameters, "changes": []}
@@ -159,13 +278,21 @@ def shown(case: Case) -> str:
     """What the customer reads."""
     if case.sentence:
         ask = WORDS[case.language].get("asks", ["Shall I {call}?"])[0]
-        values = {name: f'"{value}"' if " " in value else value for name, value in case.arguments.items()}
-        return ask.replace("{call}", case.sentence.format(**values))
+        return ask.replace("{call}", case.sentence.format(**{name: _value(case, name) for name in case.arguments}))
     with Shield(pack_of(case)).session() as session:
         session.user("Hello.")
         card = session.decide("act", case.arguments, id="tried").card
     assert card is not None, case.id
     return card.text
+
+
+def _value(case: Case, name: str) -> str:
+    """A value as the sentence says it."""
+    value, (money, currency) = case.arguments[name], case.money
+    if name == money:
+        return amount_spellings(Decimal(value), currency, WORDS[case.language].get("decimal", "."))[0]
+    parts = value if isinstance(value, list) else [value]
+    return ", ".join(f'"{part}"' if " " in str(part) else str(part) for part in parts)
 
 
 def is_allowed(case: Case, text: str, answer: str) -> bool:
@@ -180,7 +307,7 @@ def is_allowed(case: Case, text: str, answer: str) -> bool:
 
 def score(files: list[Path]) -> bool:
     """Print how many answers of each kind count; whether none counts that does not agree, and enough of the others."""
-    cases = {case.id: case for case in CASES}
+    cases = {case.id: case for cases in SETS.values() for case in cases}
     counts: Counter[tuple[str, bool, bool]] = Counter()
     wrong: list[str] = []
     missed: list[str] = []
@@ -217,10 +344,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("shown", "score"))
     parser.add_argument("files", type=Path, nargs="*")
+    parser.add_argument("--set", choices=SETS, default="first")
+    parser.add_argument("--markdown", action="store_true")
     given = parser.parse_args()
     if given.what == "shown":
-        for case in CASES:
-            print(json.dumps({"shown": case.id, "text": shown(case)}, ensure_ascii=False))
+        for case in SETS[given.set]:
+            record = {"shown": case.id, "text": shown(case)}
+            print(
+                f"## {case.id}\n\n```\n{record['text']}\n```\n"
+                if given.markdown
+                else json.dumps(record, ensure_ascii=False)
+            )
         return
     sets = [given.files] if given.files else [sorted(ANSWERS.glob(f"{kind}-*.jsonl")) for kind in ("varied", "plain")]
     if not [score(files) for files in sets][-1]:
