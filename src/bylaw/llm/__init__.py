@@ -1,4 +1,4 @@
-"""Asking a language model, whoever answers: an endpoint, a batch, a recording. Start at `chat`."""
+"""Language models behind one interface: an endpoint, a batch or a recording. Start at `chat`."""
 
 from bylaw.llm.chat import Answer, Chat, ModelMessage, Pending, Request, Usage
 

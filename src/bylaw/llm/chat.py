@@ -1,4 +1,4 @@
-"""What is asked of a language model, and what it answers. Nothing else in Bylaw knows where an answer comes from."""
+"""Requests to a language model and its answers. The rest of Bylaw does not know where an answer comes from."""
 
 import hashlib
 import re
@@ -15,18 +15,18 @@ from bylaw.errors import BylawError
 Role = Literal["system", "user", "assistant"]
 Fault = Literal["", "refused", "truncated", "malformed", "failed"]
 _FAULTS: tuple[Fault, ...] = ("", "malformed", "truncated", "refused", "failed")
-"""The least fault first."""
+"""The least severe first."""
 Shape = TypeVar("Shape")
 
 
 class ChatError(BylawError):
-    """A model cannot be asked, or what came back for it cannot be read."""
+    """A model cannot be reached, or its answer cannot be read."""
 
     code = "BY801"
 
 
 class Pending(ChatError):
-    """Requests were written down and wait for their answers; asked again once they are there, the work goes on."""
+    """Requests were written to a batch folder. Run the same command again once the answers are there."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Pending(ChatError):
     ) -> None:
         self.count = count
         self.unasked = tuple(unasked)
-        """Answers whose `custom_id` no request has, each with its place."""
+        """Answers whose `custom_id` matches no request, each with its location."""
         hint = f"write the answers to a file of their own, `{folder}/*.jsonl`, then run the same command again"
         message = f"{count} request{'s wait' if count != 1 else ' waits'} for an answer"
         if failed:
@@ -53,7 +53,7 @@ class Pending(ChatError):
 
 
 class Unreachable(ChatError):
-    """Nothing ever came back from where the model should be: asking on would only take time."""
+    """The endpoint has never answered, so further requests are pointless."""
 
 
 class ModelMessage(Struct, frozen=True):
@@ -62,26 +62,26 @@ class ModelMessage(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """One question, with all that its answer may depend on."""
+    """One question with everything its answer depends on."""
 
     messages: tuple[ModelMessage, ...]
     schema: dict[str, Any] | None = None
-    """JSON schema that the answer must have; None for plain text."""
+    """JSON schema of the answer; None for plain text."""
     name: str = "answer"
-    """What the answer is, for people and for the endpoint; no part of the question."""
+    """A label for people and the endpoint; not part of the question."""
     attempt: int = 1
-    """Asked once more, the same question is another one."""
+    """A repeated question with a new attempt number is a new question."""
     max_tokens: int = 1024
-    """Where an answer is cut; no part of the question."""
+    """Maximum length of the answer; not part of the question."""
 
     @property
     def key(self) -> str:
-        """The question's content hash, with the attempt: what an answer is kept by."""
+        """Content hash of the question and the attempt, under which the answer is stored."""
         asked = {"messages": [msgspec.to_builtins(message) for message in self.messages], "schema": self.schema}
         return f"{hashlib.sha256(msgspec.json.encode(asked, order='sorted')).hexdigest()[:32]}-{self.attempt}"
 
     def body(self, model: str) -> dict[str, Any]:
-        """As a chat completion of the OpenAI API."""
+        """The request body for the OpenAI chat completions API."""
         asked = msgspec.to_builtins(self.messages)
         body: dict[str, Any] = {"model": model, "messages": asked, "max_tokens": self.max_tokens}
         if self.schema is not None:
@@ -91,7 +91,7 @@ class Request(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """Tokens that went in and came out."""
+    """Input and output tokens."""
 
     asked: int = 0
     answered: int = 0
@@ -101,7 +101,7 @@ class Usage(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What came back. A refusal, a cut or malformed answer is a value too: what to do is the asker's choice."""
+    """A model's answer. Refused, truncated and malformed answers are values too: the caller decides what to do."""
 
     text: str
     fault: Fault = ""
@@ -109,11 +109,11 @@ class Answer(Struct, frozen=True):
     usage: Usage = Usage()
 
     def is_worse(self, other: "Answer") -> bool:
-        """Whether the other one, which came for the same question, counts in its place: a whole answer does."""
+        """Whether another answer to the same question should replace this one; a complete answer always should."""
         return _FAULTS.index(self.fault) > _FAULTS.index(other.fault)
 
     def read(self, shape: type[Shape]) -> "Shape | None":
-        """The answer as data of a shape; None where it is not."""
+        """The answer decoded as `shape`; None if it does not fit."""
         if self.fault:
             return None
         try:
@@ -123,10 +123,10 @@ class Answer(Struct, frozen=True):
 
 
 class Chat(Protocol):
-    """Whoever answers."""
+    """Anything that answers requests."""
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answers, in the order of the requests. `Pending` where some have yet to come."""
+        """The answers, in the order of the requests. Raises `Pending` if some are not there yet."""
         ...
 
 
@@ -134,7 +134,7 @@ _FENCED = re.compile(r"^```[^\n`]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 def unfenced(text: str) -> str:
-    """What was asked for, without the fence that models like to put around it, and without words beside the fence."""
+    """The answer without a surrounding code fence and any words outside it."""
     text = text.strip()
     if blocks := _FENCED.findall(text):
         return max(blocks, key=len).strip()
@@ -144,7 +144,7 @@ def unfenced(text: str) -> str:
 
 
 def bare_json(text: str) -> str:
-    """JSON without a fence, and without words before and after it."""
+    """The JSON in an answer, without a code fence or surrounding words."""
     text = unfenced(text)
     start, end = re.search(r"^[{\[]", text, re.MULTILINE), max(text.rfind("}"), text.rfind("]"))
     return text[start.start() : end + 1] if start is not None and start.start() < end else text
@@ -162,13 +162,14 @@ def checked(answer: Answer, request: Request) -> Answer:
 
 
 def schema_of(shape: type) -> dict[str, Any]:
-    """The JSON schema of a shape, flat and closed, as endpoints with strict schemas want it."""
+    """The JSON schema of a type, flat and closed, as strict endpoints require."""
     (schema,), parts = msgspec.json.schema_components((shape,), ref_template="{name}")
     return _closed(schema, parts)
 
 
 _LEFT_OUT = frozenset(("title", "description", "default", "discriminator"))
-"""What says nothing to a model, and would make another question of it whenever we word it anew."""
+"""Schema keys that tell a model nothing; leaving them in would change the question's hash whenever they are reworded.
+"""
 
 
 def _closed(schema: Any, parts: dict[str, Any]) -> Any:
@@ -181,7 +182,7 @@ def _closed(schema: Any, parts: dict[str, Any]) -> Any:
         return _closed(parts[found["$ref"]], parts)
     kept = {name: _closed(value, parts) for name, value in found.items() if name not in {*_LEFT_OUT, "properties"}}
     if "properties" in found:
-        # Names of fields are no annotations: one may well be called `description`.
+        # Field names are not annotations: a field may be called `description`.
         kept["properties"] = {
             name: _closed(value, parts) for name, value in cast("dict[str, Any]", found["properties"]).items()
         }
@@ -200,7 +201,7 @@ def _parts(folder: Path, name: str) -> tuple[str, str]:
 
 
 def _included(folder: Path, text: str) -> str:
-    """`{{include: name}}` on a line of its own is another file."""
+    """Replace each `{{include: name}}` line with the contents of that file."""
     return re.sub(
         r"^\{\{include: (\w+)\}\}$",
         lambda match: (folder / f"{match[1]}.md").read_text(encoding="utf-8").strip(),
@@ -218,7 +219,7 @@ def render(
     attempt: int = 1,
     max_tokens: int = 4096,
 ) -> Request:
-    """The request that a prompt of a folder makes with these values."""
+    """Build a request from a prompt file and values."""
     instructions, question = _parts(folder, name)
     filled = _NAME.sub(lambda match: given[match[1]], question)
     messages = (ModelMessage("system", instructions), ModelMessage("user", filled))
@@ -226,13 +227,13 @@ def render(
 
 
 LETTERS_PER_TOKEN = 4
-"""English in common tokenizers; an estimate needs no better."""
+"""Typical for English; good enough for an estimate."""
 ANSWERED_SHARE = 0.5
-"""Answers are taken to be half as long as they may be."""
+"""Estimates assume answers of half the maximum length."""
 
 
 class Price(Struct, frozen=True):
-    """What a million tokens cost."""
+    """Price per million tokens."""
 
     asked: float = 0.0
     answered: float = 0.0
@@ -241,7 +242,7 @@ class Price(Struct, frozen=True):
         return (usage.asked * self.asked + usage.answered * self.answered) / 1_000_000
 
     def text(self, usage: Usage) -> str:
-        """Tokens in words, with what they cost where there is a price."""
+        """Tokens in words, with their cost if a price is set."""
         money = f", ${self.of(usage):,.2f}" if self.of(usage) else ""
         return f"{usage.asked:,} tokens in and {usage.answered:,} out{money}"
 
@@ -259,7 +260,7 @@ class Estimate(Struct, frozen=True):
 
 
 def estimate(requests: Sequence[Request], price: Price = Price()) -> Estimate:  # noqa: B008
-    """What some requests would take, without asking any."""
+    """Estimate the tokens of requests without sending them."""
     asked = sum(-(-len(message.content) // LETTERS_PER_TOKEN) for each in requests for message in each.messages)
     answered = round(sum(each.max_tokens for each in requests) * ANSWERED_SHARE)
     usage = Usage(asked, answered)

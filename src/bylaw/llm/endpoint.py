@@ -1,7 +1,7 @@
-"""Any OpenAI-compatible endpoint, through the openai SDK: many requests at once, patient where it is busy.
+"""Any OpenAI-compatible endpoint, through the openai SDK, with concurrent requests.
 
-What a network does wrong is tried again (too many requests, time-outs, lost connections, faults of the server); what a
-model does wrong is an answer, and nothing is asked twice on the quiet. Where no connection was ever made, asking ends.
+Network faults are retried: rate limits, time-outs, lost connections, server errors. A bad answer from the model is
+returned as it is and never retried silently. If no connection was ever made, the run stops.
 """
 
 import importlib
@@ -18,29 +18,29 @@ from bylaw.llm.chat import Answer, ChatError, Request, Unreachable, Usage, check
 from bylaw.llm.recorded import Recordings, completion_answer
 
 Progress = Callable[[int, int], None]
-"""Told how many of how many are answered."""
+"""Called with the number of answers so far and the total."""
 
 
 class Settings(Struct, frozen=True):
-    """How an endpoint is asked."""
+    """Settings of an endpoint."""
 
     model: str
     base_url: str = ""
-    """Empty: what OPENAI_BASE_URL says, else OpenAI itself."""
+    """If empty, OPENAI_BASE_URL is used, or else OpenAI's own address."""
     concurrency: int = 4
     tries: int = 6
     timeout: float = 120.0
-    """Seconds for one answer."""
+    """Time-out for one answer, in seconds."""
     pause: float = 1.0
-    """Seconds before the second try; doubled before each further one, and never over a minute."""
+    """Seconds before the first retry; doubled for each further one, at most a minute."""
     stream: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
-    """Where every answer is cut at the latest, for a model that cannot give longer ones."""
+    """Upper limit for every answer, for models that cannot give longer ones."""
 
 
 class Endpoint:
-    """A model behind an OpenAI-compatible API. `usage` counts what was asked of it."""
+    """A model behind an OpenAI-compatible API. `usage` counts the tokens used."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Endpoint:
         self._lock = threading.Lock()
         self.usage = Usage()
         self.calls = 0
-        """Requests sent, tries included."""
+        """Requests sent, including retries."""
         self._connected = False
         try:
             self._client: Any = self._openai.OpenAI(
@@ -72,7 +72,7 @@ class Endpoint:
             raise ChatError(_short(str(error).splitlines()[0]).rstrip("."), hint=hint) from None
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answers, in order. Each is kept as soon as it is there, so an interrupted run loses none."""
+        """The answers, in order. Each is stored when it arrives, so an interrupted run loses none."""
         answers: list[Answer | None] = [None] * len(requests)
         done = 0
 
@@ -98,7 +98,7 @@ class Endpoint:
         return [answer for answer in answers if answer is not None]
 
     def _ask(self, request: Request) -> Answer:
-        """One answer, with as many tries as the settings allow."""
+        """Send one request, with retries."""
         settings = self._settings
         pause = settings.pause
         why = ""
@@ -117,7 +117,7 @@ class Endpoint:
                 pause = max(pause, _asked_to_wait(error))
             except (self._openai.APITimeoutError, self._openai.APIConnectionError) as error:
                 why = str(error) or type(error).__name__
-                # The SDK's network library is not the same in all versions; the name of its error is.
+                # The SDK's network library differs between versions, but the error's name does not.
                 if type(error.__cause__).__name__ == "ConnectError" and not self._connected:
                     message = f"no connection to the model at {self._client.base_url}: {_short(str(error.__cause__))}"
                     raise Unreachable(message, hint="check OPENAI_BASE_URL") from None
@@ -143,7 +143,7 @@ class Endpoint:
         return completion_answer(made.model_dump())
 
     def _stream(self, body: dict[str, Any]) -> Answer:
-        """The same answer, put together from its pieces."""
+        """The same request as a stream, assembled from its chunks."""
         texts: list[str] = []
         refusals: list[str] = []
         finish: str | None = None
@@ -157,13 +157,13 @@ class Endpoint:
                 refusals.append(getattr(choice.delta, "refusal", None) or "")
                 finish = choice.finish_reason or finish
         message = {"content": "".join(texts), "refusal": "".join(refusals) or None}
-        # A stream that ends without saying why was cut on the way.
+        # A stream that ends without a finish reason was cut off.
         choice = {"message": message, "finish_reason": finish or "length"}
         return completion_answer({"choices": [choice], "usage": used})
 
 
 def _asked_to_wait(error: Any) -> float:
-    """Seconds that the endpoint asks for before the next try."""
+    """The delay the endpoint asks for before the next try, in seconds."""
     try:
         return min(60.0, float(error.response.headers.get("retry-after") or 0))
     except (AttributeError, ValueError):

@@ -1,4 +1,4 @@
-"""Answers kept by content hash: work that was interrupted goes on, and work that is repeated costs nothing."""
+"""Stores answers by content hash: an interrupted run resumes, and a repeated one costs nothing."""
 
 import codecs
 import time
@@ -24,7 +24,7 @@ def requested_keys(file: Path) -> set[str]:
 
 
 def answer_line(request: Request, answer: Answer, model: str) -> bytes:
-    """One line of a batch's output, as a recording keeps it."""
+    """One line of a recording, in the format of batch output."""
     finish = {"truncated": "length", "refused": "content_filter"}.get(answer.fault, "stop")
     body = {
         "created": int(time.time()),
@@ -37,7 +37,7 @@ def answer_line(request: Request, answer: Answer, model: str) -> bytes:
 
 
 def read_answers(file: Path) -> dict[str, Answer]:
-    """The answers of one file by their requests' keys; `{"custom_id", "text"}`, as a person writes them, will do."""
+    """Read the answers of one file by request key. Handwritten `{"custom_id", "text"}` lines are accepted too."""
     found: dict[str, Answer] = {}
     for number, line in enumerate(file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
         if not line.strip():
@@ -94,18 +94,18 @@ def completion_answer(body: dict[str, Any]) -> Answer:
 
 
 class Recordings:
-    """The answers in the `*.jsonl` files of a folder; new ones are added to one file of their own."""
+    """The answers in a folder's `*.jsonl` files; new answers are appended to a separate file."""
 
     def __init__(self, folder: Path, *, file: str = "answers.jsonl") -> None:
         self.folder = folder
         self._file = folder / file
         self._answers: dict[str, Answer] = {}
         self.places: dict[str, Path] = {}
-        """The file that each answer was read from."""
+        """The file each answer came from."""
         self.failed: dict[str, str] = {}
-        """What failed on the way, and why: no answer, so the question is asked again."""
+        """Requests that failed in transit, with the reason; they are asked again."""
         self.doubled: list[str] = []
-        """Second answers to a question that another file has answered otherwise."""
+        """Answers that differ from another file's answer to the same question."""
         for each in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
             for key, answer in read_answers(each).items():
                 if answer.fault == "failed":
@@ -124,12 +124,12 @@ class Recordings:
         return frozenset(self._answers)
 
     def find(self, request: Request) -> Answer | None:
-        """The answer to a request, where there is one."""
+        """The recorded answer to a request, if any."""
         found = self._answers.get(request.key)
         return None if found is None else checked(found, request)
 
     def keep(self, request: Request, answer: Answer, model: str) -> None:
-        """Add an answer, at once and for good. One that failed on the way is no answer."""
+        """Append an answer and flush it to disk. Failed requests are not stored."""
         if answer.fault == "failed":
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -140,24 +140,24 @@ class Recordings:
 
 @runtime_checkable
 class Finder(Protocol):
-    """Whoever can tell, without asking, what is answered already."""
+    """Finds existing answers without asking a model."""
 
     def find(self, request: Request) -> Answer | None:
-        """The answer to a request, where it is at hand."""
+        """The existing answer to a request, if any."""
         ...
 
 
 class Recorded:
-    """Answers from recordings; what is not there is asked of `chat`, or is an error where there is none."""
+    """Answers from recordings. Missing ones are requested from `chat`; without a chat they are an error."""
 
     def __init__(self, recordings: Recordings, chat: Chat | None = None, *, keeps: bool = False) -> None:
         self.recordings = recordings
         self.behind = chat
         self._keeps = keeps
-        """Whether what lies in the folder of a batch is kept here, too; an endpoint keeps its answers itself."""
+        """Whether answers from a batch folder are also stored here; an endpoint's answers always are."""
 
     def find(self, request: Request) -> Answer | None:
-        """The answer to a request, where it was recorded or lies in the folder of a batch."""
+        """The answer to a request, if it was recorded or is in a batch folder."""
         found = self.recordings.find(request)
         if found is None and isinstance(self.behind, Finder):
             found = self.behind.find(request)
@@ -184,17 +184,17 @@ class Recorded:
 
 REQUESTS = "requests"
 _SHOWN = 3
-"""Remarks of one kind; the rest are counted."""
+"""How many remarks of one kind are shown; the others are counted."""
 
 
 class Batch:
-    """Requests go to `DIR/requests/NNN.jsonl`; answers are read from `DIR/*.jsonl`."""
+    """Writes requests to `DIR/requests/NNN.jsonl` and reads answers from `DIR/*.jsonl`."""
 
     def __init__(self, folder: Path, *, model: str = "batch") -> None:
         self._folder = folder
         self._model = model
         self._used: set[str] = set()
-        """Keys of the requests of this run."""
+        """Keys of this run's requests."""
         self._answers: Recordings | None = None
 
     def find(self, request: Request) -> Answer | None:
@@ -205,7 +205,7 @@ class Batch:
         return found
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answers. Unanswered requests are written down, and `Pending` says so."""
+        """The answers. Writes unanswered requests to a file and raises `Pending`."""
         answers = self._answers = Recordings(self._folder)
         self._used |= {request.key for request in requests}
         found = {request.key: answers.find(request) for request in requests}
@@ -218,7 +218,7 @@ class Batch:
 
     @property
     def unasked(self) -> list[str]:
-        """Answers that no request asked for, each with its file."""
+        """Answers without a request, each with its file."""
         known = set(self._used)
         for file in (self._folder / REQUESTS).glob("*.jsonl"):
             known |= requested_keys(file)
@@ -227,7 +227,7 @@ class Batch:
 
     @property
     def remarks(self) -> list[str]:
-        """Faults of the folder, for whoever wrote the answers."""
+        """Problems in the folder, worded for the person who supplied the answers."""
         told = {
             "an answer without a request": self.unasked,
             "a second answer": self._known().doubled,
@@ -249,7 +249,7 @@ class Batch:
         return [path.name for path in found if path.is_file() and path.suffix in (".json", ".txt", ".ndjson")]
 
     def _write(self, waiting: dict[str, Request]) -> Path:
-        """Write the requests to a file of their own; the same requests always go to the same file."""
+        """Write requests to a new file; the same requests always go to the same file."""
         folder = self._folder / REQUESTS
         folder.mkdir(parents=True, exist_ok=True)
         text = b"".join(request_line(request, self._model) for request in waiting.values())

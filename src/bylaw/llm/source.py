@@ -1,4 +1,4 @@
-"""`--llm`: which model is meant, in one word."""
+"""Interprets `--llm`, which names the model to use."""
 
 import os
 from collections.abc import Callable
@@ -19,11 +19,11 @@ def open_chat(
     concurrency: int = 4,
     keeps: bool = False,
 ) -> Chat:
-    """The chat that `said` means.
+    """The chat that `said` names.
 
-    `batch:DIR` writes requests there and picks answers up. `recorded` answers from `kept` alone. Anything else is the
-    name of a model at OPENAI_BASE_URL; empty, the one OPENAI_MODEL names. Answers kept before are never asked again.
-    A batch's answers stay in its folder; with `keeps` they are kept in `kept`, too.
+    `batch:DIR` writes requests to DIR and reads answers from it. `recorded` uses only the answers in `kept`. Anything
+    else is the name of a model at OPENAI_BASE_URL; if empty, OPENAI_MODEL names it. Stored answers are never requested
+    again. Batch answers stay in their folder; with `keeps` they are also copied to `kept`.
     """
     recordings = Recordings(kept) if kept is not None else None
     if said == "recorded":
@@ -48,11 +48,11 @@ def open_chat(
 
 
 def at_hand(chat: Chat) -> Callable[[Request], Answer | None]:
-    """Finds what is answered already: in recordings, and in a batch's folder, where some answers may yet lack."""
+    """Finds existing answers in recordings and in a batch folder, where some may still be missing."""
     return chat.find if isinstance(chat, Finder) else lambda _: None
 
 
 def remarks(chat: Chat) -> list[str]:
-    """What whoever answered a batch should know: answers that no request asked for, second answers, unread files."""
+    """Problems for the person who answered a batch: answers without a request, duplicate answers, unread files."""
     inner = chat.behind if isinstance(chat, Recorded) else chat
     return inner.remarks if isinstance(inner, Batch) else []

@@ -1,4 +1,4 @@
-"""What stands in a text: its sentences, and the days, times, numbers, sums and names in them, read in one place.
+"""Reads plain text: sentences, days, times, numbers, amounts and names.
 
-Start at `number`, `day` and `condition`. Nothing here knows tools, packs or conversations.
+Start at `number`, `day` and `condition`. Nothing here knows about tools, packs or conversations.
 """

@@ -4,11 +4,11 @@ from decimal import Decimal
 
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹", "$": "$", "¥": "¥"}
 _WHOLE = frozenset(("CLP", "ISK", "JPY", "KRW", "VND"))
-"""Currencies without smaller coins."""
+"""Currencies without minor units."""
 
 
 def figures(number: Decimal, decimal: str = ".", *, places: int = 0, grouped: bool = True) -> str:
-    """An exact number with at least so many places; `decimal` is the mark before them."""
+    """Format an exact number with at least `places` decimal places; `decimal` is the decimal mark."""
     whole, _, part = format(abs(number), "f").partition(".")
     part = part.rstrip("0").ljust(places, "0")
     if grouped:
@@ -17,7 +17,7 @@ def figures(number: Decimal, decimal: str = ".", *, places: int = 0, grouped: bo
 
 
 def amount_spellings(number: Decimal, currency: str, decimal: str = ".") -> list[str]:
-    """The spellings of an amount of money that everybody reads alike, the usual one first."""
+    """The unambiguous spellings of an amount of money, the most common first."""
     sign, minus, size = _SIGNS.get(currency, ""), "-" if number < 0 else "", abs(number)
     places = 0 if currency in _WHOLE else 2
     written = [figures(size, decimal, places=least, grouped=is_grouped)
@@ -32,6 +32,6 @@ def amount_spellings(number: Decimal, currency: str, decimal: str = ".") -> list
 
 
 def quantity_spellings(number: Decimal, unit: str, decimal: str = ".") -> list[str]:
-    """The spellings of a number with its unit, the usual one first."""
+    """The unambiguous spellings of a number with its unit, the most common first."""
     written = [figures(number, decimal), figures(number, decimal, grouped=False)]
     return list(dict.fromkeys(f"{each} {unit}" for each in written))

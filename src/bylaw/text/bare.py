@@ -1,4 +1,4 @@
-"""Words that stand by themselves: a part of an address, a link, a path or an id is not a word that somebody said."""
+"""Text without addresses, links, paths and ids, whose parts are not words anybody said."""
 
 import re
 
@@ -18,12 +18,14 @@ _NOT_A_WORD = re.compile(r"[\d@/\\.#]")
 
 
 def without_joined(text: str) -> str:
-    """A text without its addresses, links, paths and ids."""
-    # Most words are letters and a full stop or a comma: the pattern is slow, and need not look at them.
+    """Remove addresses, links, paths and ids from a text."""
+    # The pattern is slow. Most words are letters followed by a full stop or a comma and can skip it.
     tokens = text.split()
     return " ".join(each if each.strip(_ENDS).isalpha() else _JOINED.sub(" | ", each) for each in tokens)
 
 
 def is_word(value: str) -> bool:
-    """Whether a value is a word or several, and may stand in an address by chance; not itself an address or an id."""
+    """Whether a value is one or more words, so that it could appear in an address by chance; false for addresses and
+    ids.
+    """
     return _NOT_A_WORD.search(value) is None

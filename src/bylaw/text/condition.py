@@ -1,6 +1,6 @@
-"""What a message plainly states: "it is broken", and neither "it is not", "broken?" nor "[ ] broken"; and of what.
+"""Finds what a message plainly states: "it is broken", but not "it is not", "broken?" or "[ ] broken".
 
-What is certain is told by the shape of its sentence. Whatever else a sentence may mean, it states nothing here.
+The form of a sentence must make its meaning certain. A sentence that could mean anything else states nothing.
 """
 
 import re
@@ -12,13 +12,13 @@ from bylaw.text.spelling import spell
 
 LONGEST = 1_000
 _SENTENCES = 400
-"""Longer texts are cut, so that no text costs more than its length."""
+"""Longer texts are cut, which keeps the cost linear."""
 _END = re.compile(r"(?<=[.!?;])[\"')*]*\s+|\n+")
 _PART_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _BREAK = re.compile(r"(?:[.!?;\u061f\uff1f]+[\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n)\s*")
 _LIST = re.compile(r"\A(?:[\s>#|\-\u2022+]|\(?\d{1,2}[.)](?=\s))+")
 _ORDINAL = re.compile(r"(?:^|\s)(?:\d{1,2}|[a-z]|no|st|mr|mrs|ms|dr|vs|approx|e\.g|i\.e|[ap]\.m)\.$")
-"""What ends with a point and ends no sentence."""
+"""Words that end with a full stop without ending a sentence."""
 _PLAIN = str.maketrans(
     dict.fromkeys("\u2018\u2019\u02bc\u2032\u00b4\uff07", "'")
     | dict.fromkeys("\u201c\u201d", '"')
@@ -34,7 +34,7 @@ _COURTESY = re.compile(
     r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
     r"(?:if|whether|once|when)\b[^,;-]*"
 )
-"""An `if` on which nothing depends that stands beside it."""
+"""Polite uses of `if` that state no condition."""
 _CONDITION = re.compile(
     r"\b(?:in case|in the event|doubt\w*|wonder\w*|suppos\w+|pretend\w*|imagin\w+|whether|"
     r"if|unless|assuming|as long as|so long as|on condition|on the condition|depending on)\b"
@@ -48,28 +48,28 @@ _UNSURE = re.compile(
     r"far from|anything but|opposite of|say|tell|according to|claims?)\b"
 )
 _OVER = re.compile(r"\b(?:kidding|joking|untrue|false|wrong|fixed|repaired|mended|solved|works? again)\b")
-"""What leaves it open before a phrase, and after it."""
+"""Words before or after a phrase that make it uncertain."""
 _ASKED = re.compile(
     r"\W*(?:is|are|was|were|does|do|did|has|have|had|can|could|would|will|should|may|might|what|why|how|which|who)\b"
 )
-"""How a clause begins that asks."""
+"""How questions begin."""
 _IS = r"(?:am|is|are|was|were|be|been|do|does|did|has|have|had)"
 _WHO = r"(?:i|we|you|he|she|they|it)"
 _BARE = re.compile(rf"\W*(?:(?:{_DENYING}|{_IS}|{_WHO}|that|this|so|true|right|really|at all)\b\W*)+")
-"""A clause without a thing of its own, so that one that denies can only deny what stands before it."""
+"""A clause with no subject of its own, so that a denial in it can only deny the text before it."""
 _NOT_SO = re.compile(rf"\b(?:{_WHO}|that|this|true|so|right)\b|n't|\b{_IS}\b")
 _WRONG = re.compile(r"\W*i (?:was wrong|lied)\W*")
 _EMBEDS = re.compile(rf"\b{_WHO}\b(?:'\w+|\s+{_IS}\b)?+.*?(?:\b{_WHO}\b|\b(?:am|is|are|was|were)\b|\w'(?:s|re|m)\b)")
-"""Words with a second subject or verb: "I thought it was", "he says the thing is"."""
+"""A second subject or verb: "I thought it was", "he says the thing is"."""
 _MARK = re.compile(r"[\[({<]\s*\S?\s*[\])}>]|[\"\t|=<>~^]|[^\w\s!-/:-@\[-`{-~\u20a0-\u20bf\u00a2-\u00a5\u2022]")
-"""What makes words a field, a box to tick, a quotation or something else that is no sentence."""
+"""Marks of form fields, check boxes, quotations and other text that is not a sentence."""
 _CLAUSE = re.compile(r"[,;:()\[\]{}]|\s-+\s|\b(?:but|and|so|because|since|as)\b")
 _TAG = 2
-"""The most words of "isn't it?" and "right?", which ask of what stands before them."""
+"""Maximum number of words in "isn't it?", "right?" and other tags that turn a statement into a question."""
 
 
 def is_meant(text: str, start: int, end: int) -> bool:
-    """Whether a phrase found in a message states what it says, and nothing in its message may turn that."""
+    """Whether a message states a phrase found in it, with nothing in the message that could reverse its meaning."""
     plain = _lowered(text)
     begin = max((match.end() for match in _END.finditer(plain, max(0, start - LONGEST), start)), default=0)
     begin = max(begin, start - LONGEST)
@@ -82,7 +82,7 @@ def is_meant(text: str, start: int, end: int) -> bool:
     if _DENIES.search(lead) or _DENIES.search(tail) or _EMBEDS.search(lead):
         return False
     if plain[start - 1 : start].isalnum() or _UNSURE.search(plain[begin:start]) or _OVER.search(plain, end):
-        # Within a longer word ("unbroken"), perhaps, in jest, or over by now.
+        # Part of a longer word ("unbroken"), uncertain, a joke, or no longer true.
         return False
     if sentence.rstrip().endswith("?") and (_ASKED.match(lead) or not after or len(after[-1].split()) <= _TAG):
         return False
@@ -92,8 +92,10 @@ def is_meant(text: str, start: int, end: int) -> bool:
 
 
 def takes_back(text: str) -> bool:
-    """Whether a later message may deny what was said without naming it: "No, it is not.". A mere "no" answers the
-    agent, and not what the user said before."""
+    """Whether a later message may deny an earlier statement without repeating it: "No, it is not."
+
+    A bare "no" answers the agent and does not deny the user's own statement.
+    """
     return _takes_back(text) if len(text) <= LONGEST else _takes_back.__wrapped__(text)
 
 
@@ -104,7 +106,7 @@ def _takes_back(text: str) -> bool:
 
 
 def _is_denied_next(text: str) -> bool:
-    """Whether what follows in the same message begins by denying, or takes it back anywhere."""
+    """Whether the rest of the message begins with a denial or takes the statement back anywhere."""
     first = next(iter(_sentences(text)), "")
     return _is_bare_denial(_CLAUSE.split(first)[0]) or takes_back(text)
 
@@ -114,15 +116,15 @@ def _is_bare_denial(clause: str) -> bool:
 
 
 def _lowered(text: str) -> str:
-    """A text in lower case, with plain quotes and dashes, each letter where it stood."""
+    """Lower-case text with plain quotes and dashes; every character keeps its position."""
     lower = text.translate(_PLAIN).lower()
-    # Lower case may be longer in some languages; places in the text would then be lost.
+    # In some languages lower case changes the length, which would shift positions.
     return lower if len(lower) == len(text) else text.translate(_PLAIN)
 
 
 @lru_cache(maxsize=2048)
 def _sentences(text: str) -> tuple[str, ...]:
-    """The sentences and lines of a text, lowered; of one that goes on without end, the first and the last."""
+    """The sentences and lines of a text in lower case; of an overlong text, the first and the last."""
     plain = _lowered(text)
     found: list[str] = []
     start = 0
@@ -137,8 +139,11 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 def passages_about(text: str, value: str | float) -> list[tuple[int, int]]:
-    """Where a message speaks of the thing named `value`: sentences that name it, and those after them up to one that
-    names another. Nothing where the message does not name it."""
+    """The ranges of a message that speak about the entity named `value`.
+
+    A range begins with a sentence that names the entity and ends before one that names another. Empty if the message
+    does not name it.
+    """
     spelling = spell(value)
     found: list[tuple[int, int]] = []
     is_meant = False

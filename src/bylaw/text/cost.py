@@ -1,4 +1,4 @@
-"""What one request may cost. Code counts its work here wherever the amount depends on what somebody has sent."""
+"""Limits the work of one request. Code whose work grows with the size of the input counts it here."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -7,34 +7,34 @@ from contextvars import ContextVar
 from bylaw.errors import BylawError
 
 STEPS = 2_000_000
-"""Steps of one request at most; a step takes about a microsecond."""
+"""Maximum number of steps per request; a step takes about a microsecond."""
 
 
 class TooCostly(BylawError):
-    """A request that would take too long; nothing is decided and nothing is written."""
+    """The request would take too long. Nothing is decided or written."""
 
     code = "BY705"
 
 
 class Cost:
-    """The steps that one request has left."""
+    """The steps a request may still use."""
 
     def __init__(self, steps: int = STEPS) -> None:
         self._most = self._left = steps
         self.pause: Callable[[], None] | None = None
-        """Lets others go first; called between two pieces of work."""
+        """Called between two pieces of work, so that other requests can run first."""
         self.is_large = False
-        """Whether it is known by now that the request takes long."""
+        """Whether the request has turned out to be expensive."""
 
     def spend(self, steps: int) -> None:
-        """Count work that is about to be done."""
+        """Count work before doing it."""
         self._left -= steps
         self.check()
         if self.pause is not None:
             self.pause()
 
     def check(self) -> None:
-        """Raise if the request has used up its steps, even if somebody has caught the first such error."""
+        """Raise if the request has used up its steps, even if an earlier `TooCostly` was caught."""
         if self._left < 0:
             hint = "send fewer or shorter messages, or fewer calls"
             raise TooCostly(f"the request takes more than {self._most:,} steps", hint=hint)
@@ -45,7 +45,7 @@ _COST: ContextVar[Cost | None] = ContextVar("bylaw_cost", default=None)
 
 @contextmanager
 def counting(cost: Cost) -> Generator[None]:
-    """Count all work of this task as part of a request."""
+    """Count all work of the current task towards a request."""
     token = _COST.set(cost)
     try:
         yield
@@ -54,12 +54,12 @@ def counting(cost: Cost) -> Generator[None]:
 
 
 def current() -> Cost | None:
-    """The cost of the request that this task works on; outside a request, nothing is counted."""
+    """The cost counter of the current request; None outside a request."""
     return _COST.get()
 
 
 def spend(steps: int) -> None:
-    """Count work of the current request; raises `TooCostly` if it has used up its steps."""
+    """Count work towards the current request; raises `TooCostly` if its steps are used up."""
     if (cost := _COST.get()) is not None:
         cost.spend(steps)
 

@@ -9,7 +9,7 @@ MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-"""The one table of months."""
+"""The only table of month names."""
 _MONTH = (
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
     r"nov(?:ember)?|dec(?:ember)?)\b\.?"
@@ -22,7 +22,7 @@ _YEAR = r"(?:,?\s((?:19|20)\d\d)(?![\d:]))?"
 _ANY_MONTH = re.compile(r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec")
 _FIGURED = re.compile(r"\d[-/.]\d")
 _TIMED = re.compile(r"\d\s?(?:[:.]\d\d|[ap]\.?m|h|uhr)")
-"""What a text must have for one of the searches below to find anything; each is quicker than they are."""
+"""A quick test: a text without a match contains no time of day."""
 _ISO = re.compile(r"(?<![\d-])(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?!\d)")
 _MONTH_FIRST = re.compile(
     rf"\b{_MONTH}\s(?:the\s)?{_NUMBER}(?:{_TO}{_WEEKDAY}{_NUMBER}(?!\s(?:of\s)?{_MONTH}))?{_YEAR}"
@@ -37,7 +37,7 @@ _HOURS = re.compile(
 
 
 class Day(NamedTuple):
-    """A day in a text and where it stands; its year is 0 where none is named."""
+    """A day found in a text, with its position; the year is 0 if the text does not name one."""
 
     year: int
     month: int
@@ -47,14 +47,14 @@ class Day(NamedTuple):
 
 
 def month_number(word: str) -> int:
-    """1 to 12, also for `Mar`; 0 for a word that is no month."""
+    """The number of a month, 1 to 12, also for abbreviations such as `Mar`; 0 if the word is not a month."""
     start = word.lower()[:3]
     return next((at for at, month in enumerate(MONTHS, 1) if month[:3] == start), 0)
 
 
 @lru_cache(maxsize=4096)
 def days(words: str) -> tuple[Day, ...]:
-    """The days that a text in lower case names, in their order; figures that may be two days are both."""
+    """The days in a lower-case text, in order; ambiguous figures give both days."""
     found: list[Day] = []
     if _ANY_MONTH.search(words):
         for each in _MONTH_FIRST.finditer(words):
@@ -78,7 +78,7 @@ def days(words: str) -> tuple[Day, ...]:
 
 
 def spoken_day(text: str) -> date | None:
-    """The day that a text is; None where it is none, or where its figures may be another day."""
+    """The day a text consists of; None if it is not a day or is ambiguous."""
     said = " ".join(text.casefold().split()).strip(" .,;!")
     meant: set[date] = set()
     for each in days(said):
@@ -92,7 +92,7 @@ def spoken_day(text: str) -> date | None:
 
 @lru_cache(maxsize=4096)
 def times(words: str) -> frozenset[tuple[int, int]]:
-    """The times of day that a text in lower case tells, as hour and minute; ends of `9-11 am` count each."""
+    """The times of day in a lower-case text, as hour and minute; a range such as `9-11 am` gives both ends."""
     found: set[tuple[int, int]] = set()
     if not _TIMED.search(words):
         return frozenset()

@@ -1,4 +1,4 @@
-"""How long: `90s`, `30m`, `2h`, `7d`, or seconds."""
+"""Durations: `90s`, `30m`, `2h`, `7d`, or a number of seconds."""
 
 import re
 
@@ -7,7 +7,7 @@ _WRITTEN = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s?([smhd]?)")
 
 
 def read_duration(text: str, *, unit: bool = False) -> float | None:
-    """The seconds that a text says; None where it says no time that is longer than nothing, or lacks a wanted unit."""
+    """The number of seconds; None unless the text is a positive duration, with a unit if `unit` is set."""
     found = _WRITTEN.fullmatch(text.strip())
     if found is not None and unit and not found[2]:
         return None
@@ -16,7 +16,7 @@ def read_duration(text: str, *, unit: bool = False) -> float | None:
 
 
 def told_duration(seconds: float) -> str:
-    """The same in words: `hour`, `2 hours`, `90 minutes`."""
+    """A duration in words: `hour`, `2 hours`, `90 minutes`."""
     for name, size in (("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0)):
         count = seconds / size
         if count >= 1 and count == int(count):

@@ -1,4 +1,4 @@
-"""Texts made alike, so that words can be looked for in them: case, underscores and white space make no difference."""
+"""Normalises text for search: case, underscores and white space make no difference."""
 
 import re
 
@@ -6,15 +6,15 @@ _RUN = re.compile(r"[^\W\d_]+|\d+")
 _FOREIGN_LETTER = re.compile(
     "[^\\x00-\\x7f\xa0-\xb4\xb6-\xbf\xd7\xf7\u2000-\u20cf\u2190-\u23ff\u2500-\u2bff\ufe0f\U0001f300-\U0001faff]"
 )
-"""Anything but letters without marks, and signs that have no case: quotes, dashes, arrows, currencies, emoji."""
+"""Anything except unaccented letters and caseless signs: quotes, dashes, arrows, currencies, emoji."""
 
 _BEFORE, _BEFORE_FIGURES = re.compile(r"\w[-@.+&#~'\u2019]?\Z|(?<!/)[/\\]\Z"), re.compile(r"\d[,:]\Z")
 _AFTER, _AFTER_FIGURES = re.compile(r"['\u2019](?!s\b)\w|[-/\\@.:+&#~]*\w"), re.compile(r",\d")
-"""What makes a longer word, number, address, path or id of one: signs of its own, without a blank."""
+"""Characters that continue a word, number, address, path or id."""
 
 
 def occurs(value: str, text: str, start: int = 0) -> int:
-    """Where `value` stands in `text` as a whole word, or -1."""
+    """The position of `value` in `text` as a whole word, or -1."""
     if not value:
         return -1
     here = text.find(value, start)
@@ -31,8 +31,10 @@ def _joins(outer: str, inner: str) -> bool:
 
 
 def stands_whole(value: str, text: str) -> bool:
-    """Whether `value` stands in `text` and nothing of the same word, number, address, path or id goes on at its ends:
-    `hart@x.com` does not in `jo.hart@x.com`, nor `AC-22` in `AC-22-7`, nor `50` in `12.50`."""
+    """Whether `value` occurs in `text` and is not part of a longer word, number, address, path or id.
+
+    `hart@x.com` does not occur in `jo.hart@x.com`, nor `AC-22` in `AC-22-7`, nor `50` in `12.50`.
+    """
     here = text.find(value) if value else -1
     while here >= 0:
         end, near = here + len(value), max(0, here - 2)
@@ -53,28 +55,28 @@ def _may_go_on(end: str) -> bool:
 
 
 def runs_of(text: str) -> tuple[str, ...]:
-    """The runs of letters and the runs of digits in a folded text. What `occurs` in it has all its own among them."""
+    """The runs of letters and of digits in a folded text. Any value that occurs in it consists of such runs."""
     return tuple(_RUN.findall(text))
 
 
 def fold(text: str) -> str:
-    """`text` with case, underscores and runs of white space made alike, so that words can be compared."""
+    """Normalise case, underscores and white space."""
     return " ".join(lowered(text).replace("_", " ").split())
 
 
 _RUN_ON = re.compile(r"((?:www\.|://|@)\S*\w\.)(?=[A-Z][a-z]*\s)")
-"""A link or an address, and after its full stop the next sentence without a blank: `x.com.They sent`."""
+"""A link or address followed by the next sentence without a space: `x.com.They sent`."""
 
 
 def fold_said(text: str) -> str:
-    """What somebody said, folded but for underscores: they join what is one name."""
+    """Normalise what somebody said. Underscores stay, because they join the parts of a name."""
     return lowered(_RUN_ON.sub(r"\1 ", text) if "." in text else text)
 
 
 def lowered(text: str) -> str:
-    """`text` with case and runs of white space made alike."""
+    """Normalise case and white space."""
     if not text.isascii() and _FOREIGN_LETTER.search(text) is None:
-        # To fold a text with a single dash or quote in it, letter by letter, costs tens of times as much.
+        # Folding letter by letter, for a single dash or quote, would be tens of times slower.
         folded = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
     else:
         folded = text.casefold()

@@ -1,4 +1,4 @@
-"""What looks like the name of one thing, alone or in running text: a code, an address, a link."""
+"""Recognises identifiers, alone or in running text: codes, addresses, links."""
 
 import re
 from functools import lru_cache
@@ -10,19 +10,19 @@ _TRIM = ".,;:!?'\"()"
 
 
 def is_prose(text: str) -> bool:
-    """Whether `text` is something composed rather than a value taken from somewhere."""
+    """Whether `text` was composed rather than copied from a record."""
     return len(text) > 80 or text.count(" ") >= _PROSE_WORDS or "\n" in text
 
 
 def identifiers(text: str) -> list[str]:
-    """The addresses, links and codes inside running text, without repeats."""
+    """The distinct addresses, links and codes in running text."""
     found = (token.strip(_TRIM) for token in _BREAK.split(text[:_SEARCHED]))
     return list(dict.fromkeys(token for token in found if is_identifier(token)))
 
 
 @lru_cache(maxsize=4096)
 def is_identifier(value: str) -> bool:
-    """Whether `value` looks like the name of one thing: a code, an address or a link, not a word or a date."""
+    """Whether `value` looks like an identifier (a code, an address, a link) rather than a word or a date."""
     if len(value) < 3 or len(value) > 200 or any(character.isspace() for character in value):
         return False
     if "://" in value or value.startswith("www.") or re.fullmatch(r"[^@]+@[^@]+\.[^@]+", value):

@@ -1,4 +1,4 @@
-"""Numbers and sums as they stand in a text: 1,200.50, $250, 250 euros, two hundred and fifty."""
+"""Numbers and amounts in text: 1,200.50, $250, 250 euros, two hundred and fifty."""
 
 import math
 import re
@@ -18,7 +18,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def figure(text: str) -> Decimal | None:
-    """The number that figures are: `1,200.50`, `250,00`; None for what is none."""
+    """The number written as `1,200.50` or `250,00`; None if the text is not a number."""
     if not _FIGURES.fullmatch(text.strip()):
         return None
     plain = text.strip().lstrip("$\u20ac\u00a3 ").replace("'", "").replace("\u2019", "")
@@ -33,6 +33,6 @@ def figure(text: str) -> Decimal | None:
 
 
 def canonical(number: float) -> str:
-    """A number as it is written where it is not grouped: a whole one without a fraction."""
+    """A number without digit grouping; a whole number has no decimal places."""
     whole = math.isfinite(number) and abs(number) < 1e15 and number == int(number)
     return str(int(number)) if whole else str(number)

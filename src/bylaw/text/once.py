@@ -1,4 +1,4 @@
-"""A property that is worked out once, where somebody asks."""
+"""A property computed on first access."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -7,7 +7,7 @@ Value = TypeVar("Value")
 
 
 class once(Generic[Value]):
-    """As `functools.cached_property`, without the lock that costs more than most of what is worked out here."""
+    """Like `functools.cached_property`, without its lock, which costs more than most of the properties."""
 
     def __init__(self, make: Callable[[Any], Value]) -> None:
         self._make = make

@@ -1,4 +1,4 @@
-"""The program's own log: what servers, agents and files say in it does nothing to a terminal."""
+"""Bylaw's logger. It escapes control characters in text from servers, agents and files."""
 
 import logging
 import traceback
@@ -7,12 +7,12 @@ from bylaw.text.visible import visible
 
 
 class _Visible(logging.Filter):
-    """Writes out every character of a record that cannot be seen."""
+    """Escapes every invisible character of a log record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = visible(record.getMessage()), ()
         if record.exc_info:
-            # A handler takes the text that is there.
+            # Handlers reuse an existing `exc_text`.
             record.exc_text = visible("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
         return True
 

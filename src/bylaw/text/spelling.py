@@ -1,4 +1,4 @@
-"""The ways in which a value may be written in words and in data: dates, amounts and numbers in their usual forms."""
+"""The common spellings of a value in text and in data: dates, amounts and numbers."""
 
 import json
 import re
@@ -12,27 +12,27 @@ from bylaw.text.folding import fold, lowered, occurs, runs_of, stands_whole
 from bylaw.text.number import ONES, TENS, canonical
 
 _SPOKEN = 10_000
-"""Numbers up to here may be written out."""
+"""Numbers up to this size may be written out in words."""
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
 
 
 class Spelling:
-    """The ways one value may be written in words, and in data."""
+    """The spellings of one value in text and in data."""
 
     def __init__(self, value: str | float) -> None:
         self.is_number = not isinstance(value, str)
         plain = value if isinstance(value, str) else canonical(value)
         self.folded = fold(plain)
-        # Where underscores are left as they are, what has none may be said with them, and the other way round.
+        # When underscores are kept, a value with spaces also matches its spelling with underscores, and the reverse.
         self._is_word = is_word(plain)
         forms = [self.folded, lowered(plain), self.folded.replace(" ", "_")]
-        # 250 is said by "250.00", of which it is otherwise a part.
+        # "250.00" states 250, although 250 is otherwise only part of it.
         forms += [f"{plain}.0", f"{plain}.00"] if plain.isdecimal() else []
         self._said = tuple(dict.fromkeys(forms))
         self.written: tuple[str, ...] = (plain,)
         if not plain.isascii() or '"' in plain or "\\" in plain or not plain.isprintable():
             self.written = tuple(dict.fromkeys((plain, *(_escaped(plain, ascii=flag) for flag in (False, True)))))
-        # Of a number how its whole part is said, and its fraction.
+        # For a number, the spelling of its whole part, and its fraction.
         self._fraction, self._day = "", None
         if isinstance(value, str):
             self._parts, self._day = _date(plain)
@@ -41,35 +41,36 @@ class Spelling:
 
     @cached_property
     def runs(self) -> tuple[tuple[str, ...], ...]:
-        """By the ways it may be said, the runs of letters and digits that folded words must hold, all of one way."""
+        """For each kind of spelling, runs of letters and digits; folded text can match only if it contains all runs of
+        one kind.
+        """
         if self.is_number:
             return tuple(runs_of(part.lstrip("-")) for part in self._parts)
         found = _DATE.fullmatch(self.written[0]) if self._parts else None
-        # A year and a day may stand within longer numbers where all three are written with dashes; a month cannot.
+        # In a date written with dashes, the year and the day may be part of longer numbers; the month cannot.
         other = ((str(int(found[3])),), (found[3],), (found[2],)) if found is not None else ()
         return (runs_of(self.folded), *other)
 
     def said_in(self, words: str) -> bool:
-        """Whether folded `words` say the value, in any usual form of dates, amounts and small numbers, and not
-        something longer that it is a part of."""
+        """Whether folded text states the value in any common spelling, and not only as part of something longer."""
         if not self.is_number and any(self._stands(each, words) for each in self._said):
             return True
         return self._matches(words)
 
     def _stands(self, form: str, words: str) -> bool:
-        # Words are said in "Hart/Smith" and in "the 12-month plan"; addresses, ids and paths are said whole.
+        # A word may be part of "Hart/Smith" or "the 12-month plan"; addresses, ids and paths must match as a whole.
         return occurs(form, words) >= 0 if self._is_word else stands_whole(form, words)
 
     def is_written_out(self, words: str) -> bool:
-        """Whether folded words are a number and nothing else."""
+        """Whether folded text consists of this number alone."""
         return self.is_number and not self._fraction and words in self._parts
 
     def held_in(self, words: str) -> bool:
-        """The same where it may also be a part of something longer."""
+        """Like `said_in`, but the value may be part of something longer."""
         return (not self.is_number and occurs(self.folded, words) >= 0) or self._matches(words)
 
     def stands_in(self, text: str) -> bool:
-        """Whether the value stands in a result's text at all."""
+        """Whether the value occurs anywhere in the text of a result."""
         if self.is_number:
             return self._matches(text)
         return any(occurs(written, text) >= 0 for written in self.written)
@@ -95,7 +96,7 @@ class Spelling:
 
 
 def spell(value: Any) -> Spelling | None:
-    """How `value` may be written; None for what leaves no trace in words (true, null, objects, empty text)."""
+    """The spellings of `value`; None if it has no recognisable spelling (true, null, objects, empty text)."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
         return None
     return _spelling(value)
@@ -111,7 +112,7 @@ def _escaped(text: str, *, ascii: bool) -> str:
 
 
 def _number(number: float) -> tuple[tuple[str, ...], str]:
-    """How the whole part of a number may be said, and its fraction."""
+    """The spellings of a number's whole part, and its fraction."""
     whole, _, part = canonical(number).partition(".")
     spoken = [whole]
     if whole.lstrip("-").isdigit() and len(whole) < 20:
@@ -122,7 +123,7 @@ def _number(number: float) -> tuple[tuple[str, ...], str]:
 
 
 def _in_words(number: int) -> list[str]:
-    """How a number is written out: `two hundred and fifty`, `two hundred fifty`."""
+    """A number in words: `two hundred and fifty`, `two hundred fifty`."""
     if number < len(ONES):
         return [ONES[number]]
     if number < 100:
@@ -142,14 +143,14 @@ def _in_words(number: int) -> list[str]:
 
 
 def _is_said(whole: str, part: str, text: str) -> bool:
-    """Whether a number stands in a text, perhaps with noughts after its fraction, and not within another number."""
+    """Whether a text contains a number, perhaps with trailing zeros, that is not part of another number."""
     here = text.find(whole)
     while here >= 0:
         end = here + len(whole)
         if _begins(text, here) or (_CENTS.match(text, end) and _AFTER_LETTERS.search(text, max(0, here - 4), here)):
             fraction = f".{part}" if part else ".0"
             if text.startswith(f",{part:0<2}", end) and len(part) < 3:
-                # "250,00": nobody groups two figures.
+                # "250,00": two digits after a comma are decimals, never a group.
                 end += 3
             elif text.startswith(fraction, end):
                 end += len(fraction)
@@ -170,14 +171,14 @@ def _is_said(whole: str, part: str, text: str) -> bool:
 _UNIT = re.compile(
     r"(?:[kmgt]i?b|[kmg]bps|kg|mg|km|cm|mm|ml|lbs?|oz|ft|hrs?|mins?|kwh|eur|usd|gbp|chf)(?!\w)", re.IGNORECASE
 )
-"""A unit right after a number: 0.5gb. None that changes the number, as `k` and `m` do."""
+"""A unit directly after a number, as in 0.5gb. Units that change the number, such as `k` and `m`, do not count."""
 _CENTS = re.compile(r"[.,]\d\d(?!\w|[.,]\d)")
 _AFTER_LETTERS = re.compile(r"(?:^|[^\w.-])[a-z]{1,3}$", re.IGNORECASE)
-"""A currency by its letters right before a sum: R500.00, CHF12.50."""
+"""A currency code directly before an amount: R500.00, CHF12.50."""
 
 
 def _begins(text: str, here: int) -> bool:
-    """Whether no word and no number goes on at a place."""
+    """Whether no word or number continues at this position."""
     before = text[here - 1] if here else " "
     if before.isalnum() or before in "_-":
         return False
@@ -185,7 +186,7 @@ def _begins(text: str, here: int) -> bool:
 
 
 def _date(text: str) -> tuple[tuple[str, ...], tuple[str, int, int] | None]:
-    """Of a date the parts of which a text must hold one for it to be said there, and its year, month and day."""
+    """The parts of a date, one of which a text must contain to state it, and the date's year, month and day."""
     match = _DATE.fullmatch(text)
     if match is None or not 1 <= int(match[2]) <= 12:
         return (), None
@@ -203,11 +204,11 @@ _TWO_FIGURES = re.compile(rf"(?<!\d)(?<!\d{{4}}[/.-]){_FIGURES}(?=[/.-]{_FIGURES
 _YEAR_FIRST = re.compile(rf"(?<!\d)([0-9]{{4}})[/.-]{_FIGURES}[/.-]{_FIGURES}(?!\d)")
 _THREE_FIGURES = re.compile(rf"(?<!\d){_FIGURES}(?=[/.-]{_FIGURES}[/.-]([0-9]{{4}}|[0-9]{{2}})(?!\d))")
 _LEAD = 12
-"""Letters before the name of a month among which its day may stand."""
+"""How many characters before a month's name its day may appear."""
 
 
 def _is_day_named(year: str, month: int, day: int, words: str) -> bool:
-    """Whether folded words name a day, of no other year: `may 5`, `5th of may 2025`."""
+    """Whether folded text names a day, with this year or none: `may 5`, `5th of may 2025`."""
     name = MONTHS[month - 1]
     here = words.find(name[:3])
     while here >= 0:
@@ -226,7 +227,7 @@ def _is_day_named(year: str, month: int, day: int, words: str) -> bool:
 
 
 def _is_year(year: str, words: str, here: int) -> bool:
-    """Whether no other year stands at a place."""
+    """Whether no other year follows at this position."""
     told = _YEAR_AFTER.match(words, here)
     return told is None or told[1] == year
 
@@ -239,7 +240,7 @@ def _word_end(words: str, here: int) -> int:
 
 @lru_cache(maxsize=512)
 def _days_in_figures(words: str) -> frozenset[tuple[int, int] | tuple[str, int, int]]:
-    """The days that folded words tell in figures: by month and day, and with the year where the day stands first."""
+    """The days written in figures in folded text, as month and day; with the year if the day comes first."""
     days = {(int(month), int(day)) for month, day in _TWO_FIGURES.findall(words)}
     dated = {(year, int(month), int(day)) for day, month, year in _THREE_FIGURES.findall(words)}
     dated |= {(year, day, month) for year, month, day in dated}

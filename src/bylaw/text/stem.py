@@ -1,4 +1,4 @@
-"""Words without their endings, so that forms of one word are alike."""
+"""Removes word endings, so that all forms of a word compare equal."""
 
 import re
 from functools import lru_cache
@@ -15,13 +15,13 @@ _IRREGULAR = {
     "verification": "verify",
 }
 _WORD = re.compile(r"[a-z]{4,}")
-"""Shorter words tell texts apart too rarely."""
+"""Shorter words rarely distinguish texts."""
 _ENDINGS = ("ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "als", "al", "s")
 
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """A word without its ending, alike for all forms of a verb or noun: moved, moving, move -> mov."""
+    """The stem of a word, the same for all forms of a verb or noun: moved, moving, move -> mov."""
     word = _IRREGULAR.get(word, word)
     ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")
     word = word.removesuffix(ending)
@@ -31,5 +31,5 @@ def stem(word: str) -> str:
 
 
 def stems(text: str) -> list[str]:
-    """The words of a text with four letters or more, without their endings."""
+    """The stems of all words with four or more letters."""
     return [stem(word) for word in _WORD.findall(text.lower())]

@@ -1,18 +1,18 @@
-"""Text of logs, packs and file names, made safe for a terminal: nothing in it moves the cursor or hides a line."""
+"""Makes untrusted text safe for a terminal: no character can move the cursor or hide a line."""
 
 import json
 from typing import Any, cast
 
 
 def visible(text: str) -> str:
-    """The text with its line breaks, every other character that cannot be seen written out."""
+    """Escape every invisible character except line breaks."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() or each == "\n" else f"\\u{ord(each):04x}" for each in text)
 
 
 def all_visible(data: Any) -> Any:
-    """Decoded JSON with every text in it made `visible`."""
+    """Apply `visible` to every string in decoded JSON."""
     if isinstance(data, str):
         return visible(data)
     if isinstance(data, list):
@@ -23,12 +23,12 @@ def all_visible(data: Any) -> Any:
 
 
 def visible_json(data: Any, indent: int | None = None) -> str:
-    """JSON in which every character that cannot be seen is an escape."""
+    """JSON with every invisible character escaped."""
     text = json.dumps(data, indent=indent, ensure_ascii=False)
     return text if text.replace("\n", "").isprintable() else json.dumps(data, indent=indent)
 
 
 def clean(text: str, most: int) -> str:
-    """One line of bounded length that can be seen."""
+    """One visible line of at most `most` characters."""
     plain = visible(text[: most + 1]).replace("\n", "\\u000a")
     return plain if len(plain) <= most else plain[: most - 3] + "..."
