@@ -119,10 +119,10 @@ def labels() -> list[Label]:
         return [Label(row[0], int(row[1]), *row[2:]) for row in list(csv.reader(file))[1:]]
 
 
-def runs(folder: Path) -> Iterable[tuple[str, Trajectory]]:
-    """The conversations under the names that an audit gives them."""
+def runs(folder: Path, parts: Sequence[str] = ("tau1", "tau2")) -> Iterable[tuple[str, Trajectory]]:
+    """The conversations of these parts under the names that an audit gives them."""
     identities = Identities()
-    for path in [*sorted(folder.glob("tau1/runs/*.json*")), *sorted(folder.glob("tau2/runs/*.json*"))]:
+    for path in [path for part in parts for path in sorted(folder.glob(f"{part}/runs/*.json*"))]:
         for each in read(path):
             if isinstance(each, Trajectory):
                 yield identities.unique(each.id), each

@@ -140,7 +140,7 @@ def ask(given: argparse.Namespace) -> None:
     (given.folder / "questions.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     if given.chunk:
         random.Random(given.seed).shuffle(asked)
-        chunks(given.folder, asked, given.chunk)
+        chunks(given.folder, [each.request for each in asked], given.chunk)
 
 
 READERS = """# How to answer
@@ -162,18 +162,16 @@ For example:
 """
 
 
-def chunks(folder: Path, asked: list[Open], size: int) -> None:
+def chunks(folder: Path, asked: list[Request], size: int) -> None:
     """The questions for readers, so many a file, and what they are told."""
-    system = asked[0].request.messages[0].content
-    schema = json.dumps(asked[0].request.schema)
+    system = asked[0].messages[0].content
+    schema = json.dumps(asked[0].schema)
     answer = {"answer": "yes", "quotes": [{"step": 4, "text": "..."}], "because": "..."}
     example = json.dumps({"custom_id": "...", "text": json.dumps(answer)})
     text = READERS.format(system=system, folder=folder, schema=schema, example=example)
     (folder / "instructions.md").write_text(text, encoding="utf-8")
     for start in range(0, len(asked), size):
-        parts = (
-            f"# {each.request.key}\n\n{each.request.messages[1].content}\n" for each in asked[start : start + size]
-        )
+        parts = (f"# {each.key}\n\n{each.messages[1].content}\n" for each in asked[start : start + size])
         name = f"chunk-{start // size + 1:02}.md"
         (folder / name).write_text("\n---\n\n".join(parts), encoding="utf-8")
 
