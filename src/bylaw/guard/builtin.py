@@ -1,4 +1,4 @@
-"""The built-ins of the guard language, its records, lists, texts and loops; capped, and aware of Unknowns."""
+"""The built-ins of the guard language: records, lists, texts and loops. All are size-limited and accept Unknowns."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
@@ -27,7 +27,9 @@ from bylaw.guard.operation import (
 
 
 def one_currency(items: Iterable[Any]) -> str | None:
-    """The currency of the amounts among some: one written without goes with any, and two do not go together."""
+    """The currency shared by these amounts. An amount without a currency is compatible with any; two different
+    currencies are an error.
+    """
     named = [item for item in items if item.__class__ is Amount]
     for one, other in pairwise(named):
         shared_currency(one, other)
@@ -35,14 +37,14 @@ def one_currency(items: Iterable[Any]) -> str | None:
 
 
 class BuiltIns(Operations):
-    """What compiled code calls for everything but operators."""
+    """Everything compiled code calls except operators."""
 
     __slots__ = ()
 
     # Records, lists, texts.
 
     def listed(self, value: Any) -> Any:
-        """A list or record written in the guard; all it holds, at any depth, is capped."""
+        """A list or record literal in a guard; its contents are size-limited at every depth."""
         self.spend(1 + weight(value) // 8)
         return value
 
@@ -57,7 +59,7 @@ class BuiltIns(Operations):
         return fail(f"{name_of(value)} has no `{name}`")
 
     def item(self, value: Any, index: Any) -> Any:
-        """`value[index]`; a table asked for a word that is not known looks at each of its words."""
+        """`value[index]`. Indexing a table with an unknown word tries each of its keys."""
         if isinstance(index, Unknown):
             if value.__class__ is not dict:
                 raise Stuck(index)
@@ -78,7 +80,7 @@ class BuiltIns(Operations):
         return fail(f"cannot index {name_of(value)} by {name_of(index)}")
 
     def require(self, truth: Any) -> None:
-        """Where it is not so, as may well be, a guard fails: the path ends in deny."""
+        """Fail the guard if `truth` is false, which ends the path in a denial."""
         if not truth:
             raise Absent("a list that is not known may be too short")
 
@@ -93,7 +95,7 @@ class BuiltIns(Operations):
         return admit(value[start:end])
 
     def method(self, value: Any, name: str, *arguments: Any) -> Any:
-        """A listed method of a text or a date."""
+        """Call a permitted method of a text or date."""
         self.spend(1)
         for part in (value, *arguments):
             if isinstance(part, Unknown):
@@ -112,15 +114,15 @@ class BuiltIns(Operations):
     # Loops.
 
     def present(self, part: Any, name: str) -> Any:
-        """A part of a record; a guard fails where it is `null`."""
+        """A part of a record; the guard fails if it is `null`."""
         return part
 
     def truth(self, part: Any) -> Any:
-        """A part of a record that is asked whether it is true; a guard fails where it is a text that may say so."""
+        """A part of a record used as a condition; the guard fails if it is text that may stand for a boolean."""
         return part
 
     def turns(self, values: Any, weight: int) -> Iterator[Any]:
-        """The turns of a loop, each paid for."""
+        """The iterations of a loop, each counted against the budget."""
         if values.__class__ not in (list, tuple, range):
             if isinstance(values, Unknown):
                 raise Stuck(values)
@@ -134,7 +136,7 @@ class BuiltIns(Operations):
             yield value if value.__class__ is dict else self.present(admit(value, self.zone), "item")
 
     def turns_or_none(self, values: Any, weight: int) -> Iterator[Any]:
-        """The same, for a list whose items may be none."""
+        """Like `turns`, for a list whose items may be None."""
         if values.__class__ not in (list, tuple) or None not in values:
             yield from self.turns(values, weight)
             return
@@ -142,7 +144,7 @@ class BuiltIns(Operations):
         yield from (admit(value, self.zone) for value in admit(values, self.zone))
 
     def do_zip(self, *lists: Any) -> Any:
-        """The first items of the lists together, then the second ones, to the end of the shortest."""
+        """Python's `zip`: stops at the end of the shortest list."""
         for values in lists:
             if not isinstance(values, Unknown):
                 self.many("zip", values)
@@ -151,7 +153,7 @@ class BuiltIns(Operations):
         return list(zip(*lists, strict=False))
 
     def do_enumerate(self, values: Any) -> Any:
-        """Each item with its place, counted from 0."""
+        """Each item with its index, from 0."""
         if isinstance(values, Unknown):
             return derive("enumerate", (values,), "list")
         items: list[Any] = list(self.many("enumerate", values))
@@ -160,7 +162,7 @@ class BuiltIns(Operations):
     def gather(
         self, name: str, values: Any, body: Callable[[Any], Iterable[Any]], text: str, free: tuple[Any, ...]
     ) -> Any:
-        """A built-in over a comprehension."""
+        """Apply a built-in to a comprehension."""
         self.spend(1)
         if isinstance(values, Unknown):
             parts = (values, *free)
@@ -175,7 +177,7 @@ class BuiltIns(Operations):
         return getattr(self, f"do_{name}")(items)
 
     def distinct(self, items: Sequence[Any]) -> int:
-        """How many items differ; a failure where two may be one in two forms."""
+        """The number of distinct items; fails if two items may be the same value in different forms."""
         kinds = {item.__class__: item for item in items if item.__class__ is not str}
         text = next((item for item in items if item.__class__ is str), None)
         for item in kinds.values() if text is not None else ():
@@ -184,7 +186,7 @@ class BuiltIns(Operations):
         return len(set(items))
 
     def opaque(self, name: str, text: str, parts: Sequence[Any]) -> Unknown:
-        """What a built-in gives for a list that is not known."""
+        """The result of a built-in for an unknown list."""
         decider = next(part.decider for part in parts if isinstance(part, Unknown))
         needs = gathered(parts)
         match name:
@@ -207,7 +209,7 @@ class BuiltIns(Operations):
     # Built-ins.
 
     def many(self, name: str, values: Any) -> Any:
-        """The items of a list, or what the built-in gives for one that is not known."""
+        """The items of a list; for an unknown list, the built-in's result."""
         self.spend(1)
         if isinstance(values, Unknown):
             return self.opaque(name, f"{name}({values.text})", (values,))
@@ -233,11 +235,11 @@ class BuiltIns(Operations):
         return items if isinstance(items, Unknown) else all(map(self.is_true, items))
 
     def is_true(self, item: Any) -> Any:
-        """An item of a list that is asked whether it is true."""
+        """A list item used as a condition."""
         return self.truth(self.present(item, "item"))
 
     def do_count(self, values: Any) -> Any:
-        """How many items are true."""
+        """The number of true items."""
         items = self.many("count", values)
         if isinstance(items, Unknown):
             return items
@@ -310,19 +312,19 @@ class BuiltIns(Operations):
         return round(value, digits)
 
     def do_date(self, value: Any) -> Any:
-        """The day of an ISO text, as it is written whatever its offset; of a time, or a date."""
+        """The day of an ISO text as written, whatever its offset; or of a time or date."""
         if isinstance(value, Unknown):
             whole = value.kind == "time" and value.step == DAY and value.offset % DAY == 0
             return value if whole else derive("date", (value,), "time", step=DAY)
         if value.__class__ is date:
             return value
         if value.__class__ is str:
-            # In UTC `2026-03-03T00:30+14:00` is the day before: a tool that takes the day acts on what is written.
+            # In UTC `2026-03-03T00:30+14:00` is the day before, but tools use the written day.
             return self._moment(value).date()
         return self.do_time(value).date()
 
     def do_time(self, value: Any) -> Any:
-        """The moment of an ISO text, a time, or the start of a date."""
+        """The instant of an ISO text or time, or the start of a date."""
         if isinstance(value, Unknown):
             is_time = value.kind == "time" and (self.zone is None or value.step != DAY)
             return value if is_time else derive("time", (value,), "time", step=1)
@@ -355,7 +357,7 @@ class BuiltIns(Operations):
         return timedelta(**{unit: count})
 
     def do_money(self, value: Any) -> Any:
-        """An amount from text, a number, or an amount."""
+        """An amount of money from text, a number or another amount."""
         if isinstance(value, Unknown):
             return value if value.kind == "number" else derive("money", (value,), "number")
         if value.__class__ in AMOUNTS:
@@ -383,13 +385,13 @@ class BuiltIns(Operations):
         return self.method(value, "strip")
 
     def get_or_none(self, value: Any, key: Any, default: Any = None) -> Any:
-        """A part of a record that may be none."""
+        """A part of a record that may be None."""
         if value.__class__ is dict and value.get(key, value) is None:
             return None
         return self.do_get(value, key, default)
 
     def do_get(self, value: Any, key: Any, default: Any = None) -> Any:
-        """A part of a record, or an item of a list, or the default."""
+        """A part of a record or an item of a list, with a default."""
         if isinstance(key, Unknown):
             if value.__class__ is not dict:
                 raise Stuck(key)

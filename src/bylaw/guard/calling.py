@@ -1,4 +1,4 @@
-"""How guards call: built-ins, listed methods, and comprehensions inside them."""
+"""Translates calls in guards: built-ins, permitted methods, and comprehensions inside them."""
 
 import ast
 from collections.abc import Sequence
@@ -19,12 +19,13 @@ from bylaw.guard.operation import Failure
 from bylaw.guard.scope import Reading, Translate
 
 FOLDED = ("date", "time", "days", "hours", "money")
-"""Built-ins computed when the pack loads where their argument is a constant; a malformed one is found there, too."""
+"""Built-ins evaluated at load time if their argument is a constant, which also finds malformed constants."""
 
 
 class Calling:
-    """Translates calls. The first list of a comprehension is looked at before the loop, so that one that is not known
-    gives an opaque value."""
+    """Translates calls. The first list of a comprehension is checked before the loop, so that an unknown list gives an
+    opaque value.
+    """
 
     def __init__(self, reading: Reading, test: Translate) -> None:
         self.scope = reading.scope
@@ -119,7 +120,7 @@ class Calling:
         return self.run("do_done", ast.Constant(first.value), self.reading.named(node.keywords))
 
     def done_by(self, node: ast.Call) -> ast.expr:
-        """`done(call.tool, ...)`: earlier calls of the tool that is called."""
+        """Translate `done(call.tool, ...)`, which counts earlier calls of the guarded tool."""
         if (declared := self.scope.vocabulary.declared) is not None:
             arguments = frozenset[str]().union(*declared.values())
             for keyword in node.keywords:
@@ -191,7 +192,7 @@ class Calling:
         return self.run("turns_or_none" if may_be_none else "turns", source, ast.Constant(1 + size // NODES_PER_TICK))
 
     def targets(self, node: ast.expr, source: ast.expr) -> list[str]:
-        """The names of a loop: one, or as many as there are in each pair."""
+        """The loop variables: one, or one for each element of a pair."""
         width = _width(source)
         if not width or not isinstance(node, ast.Tuple):
             return [self.target(node)]
@@ -222,7 +223,7 @@ class Calling:
         return self.expression(node)
 
     def paired(self, node: ast.Call, name: str) -> ast.expr:
-        """`zip(...)` or `enumerate(...)`."""
+        """Translate `zip(...)` or `enumerate(...)`."""
         least, most = (2, 8) if name == "zip" else (1, 1)
         if node.keywords or not least <= len(node.args) <= most or any(isinstance(a, ast.Starred) for a in node.args):
             return self.fault(node, f"`{name}` takes {'lists' if name == 'zip' else 'one list'}", f"write {name}(...)")
@@ -273,7 +274,7 @@ class Calling:
         return ast.Call(self.scope.constant(any_seen), [ast.Name("_", ast.Load()), *told], [])
 
     def free(self, node: ast.AST, outer: Sequence[set[str]]) -> ast.expr:
-        """The names a comprehension takes from around it: with its text they say which question it asks."""
+        """The free variables of a comprehension. Together with its text they identify the question it asks."""
         known = set[str]().union(*outer) | self.scope.sure
         targets = [part.target for part in ast.walk(node) if isinstance(part, ast.comprehension)]
         own = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
@@ -287,13 +288,13 @@ def one_argument(name: str) -> ast.arguments:
 
 
 def stored(names: Sequence[str]) -> ast.expr:
-    """Where the turns of a loop go."""
+    """The assignment target of a loop."""
     stores: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
     return stores[0] if len(stores) == 1 else ast.Tuple(stores, ast.Store())
 
 
 def _width(source: ast.expr) -> int:
-    """How many values each turn of `zip` or `enumerate` gives; 0 for other loops."""
+    """The number of values per iteration of `zip` or `enumerate`; 0 for other loops."""
     if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Name):
         return 0
     return {"zip": len(source.args), "enumerate": 2}.get(source.func.id, 0)

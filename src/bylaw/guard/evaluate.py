@@ -1,8 +1,8 @@
-"""What a guard says of a call, given what a source knows: every path the unknown facts leave open is looked at.
+"""Evaluates a guard for one call against a source of facts, exploring every path that unknown facts leave possible.
 
-A run that meets an unknown system fact is repeated with the other answer; what only the user or the host can say
-splits the evaluation into completions, inside each of which it is settled. After forking execution in symbolic
-execution (King 1976), on guards that are small enough to be run whole.
+A run that meets an unknown system fact is repeated with the other answer. Facts only the user or the host can supply
+split the evaluation into completions, each settled separately. After forking in symbolic execution (King 1976), on
+guards small enough to run in full.
 """
 
 import os
@@ -28,27 +28,26 @@ GuardOutcome = Literal["permit", "deny", "undetermined", "failed"]
 
 
 class Completion(Struct, frozen=True):
-    """What a guard says under one way the user's and the host's facts may be."""
+    """The result of a guard under one assumption about the user's and the host's facts."""
 
     assume: Assumptions
-    """Given back to `evaluate`, it stays inside this completion."""
+    """Passed back to `evaluate`, it restricts evaluation to this completion."""
     outcome: GuardOutcome
     because: str = ""
-    """The text of a denial, the reason and line of a failure, the limit that was reached."""
+    """The denial's text, the reason and line of a failure, or the limit that was reached."""
     reads: tuple[Fact, ...] = ()
-    """System facts in the order they were read, up to and including the first unknown one."""
+    """System facts in the order they were read, ending with the first unknown one."""
     lacking: tuple[Fact, ...] = ()
-    """System facts whose values the outcome depends on; empty unless undetermined."""
+    """System facts that the outcome depends on; empty unless undetermined."""
     asked: tuple[Fact, ...] = ()
     """User and context facts decided by assumption."""
     paths: int = 1
     plain: bool = False
-    """It hangs on the facts it read, all of them known, and on nothing else: a source that gives the same values gives
-    the same answer."""
+    """The result depends only on the known facts it read, so a source with the same values gives the same answer."""
 
 
 class Inquiry(GuardRun):
-    """One call put to guards, one after the other, over one source, which is asked for each fact once."""
+    """Runs several guards on one call over one source, asking the source for each fact once."""
 
     __slots__ = ()
 
@@ -59,9 +58,9 @@ class Inquiry(GuardRun):
     def ask(
         self, guard: Guard, assume: Assumptions = NO_ASSUMPTIONS, *, coverage: set[int] | None = None
     ) -> tuple[Completion, ...]:
-        """What a guard says, one completion for each way the user's facts matter.
+        """Evaluate a guard; returns one completion for each relevant state of the user's facts.
 
-        It is run, and run again for every other answer where it meets something unknown.
+        The guard runs once, and again for every other answer to something unknown.
         """
         self.zone = guard.zone
         self.begin(assume, coverage)
@@ -87,9 +86,9 @@ def evaluate(
     seen: Callable[[Fact], bool] | None = None,
     coverage: set[int] | None = None,
 ) -> tuple[Completion, ...]:
-    """What `guard` says of a call of `tool` with `arguments`, one completion for each way the user's facts matter.
+    """Evaluate `guard` for a call of `tool`; returns one completion for each relevant state of the user's facts.
 
-    `seen` is given when the source is the world, and tells what the agent had seen.
+    Pass `seen` if the source is the world; it says what the agent had seen.
     """
     inquiry = Inquiry(arguments, source, tool=tool, now=now, seen=seen)
     said = inquiry.ask(guard, assume, coverage=coverage)
@@ -98,7 +97,7 @@ def evaluate(
 
 
 def _complete(guard: Guard, function: Callable[..., Any], run: GuardRun, split: Split) -> tuple[Completion, ...]:
-    """One completion for each way the user's and the host's facts lead somewhere else."""
+    """One completion for each state of the user's and the host's facts that leads to a different outcome."""
     start = run.assumptions
     pending = [start.narrowed(split.variable, split.rest), start.narrowed(split.variable, split.region)]
     found: list[Completion] = []
@@ -122,7 +121,7 @@ def _complete(guard: Guard, function: Callable[..., Any], run: GuardRun, split: 
 
 
 def _explore(guard: Guard, function: Callable[..., Any], run: GuardRun, outcome: str, because: str) -> Completion:
-    """Every path of one completion, the first of which has just been run."""
+    """Explore every path of a completion whose first path has just run."""
     reads = tuple(run.reads)
     outcomes = {outcome: because}
     limit = ""
@@ -151,7 +150,7 @@ def _explore(guard: Guard, function: Callable[..., Any], run: GuardRun, outcome:
 
 
 def _turn(decisions: list[bool], used: int) -> bool:
-    """Turns the last decision that can still be turned; False if every path has been taken."""
+    """Flip the last decision that can still be flipped; False if every path has been taken."""
     del decisions[used:]
     while decisions and not decisions[-1]:
         decisions.pop()
@@ -161,7 +160,7 @@ def _turn(decisions: list[bool], used: int) -> bool:
 
 
 def run_path(guard: Guard, function: Callable[..., Any], run: GuardRun) -> tuple[Any, str]:
-    """Runs the guard along one path. The one place where guard code runs."""
+    """Run the guard along one path. Guard code runs nowhere else."""
     try:
         return function(run)
     except Split:
@@ -194,7 +193,7 @@ def _stuck(guard: Guard, run: GuardRun, stuck: Stuck) -> tuple[Any, str]:
 
 
 def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
-    """Of values that do not go together, the arguments of the call that stand at the line, and what they are."""
+    """For incompatible values, name the call's arguments on that line and their types."""
     if not isinstance(error, TypeError):
         return ""
     named = [name for name in guard.parts_named_at(line) if name in run.admitted]
@@ -203,7 +202,9 @@ def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
 
 
 def is_ours(error: Exception) -> bool:
-    """Whether an error is a fault of our own: raised below the guards, and not because a value is not as declared."""
+    """Whether an error is a bug in Bylaw: raised below the guards, and not because a value differs from its
+    declaration.
+    """
     if isinstance(error, Failure | ValueError | ArithmeticError | RecursionError | MemoryError):
         return False
     last = ""
@@ -216,7 +217,7 @@ def is_ours(error: Exception) -> bool:
 
 
 def line_of(trace: TracebackType | None, guard: Guard) -> int:
-    """The line of the guard an error came from."""
+    """The guard's line on which an error was raised."""
     line = guard.line
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == guard.file:
@@ -239,11 +240,11 @@ _KINDS = {
     "datetime": "a time",
     "timedelta": "a duration",
 }
-"""What Python calls kinds of values, in our words."""
+"""Names of Python types in messages."""
 
 
 def reason_of(error: Exception) -> str:
-    """One line for a person: ours as they are, Python's in our words."""
+    """A one-line message: our own errors unchanged, Python's reworded."""
     match error:
         case Failure():
             return str(error)

@@ -1,4 +1,4 @@
-"""The part of Python a guard may use: names, methods, limits, and what to say about the rest."""
+"""The subset of Python that guards may use: names, methods, limits, and the messages for everything else."""
 
 import ast
 from collections.abc import Mapping
@@ -13,35 +13,35 @@ ANSWERS = ("permit", "deny")
 """The calls that end a guard."""
 
 TICKS = 10_000
-"""Loop turns and calls along one path."""
+"""Loop iterations and calls along one path."""
 ALL_TICKS = 100_000
 """The same over all paths of one evaluation."""
 PATHS = 256
 COMPLETIONS = 64
 LARGEST = 10**18
 SMALLEST = 100
-"""Places after the point."""
+"""Decimal places."""
 LONGEST = 10_000
 """Characters of a string, items of a list."""
 
 SOURCE = 100_000
 """Characters of one guard file."""
 NODES = 4_000
-"""Parts of one function."""
+"""Syntax nodes of one function."""
 DEPTH = 40
-"""Nesting of one function."""
+"""Nesting depth of one function."""
 HELPERS = 64
-"""Functions that one guard calls, each counted once for each kind of things it is given."""
+"""Functions one guard may call, counted once for each combination of argument kinds."""
 LOOPS = 12
-"""Loops inside one another; Python itself stops at twenty blocks."""
+"""Nested loops; Python's own limit is twenty blocks."""
 UNKNOWN_TICKS = 4
-"""What reading or deciding something unknown costs: it takes about that much longer."""
+"""Ticks for reading or deciding something unknown, which takes about that much longer."""
 NODES_PER_TICK = 50
-"""A loop whose body is large pays for it, so that ticks bound the time."""
+"""A larger loop body costs more ticks, so that ticks bound the run time."""
 
 
 class Vocabulary(Struct, frozen=True):
-    """What guards of one pack may speak of."""
+    """The names available to the guards of one pack."""
 
     entities: Mapping[str, Entity]
     arguments: frozenset[str] = frozenset()
@@ -51,7 +51,7 @@ class Vocabulary(Struct, frozen=True):
     texts: frozenset[str] = frozenset()
     """Arguments that are text in every tool that takes them."""
     zone: tzinfo | None = None
-    """Whose clocks times are read from; None for UTC."""
+    """The time zone of all times; None for UTC."""
 
 
 GATHERING = frozenset(("any", "all", "sum", "min", "max", "len", "sorted", "count"))
@@ -73,10 +73,10 @@ TEXT_METHODS: Mapping[str, tuple[int, int]] = {
 DATE_METHODS: Mapping[str, tuple[int, int]] = {"weekday": (0, 0), "isoformat": (0, 0)}
 DATE_PARTS = frozenset(("year", "month", "day", "hour", "minute", "days"))
 LOOPING = frozenset(("range", "zip", "enumerate"))
-"""What stands only after the `in` of a `for`."""
+"""Allowed only after the `in` of a `for`."""
 RESERVED = BUILT_INS | LOOPING | {"call", "facts", "permit", "deny"}
 OF_LOOKUPS = frozenset(("found", "unseen", "history"))
-"""What has a meaning in look-up functions, and is a name like any other in guards."""
+"""Reserved in look-up functions; ordinary names in guards."""
 
 REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.While: ("`while` is not part of the language", "loop over a list with `for`"),

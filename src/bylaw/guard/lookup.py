@@ -1,6 +1,6 @@
-"""Look-up functions: where a mapping cannot say what a tool's results show, code that searches the history can.
+"""Look-up functions search the results shown so far when a mapping cannot describe what a tool's results show.
 
-The same language as guards: `def find_<Entity>_<field>(key, history)` returns `found(value)` or `unseen()`.
+The language is that of guards: `def find_<Entity>_<field>(key, history)` returns `found(value)` or `unseen()`.
 """
 
 import ast
@@ -39,7 +39,7 @@ class LookupFunction(Struct, frozen=True):
 
     @property
     def search(self) -> Callable[..., Any]:
-        """What is called with what was shown, and a key."""
+        """The function to call with the results shown and a key."""
         return self.function.made
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class LookupFunction(Struct, frozen=True):
 
 
 class _Search(BuiltIns):
-    """What the compiled code of a look-up function talks to."""
+    """Run-time support for compiled look-up functions."""
 
     __slots__ = ("history",)
 
@@ -71,7 +71,7 @@ class _Search(BuiltIns):
 def parse_lookups(
     text: str, *, file: str, vocabulary: Vocabulary
 ) -> tuple[dict[str, LookupFunction], list[GuardError]]:
-    """The look-up functions of one file by name, and all its faults."""
+    """The look-up functions of one file by name, and all errors found in it."""
     functions, faults = functions_of(text, file=file)
     lookups: dict[str, LookupFunction] = {}
     for node in functions:
@@ -91,7 +91,7 @@ def parse_lookups(
 
 
 def run_lookup(lookup: LookupFunction, key: Key, history: ShownResults) -> Any:
-    """The value the look-up found, or UNSEEN; a look-up that fails raises ValueError, as a malformed value does."""
+    """The value found, or UNSEEN. Raises ValueError if the look-up fails or the value is malformed."""
     record = dict(zip(lookup.entity.key, key, strict=True))
     try:
         return lookup.search(_Search(history, lookup.zone), record)

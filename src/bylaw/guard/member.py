@@ -1,4 +1,4 @@
-"""Whether any thing of a kind answers yes: its members are asked one by one, before anything open is decided."""
+"""`any(...)` over the members of an entity: asks each member before deciding anything unknown."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ _KINDS: Mapping[str, ValueKind] = {
 
 
 class Trial:
-    """One member of a kind while it is asked: its answer, None where unsure, and what it took."""
+    """The trial of one member: its answer (None if unsure) and what the answer used."""
 
     __slots__ = ("answer", "asked", "doubtful", "is_noting", "key", "memo", "open", "reads")
 
@@ -26,17 +26,17 @@ class Trial:
         self.key = key
         self.answer: bool | None = None
         self.memo: dict[Fact, Any] = {}
-        """What was read of it and not before."""
+        """Facts first read for this member."""
         self.reads: list[Fact] = []
         self.asked: dict[Fact, None] = {}
         self.doubtful: dict[Fact, tuple[str, Any]] = {}
         self.is_noting = True
         self.open: set[str] = set()
-        """What its answer hangs on."""
+        """Variables the answer depends on."""
 
 
 NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
-"""What a member may end in instead of a yes or no."""
+"""Exceptions that leave a member without a yes or no."""
 
 
 def any_seen(
@@ -49,8 +49,11 @@ def any_seen(
     text: str,
     free: tuple[Any, ...],
 ) -> Any:
-    """`any(body for x in facts.X.seen(match))`: one member that surely answers yes is enough, and then only what
-    was read of that member counts; in the world run a member all of which was seen comes first."""
+    """Evaluate `any(body for x in facts.X.seen(match))`.
+
+    One certain yes is enough; then only the facts read of that member count. In a run over the world, fully seen
+    members come first.
+    """
     run.is_open = True
     run.spend(weight)
     field = next(iter(match), "exists")
@@ -82,7 +85,7 @@ def any_seen(
 def _try_members(
     run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> bool | None:
-    """Yes where some member surely answers yes, no where all surely answer no; the reads that count are noted."""
+    """True if some member certainly answers yes, False if all certainly answer no; records the reads that count."""
     trials, best = _find_sure(run, question, keys, specs, body, weight)
     is_no = all(trial.answer is False for trial in trials)
     for trial in [best] if best else trials if is_no else ():
@@ -98,9 +101,9 @@ def _try_members(
 def _find_sure(
     run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> tuple[list[Trial], Trial | None]:
-    """Asks member after member until one surely answers yes: that one, and all that were asked.
+    """Ask members in turn until one certainly answers yes; returns it and every member asked.
 
-    What a member answers is the same on every path that has decided nothing of what it hangs on.
+    A member's answer is the same on every path that has decided none of the variables it depends on.
     """
     kept: dict[Key, Trial] = run.tried.setdefault(question, {}) if not run.has_decided_existence else {}
     trials: list[Trial] = []
@@ -124,7 +127,7 @@ def _find_sure(
 
 
 def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
-    """Asks one member without deciding anything; what it reads is kept apart."""
+    """Ask one member without deciding anything, keeping its reads separate."""
     before = (run.memo, run.reads, run.is_noting, run.looking, run.touched, run.asked, run.doubtful, run.open)
     run.memo, run.reads, run.looking, run.open = dict(run.memo), trial.reads, True, trial.open
     run.is_noting = run.hushed is None

@@ -1,7 +1,7 @@
-"""What guards do with values: arithmetic, comparison, built-ins. Total, capped, and aware of Unknowns.
+"""Operations on values: arithmetic, comparison, built-ins. Total, size-limited, and aware of Unknowns.
 
-A float beside money is taken as the decimal it prints as (JSON writes 19.99, not its binary neighbour); a date beside
-a time is the start of its day; times are compared in UTC, those without an offset being UTC already.
+A float combined with money is the decimal it prints as (JSON writes 19.99, not its binary neighbour). A date combined
+with a time is the start of its day. Times are compared in UTC; a time without an offset is in UTC.
 """
 
 import operator
@@ -39,7 +39,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "remainder": operator.mod,
 }
 MONEY = Context(prec=50)
-"""Money is counted in a context of its own, whatever the host has set; of its state only flags ever change."""
+"""A separate decimal context, independent of the host's; only its flags ever change."""
 MONEY_ARITHMETIC: dict[str, Callable[[Any, Any], Decimal]] = {
     "add": MONEY.add,
     "subtract": MONEY.subtract,
@@ -55,24 +55,24 @@ PLAIN: frozenset[type] = frozenset((int, float, Decimal, bool, str, date, timede
 TIMES = frozenset((date, datetime))
 _DAY = re.compile(r"\s*\d{4}-\d\d-\d\d", re.ASCII)
 TRUTHS = frozenset(("true", "false", "yes", "no", "1", "0"))
-"""Texts that a system may write for a boolean."""
+"""Texts a system may use for booleans."""
 
 
 class Failure(Exception):
-    """The guard cannot answer; the path ends failed, and the message says why."""
+    """The guard cannot answer. The path ends as failed, with this message."""
 
 
 class Absent(Exception):
-    """What the guard goes on to read may not be there: the path ends in deny."""
+    """A value the guard needs may not exist: the path ends in a denial."""
 
 
 def fail(message: str) -> NoReturn:
-    """Ends the path as a failure."""
+    """End the path as a failure."""
     raise Failure(message)
 
 
 def name_of(value: Any) -> str:
-    """What a value is, for messages."""
+    """The type of a value, for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -81,8 +81,10 @@ def name_of(value: Any) -> str:
 
 
 def admit(value: Any, zone: tzinfo | None = None) -> Any:
-    """`value` as the language has it: capped, times as the clocks of the pack's zone show them, or in UTC; called
-    where values enter and where results are made."""
+    """Convert a value to the guard language: size-limited, with times in the pack's zone or UTC.
+
+    Called wherever values enter and results are computed.
+    """
     cls = value.__class__
     if cls is str or cls is list or cls is dict or cls is tuple:
         if len(value) > LONGEST:
@@ -91,9 +93,9 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
     if cls is bool or value is None or cls is date or cls is timedelta:
         return value
     if cls is int or cls is float or cls is Decimal or cls is Amount:
-        # Written so that a float that is not a number fails too; a Decimal NaN raises by itself.
+        # Phrased so that a float NaN fails too; a Decimal NaN raises by itself.
         if -LARGEST <= value <= LARGEST:
-            # Places are exact: an amount of 10**-999999999 would take all memory there is.
+            # Decimal places are exact: an amount of 10**-999999999 would exhaust memory.
             if cls in AMOUNTS and value.adjusted() < -SMALLEST:
                 fail(f"an amount is smaller than 10**-{SMALLEST}")
             return value
@@ -106,7 +108,7 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
 
 
 def weight(value: Any) -> int:
-    """How many values a list or record holds at any depth; more than the cap is a failure."""
+    """The number of values in a list or record at any depth; fails above the limit."""
     parts: list[Any] = [value]
     count = 0
     while parts:
@@ -122,7 +124,7 @@ def weight(value: Any) -> int:
 
 
 def alike(one: Any, other: Any) -> tuple[Any, Any]:
-    """Two known values of different types made comparable where they are meant to be."""
+    """Make two known values of different types comparable if they are meant to be."""
     left, right = one.__class__, other.__class__
     if left is float and right in AMOUNTS:
         return Decimal(repr(one)), other
@@ -136,8 +138,9 @@ def alike(one: Any, other: Any) -> tuple[Any, Any]:
 
 
 def not_alike(one: Any, other: Any) -> str:
-    """Why two values may look the same to a person and never are: one is a text, the other a number, a date, or a
-    boolean that the text may stand for. Empty where they can be held against each other."""
+    """Why two values that look the same to a person are never equal, for example text and a number, a date or a
+    boolean. Empty if they are comparable.
+    """
     left, right = one.__class__, other.__class__
     if left is not str:
         one, other, left, right = other, one, right, left
@@ -150,7 +153,7 @@ def not_alike(one: Any, other: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def may_be_read_otherwise(constant: Any) -> bool:
-    """Whether a constant of a guard may be the text of a number, a day or a boolean, or is one of these."""
+    """Whether a constant is, or may be the text of, a number, a day or a boolean."""
     if constant.__class__ is not str:
         return True
     return is_truth_word(constant) or figure(constant) is not None or _DAY.match(constant) is not None
@@ -162,7 +165,7 @@ def is_truth_word(text: str) -> bool:
 
 
 def parts_not_alike(one: Any, other: Any) -> str:
-    """The same for lists and records, part by part."""
+    """`not_alike` for lists and records, part by part."""
     pairs = [(one, other)]
     while pairs:
         left, right = pairs.pop()
@@ -176,7 +179,7 @@ def parts_not_alike(one: Any, other: Any) -> str:
 
 
 def _comparison(order: Order) -> "Callable[[Operations, Any, Any], Any]":
-    """The operation of one sign: nearly always both are plain values of one kind."""
+    """The operation for one comparison sign, fast for two plain values of the same type."""
     plainly = ORDERS[order]
 
     def compared(self: "Operations", one: Any, other: Any) -> Any:
@@ -195,27 +198,27 @@ def _arithmetic(name: str) -> "Callable[[Operations, Any, Any], Any]":
 
 
 class Operations:
-    """The operations the compiled code calls; `ticks` is what is left of the path's budget."""
+    """The operations that compiled code calls; `ticks` is the rest of the path's budget."""
 
     __slots__ = ("ticks", "zone")
 
     def __init__(self, zone: tzinfo | None = None) -> None:
         self.ticks: int = TICKS
         self.zone = zone
-        """Whose clocks the times are read from; None for UTC."""
+        """The time zone of all times; None for UTC."""
 
     def instant(self, moment: datetime) -> datetime:
-        """A time of the zone's clocks, in UTC: durations are what went by, whatever was done to the clocks."""
+        """Convert a local time to UTC, so that durations are elapsed time even across clock changes."""
         return moment if self.zone is None else moment.replace(tzinfo=self.zone).astimezone(UTC).replace(tzinfo=None)
 
     def on_clocks(self, instant: datetime) -> datetime:
-        """A time in UTC as the zone's clocks show it."""
+        """Convert a UTC time to the pack's zone."""
         return instant if self.zone is None else admit(instant.replace(tzinfo=UTC), self.zone)
 
     def placed(self, value: Any, beside: Any) -> Any:
-        """A value beside an unknown one, whose line is of what went by: a time stands where it was by then.
+        """Convert a value that is compared with an unknown one, which is measured in elapsed time.
 
-        Days stay as the calendar has them: beside an unknown day that is what counts. A day that was moved is another.
+        Dates stay calendar dates, because an unknown date is compared by the calendar.
         """
         if self.zone is None or not isinstance(beside, Unknown) or beside.step == DAY:
             return value
@@ -241,7 +244,7 @@ class Operations:
         elif one.__class__ is not other.__class__:
             one, other = alike(one, other)
             if order in ("==", "!=") and (why := not_alike(one, other)):
-                # "The fee is 25.00, not 25.00."
+                # Without this check a message could read "The fee is 25.00, not 25.00."
                 fail(why)
         elif one.__class__ is Amount:
             shared_currency(one, other)
@@ -250,7 +253,7 @@ class Operations:
             if order in ("==", "!=") and one != other and (why := parts_not_alike(one, other)):
                 fail(why)
         if one.__class__ is datetime and other.__class__ is datetime:
-            # Clocks show an hour twice: what went by tells which time was first.
+            # When clocks are set back, an hour occurs twice; UTC tells which time was first.
             one, other = self.instant(one), self.instant(other)
         return ORDERS[order](one, other)
 
@@ -258,7 +261,7 @@ class Operations:
     less, at_most, more, at_least = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
 
     def chain(self, orders: Sequence[str], first: Any, *later: Callable[[], Any]) -> Any:
-        """`a < b <= c`, each part looked at once and only while the earlier ones hold."""
+        """`a < b <= c`: each operand is evaluated once, and only while the earlier comparisons hold."""
         result: Any = True
         for order, next_value in zip(orders, later, strict=True):
             second = next_value()
@@ -303,11 +306,11 @@ class Operations:
         return self._is_none_of(value, container)
 
     def _is(self, one: Any, other: Any) -> Any:
-        """Whether a value is an item of a list, which may hold others that are unlike it."""
+        """Whether a value equals an item of a list that may also hold incomparable items."""
         return not not_alike(one, other) and self.equal(one, other)
 
     def _is_none_of(self, value: Any, items: Iterable[Any]) -> bool:
-        """False, where no item can be the value in another form: `"4711"` is not among `[4711]`, and may well be."""
+        """False if no item can be the value in another form. `"4711"` is not in `[4711]` but may be meant to be."""
         for item in items:
             if item.__class__ is not value.__class__ and (why := not_alike(value, item)):
                 fail(why)
@@ -349,7 +352,7 @@ class Operations:
                 return derive(name, parts, result_kind(name, kind_of(one), kind_of(other)))
             return ARITHMETIC[name](self.placed(one, other), self.placed(other, one))
         if name != "multiply" and isinstance(other, Unknown):
-            # It might be zero: the value decides whether the guard fails.
+            # It may be zero, in which case the guard fails.
             raise Stuck(other)
         if name != "multiply" and not other:
             raise ZeroDivisionError
@@ -387,7 +390,7 @@ class Operations:
 
 
 def negated(truth: Any) -> Any:
-    """`not truth` without deciding an Unknown."""
+    """`not truth`, without deciding an Unknown."""
     return truth.denied() if isinstance(truth, UnknownBool) else not truth
 
 
@@ -396,7 +399,7 @@ def _whole(value: Any) -> Any:
 
 
 def _is_of_both(one: Any, other: Any) -> bool:
-    """Whether days of the calendar are moved by what went by, or the other way round: one of both is not known."""
+    """Whether an operation mixes calendar days with elapsed time, with one operand unknown."""
     unknown, known = (one, other) if isinstance(one, Unknown) else (other, one)
     if unknown.step != DAY:
         return unknown.kind == "duration" and known.__class__ is date
@@ -406,7 +409,7 @@ def _is_of_both(one: Any, other: Any) -> bool:
 
 
 def _moments(one: Any, other: Any) -> tuple[Any, Any]:
-    """A date moved by part of a day, or taken from a time, counts as the start of its day."""
+    """A date counts as the start of its day if part of a day is added, or if it is subtracted from a time."""
     one, other = alike(one, other)
     for part, shift in ((one, other), (other, one)):
         if part.__class__ is date and shift.__class__ is timedelta and (shift.seconds or shift.microseconds):

@@ -1,4 +1,4 @@
-"""From the text of a guard file to compiled guards, with every fault of the file reported together."""
+"""Compiles a guard file and reports all its errors together."""
 
 import ast
 import io
@@ -18,14 +18,14 @@ from bylaw.policy.python import parse_python
 
 
 class Branch(Struct, frozen=True):
-    """One way through a guard that a case can take."""
+    """One branch of a guard that a case can take."""
 
     id: int
     line: int
     kind: str
     """`then`, `else`, `loop` or `return`."""
     file: str = ""
-    """That of the guard, or of the function it shares with others."""
+    """The file of the guard, or of the shared function with the branch."""
     column: int = 0
 
 
@@ -53,20 +53,20 @@ class Guard:
         return f"{self.file}:{self.line}"
 
     def parts_named_at(self, line: int) -> list[str]:
-        """The names that are read of something at a line, in order."""
+        """The attribute names read on a line, in order."""
         named = [node for node in self._nodes() if isinstance(node, ast.Attribute) and node.lineno == line]
         return list(dict.fromkeys(node.attr for node in sorted(named, key=lambda node: node.col_offset)))
 
     @property
     def functions(self) -> list[tuple[str, int]]:
-        """Where the functions stand that it calls, and those that they call: file and line of each."""
+        """File and line of every function it calls, directly or indirectly."""
         if self._helpers is None:
             return []
         nodes, files = self._helpers.nodes, self._helpers.files
         return sorted((files.get(name, self.file), nodes[name].lineno) for name in self._helpers.used)
 
     def _nodes(self) -> Iterator[ast.AST]:
-        """Every part of it, and of the functions it calls."""
+        """Every syntax node of the guard and of the functions it calls."""
         yield from parts_of(self._node)
         if self._helpers is not None:
             for name in sorted(self._helpers.used):
@@ -74,7 +74,7 @@ class Guard:
 
     @property
     def denials(self) -> list[str]:
-        """The texts it denies with, `...` for each value they would hold."""
+        """The texts of its denials, with `...` for each value."""
         calls = [node for node in self._nodes() if isinstance(node, ast.Call) and len(node.args) == 1]
         texts = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "deny"]
         parts = [text.values if isinstance(text, ast.JoinedStr) else [text] for text in texts]
@@ -82,14 +82,14 @@ class Guard:
 
     @cached_property
     def arguments(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The arguments of the call that it reads as the key of a thing, and those that it reads as values."""
+        """The call's arguments it reads as an entity's key, and those it reads as values."""
         call, facts = (argument.arg for argument in self._node.args.args)
         keys: set[int] = set()
         shared = self._helpers.used if self._helpers is not None else ()
         for node in self._nodes():
             if isinstance(node, ast.Call):
                 named = node.func.value if isinstance(node.func, ast.Attribute) else None
-                # What a shared function is given is nearly always the key of a thing.
+                # The argument of a shared function is nearly always an entity's key.
                 is_shared = isinstance(node.func, ast.Name) and node.func.id in shared
                 if is_shared or (isinstance(named, ast.Name) and named.id == facts):
                     keys.update(id(part) for argument in node.args for part in parts_of(argument))
@@ -101,13 +101,13 @@ class Guard:
 
     @cached_property
     def built_ins(self) -> frozenset[str]:
-        """The functions that it calls by name, those of the language among them."""
+        """The functions it calls by name, including built-ins."""
         calls = [node.func for node in self._nodes() if isinstance(node, ast.Call)]
         return frozenset(function.id for function in calls if isinstance(function, ast.Name))
 
     @cached_property
     def facts(self) -> frozenset[str]:
-        """The names after a dot that it reads, with those of the entities it names: `Request.reason`."""
+        """The attribute names it reads, with those of entities it names: `Request.reason`."""
         nodes = [node for node in self._nodes() if isinstance(node, ast.Attribute)]
         facts = self._node.args.args[1].arg
         entities = {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == facts}
@@ -115,17 +115,17 @@ class Guard:
 
     @cached_property
     def unnamed(self) -> frozenset[str]:
-        """The kinds of things that it reads and that the arguments of the call do not name."""
+        """The entities it reads whose keys the call's arguments do not name."""
         return unnamed_kinds(list(self._nodes()), self._helpers.nodes if self._helpers is not None else {})
 
     @cached_property
     def function(self) -> Callable[..., Any]:
-        """What a run calls."""
+        """The compiled function."""
         return self._function.made
 
     @cached_property
     def covering(self) -> Callable[..., Any]:
-        """The same function, noting the branches it takes."""
+        """The compiled function with branch coverage."""
         scope = Scope(self.file, self._vocabulary, cover=True)
         scope.helpers = (
             None if (known := self._helpers) is None else FileHelpers(known.nodes, known.files, translate_helper)
@@ -141,7 +141,7 @@ class Guard:
 def parse_guards(
     text: str, *, file: str, vocabulary: Vocabulary, policies: Collection[str] = ()
 ) -> tuple[dict[str, Guard], list[GuardError]]:
-    """The guards of one file by name, and all its faults; a guard with a fault is not among them."""
+    """The guards of one file by name, and all errors; a guard with an error is left out."""
     guards, faults = parse_guard_files({file: text}, vocabulary=vocabulary, policies=policies)
     return {guard.name: guard for guard in guards}, faults
 
@@ -149,10 +149,10 @@ def parse_guards(
 def parse_guard_files(
     files: Mapping[str, str], *, vocabulary: Vocabulary, policies: Collection[str] = ()
 ) -> tuple[list[Guard], list[GuardError]]:
-    """The guards of several files, and all faults.
+    """The guards of several files, and all errors.
 
-    Functions that others call are shared by guards, unless `policies` names them as guards. A guard may call those of
-    another file if their name, and those of all that they call, stand in one file only.
+    A function that others call is shared, unless `policies` names it as a guard. A guard may call functions of another
+    file if their names, and those of every function they call, are defined in only one file.
     """
     own = {file: functions_of(text, file=file) for file, text in files.items()}
     places: dict[str, list[str]] = {}
@@ -196,7 +196,7 @@ def parse_guard_files(
 
 
 def _closed(names: set[str], calls: Mapping[str, set[str]], among: Collection[str] | None = None) -> set[str]:
-    """These names of functions, and all that they call; of those `among` some."""
+    """The given functions and everything they call, restricted to `among` if given."""
     while more := set[str]().union(*(calls.get(name, ()) for name in names)) - names:
         if among is not None and not (more := more & set(among)):
             break
@@ -205,13 +205,13 @@ def _closed(names: set[str], calls: Mapping[str, set[str]], among: Collection[st
 
 
 def _called_by(node: ast.FunctionDef) -> set[str]:
-    """The names of other functions that it calls."""
+    """The names of the functions it calls."""
     calls = [part.func for part in parts_of(node) if isinstance(part, ast.Call)]
     return {called.id for called in calls if isinstance(called, ast.Name)} - {node.name}
 
 
 def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[GuardError]]:
-    """The functions of one file that are small enough to look at, and what is wrong around them."""
+    """The functions of one file that are within the size limits, and the errors around them."""
     tree, faults = parse_text(text, file=file)
     functions: list[ast.FunctionDef] = []
     names: set[str] = set()
@@ -233,7 +233,7 @@ def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[G
 
 
 def parse_text(text: str, *, file: str, mode: str = "exec") -> tuple[Any, list[GuardError]]:
-    """The syntax tree of `text`; an empty module and the fault where it has none."""
+    """The syntax tree of `text`; an empty module and the error if it cannot be parsed."""
     nothing = ast.Module([], [])
     if len(text) > SOURCE:
         return nothing, [_fault(f"the file has {len(text)} characters", file, 1, f"keep it under {SOURCE}")]
@@ -258,7 +258,7 @@ def _mend(error: SyntaxError) -> str:
 
 
 def size_fault(node: ast.AST, file: str) -> GuardError | None:
-    """What is wrong with the size of a function, looked at without recursion."""
+    """The error if a function is too large or too deep; computed without recursion."""
     line = getattr(node, "lineno", 1)
     level = [node]
     count = depth = 0
@@ -274,7 +274,7 @@ def size_fault(node: ast.AST, file: str) -> GuardError | None:
 
 
 def _foreign_names(text: str, file: str) -> Iterator[GuardError]:
-    """Python reads `ﬁeld` as `field`; a reviewer may not."""
+    """Report names that Python normalises (`ﬁeld` becomes `field`), which a reviewer may misread."""
     seen: set[str] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.NAME and not token.string.isascii() and token.string not in seen:
@@ -291,7 +291,7 @@ def _line(fault: GuardError) -> int:
 
 
 def compared_with_none(functions: Iterable[str], expressions: Iterable[str] = ()) -> frozenset[str]:
-    """The names of fields that are compared with `None`, at once or under a name given to them; faults are not told."""
+    """The names of fields compared with `None`, directly or through a variable; errors are ignored."""
     trees = [parse_text(text, file="")[0] for text in functions if "None" in text]
     trees += [parse_text(text.strip(), file="", mode="eval")[0] for text in expressions if "None" in text]
     return frozenset[str]().union(*(fields_compared(parts_of(tree)) for tree in trees))

@@ -1,7 +1,7 @@
-"""One run of a guard along one path: it reads facts, notes which, and answers Unknown booleans.
+"""Runs a guard along one path: reads facts, records them, and decides Unknown booleans.
 
-Where all is known the guard simply runs, on plain values. The first fact that is not known gives an Unknown in its
-place, and what hangs on it is a decision of the path.
+If everything is known, the guard simply runs on plain values. An unknown fact is represented by an Unknown, and each
+condition that depends on it is a decision of the path.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,7 @@ from bylaw.text.cost import spend
 
 
 class Assumptions:
-    """One way the user's and the host's facts may be: for each a set of values it lies in."""
+    """One possible state of the user's and the host's facts: a set of values for each."""
 
     __slots__ = ("regions",)
 
@@ -53,7 +53,7 @@ class Assumptions:
         self.regions: Mapping[str, tuple[Variable, ValueSet]] = regions or {}
 
     def narrowed(self, variable: Variable, region: ValueSet) -> "Assumptions":
-        """The same, and `variable` lies in `region`."""
+        """A copy with `variable` restricted to `region`."""
         return Assumptions({**self.regions, variable.name: (variable, region)})
 
     def __bool__(self) -> bool:
@@ -82,45 +82,45 @@ def _regions(assumptions: Assumptions) -> dict[str, ValueSet]:
 
 
 class Unsure(Exception):
-    """While looking for a member that surely answers yes: this one depends on something unknown."""
+    """Raised while testing a member that depends on something unknown."""
 
 
 class Split(Exception):
-    """The path depends on what only the user or the host can say: both ways are looked at separately."""
+    """The path depends on a fact only the user or the host can supply; both cases are evaluated separately."""
 
     def __init__(self, variable: Variable, region: ValueSet, rest: ValueSet) -> None:
         self.variable, self.region, self.rest = variable, region, rest
 
 
 class Hushed(Exception):
-    """A deny text depends on something unknown: it is said without the value."""
+    """A denial text depends on something unknown and is rendered without that value."""
 
 
 def no_such(entity: str, key: Any) -> str:
-    """What a denial says of a thing that is not there."""
+    """The denial text for an entity that does not exist."""
     shown = ", ".join(str(part) for part in key) if isinstance(key, tuple) else "?"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return f"no such {entity} `{shown}`" if shown else f"no {entity} so far: nothing has shown one"
 
 
 NOW = Fact("context", (), "now")
 HISTORY = Fact("context", (), "history")
-"""What is missing where the conversation is not known whole."""
+"""The missing fact if part of the conversation is unknown."""
 UNCOUNTED = "done()"
-"""What stands in place of an entity in the facts that counts lack."""
+"""Takes the place of the entity in facts that counts lack."""
 REQUEST = Fact("request", (), "allows")
 """Whether the user wants a call that the request does not ask for."""
 _TRACED = Field("provenance", "object")
 _REQUESTED = Field("requested", "boolean", origin="user")
 ODD_KEYS = frozenset((bool, float, Decimal))
-"""Parts of keys that are kept as text."""
+"""Types of key parts that are kept as text."""
 _UNKEPT = frozenset((list, dict, tuple, bool))
-"""What cannot stand in a question that is kept: a list cannot be looked up, and `True` would be taken for `1`."""
+"""Types that cannot be part of a cached question: a list is not hashable, and `True` would equal `1`."""
 
 
 def unknown_fact(
     decider: BranchDecider, field: Field, name: str, needs: Mapping[Fact, Origin], thing: Any = None
 ) -> Unknown:
-    """The Unknown that stands for a field whose value is not known."""
+    """The Unknown for a field without a known value."""
     match field.type:
         case "boolean":
             whose = (thing[0], thing[1]) if field.name == "exists" and thing is not None else None
@@ -149,7 +149,7 @@ DIGITS = frozenset("123456789")
 
 
 class References:
-    """What one path has read, looked through for names as it grows."""
+    """The facts one path has read, searched incrementally for names."""
 
     __slots__ = ("_looked_through", "_names", "_read")
 
@@ -159,9 +159,9 @@ class References:
         self._looked_through = 0
 
     def name(self, key: Key, read: Mapping[Fact, Any]) -> bool:
-        """Whether something `read` on this path names the thing.
+        """Whether a fact read on this path names the entity.
 
-        A word without a digit, or a 0, may say that there is none (`none`, `n/a`), so it names nothing here.
+        A word without a digit, or a 0, may mean "none" (`none`, `n/a`) and names nothing.
         """
         if len(key) != 1 or DIGITS.isdisjoint(str(key[0])):
             return False
@@ -177,9 +177,9 @@ class References:
 
 
 class GuardRun(BuiltIns):
-    """A guard running along one path, `_` in its compiled code: one call, and a source of facts about it.
+    """The run of a guard along one path, `_` in its compiled code: one call and a source of facts.
 
-    Guards are run one after the other. The answers of the source are kept for all of them.
+    Guards run one after another and share the source's answers.
     """
 
     __slots__ = (
@@ -200,70 +200,70 @@ class GuardRun(BuiltIns):
     ) -> None:
         self.arguments = arguments
         self.admitted: dict[str, Any] = {}
-        """The arguments that were asked for, as the language has them."""
+        """Arguments read so far, converted to the guard language."""
         self.source = source
         self.given: dict[Any, Any] = {}
-        """The answers of the source, over all guards and paths: by fact, or by another question."""
+        """The source's answers over all guards and paths, by fact or other question."""
         self.tool = tool
         self.time = now
         self.zone: tzinfo | None = None
         self.seen = seen
-        """Given if the source is the world: whether the agent had seen a fact."""
+        """If the source is the world: whether the agent had seen a fact."""
         self.unknowns: dict[Fact, tuple[Unknown, bool, tuple[str, Any]]] = {}
-        """For each fact that is not known: its Unknown, whether its thing may not exist, and the thing."""
+        """For each unknown fact: its Unknown, whether its entity may not exist, and the entity."""
         self.references = References()
 
     def begin(self, assumptions: Assumptions = NO_ASSUMPTIONS, coverage: set[int] | None = None) -> None:
-        """At the beginning of a guard."""
+        """Start a guard."""
         self.coverage = coverage
         self.left = ALL_TICKS
         self.is_open = False
-        """Whether anything but plain known facts was met since the beginning."""
+        """Whether anything other than plain known facts was met since the start."""
         self.tried: dict[str, dict[Key, Any]] = {}
-        """By question, the trials of the members of a kind."""
+        """The trials of an entity's members, by question."""
         self.open: set[str] = set()
-        """Variables that were asked for while looking for a member."""
+        """Variables needed while searching for a member."""
         self.complete(assumptions)
         self.start()
 
     def complete(self, assumptions: Assumptions) -> None:
-        """At the beginning of a completion: nothing is decided."""
+        """Start a completion, with nothing decided."""
         self.assumptions = assumptions
         self.decisions: list[bool] = []
-        """The answers along this path; the other answer of a True has yet to be run."""
+        """The decisions along this path; the other branch of each True is still to be run."""
         self.paths = 1
         self.lacking: dict[Fact, None] = {}
         self.doubtful: dict[Fact, tuple[str, Any]] = {}
-        """Facts of things that nothing shows to exist."""
+        """Facts of entities not shown to exist."""
         self.asked: dict[Fact, None] = {}
 
     def restart(self) -> None:
-        """At the beginning of another path: values once read stay known, and spent ticks stay spent."""
+        """Start another path. Values read so far stay known, and ticks stay spent."""
         used = TICKS - self.ticks
         self.left -= used
         spend(used)
         self.start()
 
     def start(self) -> None:
-        """At the beginning of a path."""
+        """Start a path."""
         self.ticks = TICKS
         self.memo: dict[Fact, Any] = {}
-        """The values read on the path, or the Unknowns in their place."""
+        """The values read on the path, or the Unknowns that represent them."""
         self.reads: list[Fact] = []
         self.is_noting = True
-        """Whether a read counts: not after the first unknown fact, and not for the text of a denial."""
+        """Whether reads count: not after the first unknown fact, and not in a denial's text."""
         self.hushed: str | None = None
         self.looking = False
         self.has_decided_existence = False
         self.has_taken_none = False
-        """Whether the path took an unknown field to be null: then what fails may fail for that, and is a denial."""
+        """Whether the path assumed that an unknown field is null; a later failure may be due to that and is a denial.
+        """
         self.position = 0
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
 
     def close(self) -> None:
-        """No guard is asked any more: every Unknown is dropped. Each refers back to this run, a cycle that only the
-        garbage collector could free."""
+        """Finish: drop every Unknown. Each refers back to this run, a cycle only the garbage collector could free."""
         self.unknowns, self.memo, self.tried = {}, {}, {}
         self.references = References()
 
@@ -298,7 +298,7 @@ class GuardRun(BuiltIns):
     # Facts.
 
     def key_of(self, entity: str, parts: tuple[Any, ...]) -> Any:
-        """The key of a thing; an Unknown, named by all its parts, where one of them is."""
+        """An entity's key; an Unknown, named after all parts, if any part is unknown."""
         is_text = is_known = True
         for part in parts:
             if part.__class__ is not str:
@@ -312,7 +312,7 @@ class GuardRun(BuiltIns):
         if is_text:
             return parts
         if is_known:
-            # `True`, `1` and `1.0` are one key to a dict, and three things to a source.
+            # To a dict, `True`, `1` and `1.0` are the same key; to a source they are three entities.
             return tuple([key_of((part,))[0] if part.__class__ in ODD_KEYS else part for part in parts])
         return parts[0] if len(parts) == 1 else derive("key", parts)
 
@@ -322,7 +322,7 @@ class GuardRun(BuiltIns):
         return key[index]
 
     def read(self, spec: Spec, key: Any) -> Any:
-        """The value of a field, or the Unknown that stands for it."""
+        """The value of a field, or its Unknown."""
         if key.__class__ is not tuple:
             return self.read_of_unknown(spec, key)
         fact = Fact(spec.entity_name, key, spec.field_name)
@@ -346,7 +346,7 @@ class GuardRun(BuiltIns):
         return value
 
     def fetch(self, spec: Spec, key: Key, fact: Fact) -> Any:
-        """What the source says of a fact, asked for the first time."""
+        """Ask the source for a fact for the first time."""
         value = self.source.read(spec.entity, key, spec.field)
         if value.__class__ not in NOT_KNOWN:
             try:
@@ -365,7 +365,7 @@ class GuardRun(BuiltIns):
         return admit(self.time, self.zone)
 
     def do_provenance(self, value: Any) -> Any:
-        """Where a value of the call came from, as a record; see `Traced.record`."""
+        """The source of one of the call's values, as a record; see `Traced.record`."""
         self.spend(1)
         if isinstance(value, Unknown):
             raise Stuck(value)
@@ -377,7 +377,7 @@ class GuardRun(BuiltIns):
         return unknown_fact(self, _TRACED, f"provenance({str(value)[:80]})", {HISTORY: "context"})
 
     def do_requested(self) -> Any:
-        """Whether the call keeps to what the user asked for; where it does not, only the user can say."""
+        """Whether the call stays within the user's request; if it does not, only the user can decide."""
         self.spend(1)
         self.is_open = True
         requested = getattr(self.source, "requested", None)
@@ -399,20 +399,20 @@ class GuardRun(BuiltIns):
         return self.count_between(tool, match, count) if count.__class__ is Between else count
 
     def count_between(self, tool: str, match: Mapping[str, Any], count: Between) -> Unknown:
-        """Stands for a count whose bounds are known: it answers what they settle, and whatever else is a failure."""
+        """An Unknown count with known bounds: it answers what they decide and fails otherwise."""
         asked = f"done({', '.join([tool, *(f'{name}={value!r}' for name, value in match.items())])})"
         needs: dict[Fact, Origin] = {Fact(UNCOUNTED, (tool, count.least, count.most), asked): "system"}
         return Unknown(self, asked, needs, "number", step=1, lowest=count.least, highest=count.most)
 
     def check_counted(self, needs: Mapping[Fact, Origin]) -> None:
-        """A failure where the answer hangs on a count that is not known: no look-up would show it."""
+        """Fail if the answer depends on an unknown count, which no look-up would show."""
         for fact in needs:
             if fact.entity == UNCOUNTED and fact.key is not None:
                 tool, least, most = fact.key
                 fail(f"how often `{tool}` was done before is not recorded for sure: between {least} and {most} times")
 
     def once(self, kind: str, name: str, match: Mapping[str, Any], ask: Callable[[], Any]) -> Any:
-        """What the source answers to a question that is not for one fact, asked once."""
+        """Ask the source a question that is not about a single fact; cached."""
         if any(value.__class__ in _UNKEPT for value in match.values()):
             return ask()
         question = (kind, name, tuple(match.items()))
@@ -430,7 +430,7 @@ class GuardRun(BuiltIns):
         return "deny", "".join(parts)
 
     def shown(self, value: Any) -> str:
-        """A value as a denial tells it."""
+        """A value as shown in a denial."""
         if isinstance(value, Unknown):
             return "..."
         if isinstance(value, (list, tuple)):
@@ -445,7 +445,7 @@ class GuardRun(BuiltIns):
     # Forks.
 
     def decide(self, truth: UnknownBool) -> bool:
-        """The answer to an Unknown boolean on this path: the one the path implies, or else the next decision."""
+        """Decide an Unknown boolean on this path: the value the path implies, or else the next decision."""
         self.is_open = True
         variable = truth.variable
         assert variable is not None
@@ -492,10 +492,10 @@ class GuardRun(BuiltIns):
         for fact, origin in needs.items():
             (self.lacking if origin == "system" else self.asked)[fact] = None
 
-    # Facts that are not known.
+    # Unknown facts.
 
     def choose(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...]) -> Any:
-        """One of the few values that a fact may have: this path goes on with it, another path with another."""
+        """Choose one of the few values a fact may have; other paths choose the others."""
         self.missing(spec, key, fact)
         name = name_of_fact(spec.entity_name, key, spec.field_name)
         for place, value in enumerate(possible[:-1]):
@@ -504,7 +504,7 @@ class GuardRun(BuiltIns):
         return admit(possible[-1], self.zone)
 
     def value_or_none(self, spec: Spec, unknown: Unknown) -> Unknown | None:
-        """What is not known of a field that may be null: one path goes on with a value, another with none."""
+        """Represent an unknown nullable field: one path continues with a value, another with None."""
         if not spec.field.nullable or self.hushed is not None:
             return unknown
         name = expression_text(unknown)
@@ -544,19 +544,19 @@ class GuardRun(BuiltIns):
         return found is not UNSEEN
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
-        """Nothing shows that the thing exists: one completion of what is unknown ends here, in a denial."""
+        """Record that the entity may not exist, which adds an outcome that is a denial."""
         if self.hushed is None and fact not in self.doubtful and not self.is_there(thing):
             self.doubtful[fact] = thing
 
     def is_there(self, thing: tuple[str, Any]) -> bool:
-        """Whether this path took the thing to exist."""
+        """Whether this path assumed that the entity exists."""
         if not self.has_decided_existence:
             return False
         possible = self.path.get(name_of_fact(*thing, "exists"))
         return isinstance(possible, Words) and False not in possible.values
 
     def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown | None:
-        """A field of a thing whose key is not known: what is missing is what the key needs."""
+        """A field of an entity with an unknown key; the missing facts are those of the key."""
         self.is_open = True
         thing = (spec.entity_name, key.text)
         if spec.field_name != "exists":
@@ -569,12 +569,12 @@ class GuardRun(BuiltIns):
         return self.value_or_none(spec, unknown_fact(self, spec.field, name, key.needs, thing))
 
     def check_exists(self, thing: tuple[str, Any]) -> None:
-        """A field read where the path took the thing not to exist ends it, and the other way round in `decide`."""
+        """End the path if it reads a field of an entity it assumed not to exist; `decide` covers the reverse."""
         if self.has_decided_existence and self.is_gone(thing):
             raise Absent(no_such(*thing))
         self.touched.add(thing)
 
     def is_gone(self, thing: tuple[str, Any]) -> bool:
-        """Whether this path took the thing not to exist."""
+        """Whether this path assumed that the entity does not exist."""
         possible = self.path.get(name_of_fact(*thing, "exists"))
         return isinstance(possible, Words) and True not in possible.values

@@ -1,5 +1,6 @@
-"""What a translation knows while it goes through one function: names, constants, branches, faults; and how guards name
-facts and arguments: `facts.Reservation(call.reservation_id).cabin`."""
+"""The state of translating one function (names, constants, branches, errors), and the syntax that names facts and
+arguments: `facts.Reservation(call.reservation_id).cabin`.
+"""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,16 +15,16 @@ from bylaw.guard.syntax import named_once, parts_compared, parts_of, variables_c
 
 
 class Helper(Struct, frozen=True):
-    """A translated function that guards call."""
+    """A translated shared function."""
 
     kind: str | None
-    """The entity that it gives, if it gives a thing."""
+    """The entity it returns, if it returns one."""
     called: Any
     """The function that the compiled code calls."""
 
 
 class FileHelpers:
-    """The functions that one guard may call, translated when they are called."""
+    """The functions one guard may call, translated on first use."""
 
     def __init__(
         self, nodes: Mapping[str, ast.FunctionDef], files: Mapping[str, str], translate: "TranslateHelper"
@@ -31,13 +32,13 @@ class FileHelpers:
         self.nodes = nodes
         self._translate = translate
         self.files = files
-        """The files of functions that are not in the guard's own file."""
+        """The files of functions defined outside the guard's own file."""
         self.used: set[str] = set()
         self._made: dict[tuple[str, tuple[str | None, ...]], Helper | None] = {}
         self._open: list[str] = []
 
     def find(self, scope: "Scope", node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
-        """The function that `node` calls, translated for arguments of these kinds; None where it has faults."""
+        """The function `node` calls, translated for arguments of these kinds; None if it has errors."""
         assert isinstance(node.func, ast.Name)
         name = node.func.id
         self.used.add(name)
@@ -55,7 +56,7 @@ class FileHelpers:
         return self._made[known]
 
     def is_answering(self, name: str) -> bool:
-        """Whether that function permits or denies, in place of giving a value."""
+        """Whether the function permits or denies instead of returning a value."""
         seen: set[str] = set()
         pending = [name]
         while pending:
@@ -83,7 +84,7 @@ TranslateHelper = Callable[["Scope", ast.FunctionDef, Sequence[str | None]], Hel
 
 
 class Scope:
-    """The names in force, and what has been found so far; faults are collected, not raised."""
+    """The names in scope and the errors found so far; errors are collected, not raised."""
 
     def __init__(
         self,
@@ -105,33 +106,33 @@ class Scope:
         self.branches: list[tuple[str, int, int, str]] = []
         """File, line, column and kind."""
         self.parameters = tuple(parameters)
-        """Names of the function's own that hold values, as they are given: the records a predicate speaks of."""
+        """Parameters that hold plain values: the records a predicate reads."""
         self.kinds: dict[str, str | None] = dict.fromkeys(parameters)
-        """Every name of the function; its entity where it stands for a thing."""
+        """Every variable of the function, with its entity if it is one."""
         self.sure: set[str] = set(parameters)
-        """Names that have a value here whatever path was taken."""
+        """Variables that are assigned on every path to this point."""
         self.scopes: list[dict[str, str | None]] = []
-        """Names of the comprehensions around this expression."""
+        """Variables of the enclosing comprehensions."""
         self.call, self.facts, self.history = call, facts, history
-        """What these are called here; empty where there is none."""
+        """The names of these parameters; empty if the function lacks one."""
         self.reserved = RESERVED | OF_LOOKUPS if history else RESERVED
         self.unavailable = frozenset(unavailable)
-        """Built-ins that have no meaning in this kind of function."""
+        """Built-ins not available in this kind of function."""
         self.nullable: frozenset[str] = frozenset()
-        """Parts of records that are compared with `None`, and so may be none; and names of loops that are."""
+        """Parts of records, and loop variables, that are compared with `None` and may therefore be None."""
         self.nullable_names: frozenset[str] = frozenset()
         self.aliases: dict[str, ast.expr] = {}
-        """Names that are given a value once, with the value."""
+        """Variables assigned exactly once, with their value."""
         self.records: frozenset[str] = frozenset()
-        """Parameters that stand for records of our own making, in which `None` says that there is none."""
+        """Parameters that hold records Bylaw builds, in which `None` means absent."""
         self.looped: set[str] = set()
-        """Names that loops have given items of a list."""
+        """Loop variables."""
         self.helpers: FileHelpers | None = None
         self.label = ""
-        """Says which question is asked, where the same words ask another for things of another kind."""
+        """Distinguishes questions that have the same text but concern different entities."""
 
     def note_nullable(self, node: ast.AST) -> None:
-        """Look through a function for what it compares with `None`."""
+        """Collect the values a function compares with `None`."""
         parts = parts_of(node)
         self.nullable, self.nullable_names = parts_compared(parts), variables_compared(parts)
         self.aliases = named_once(parts)
@@ -154,7 +155,7 @@ class Scope:
         return ast.Call(ast.Attribute(ast.Name("_", ast.Load()), method, ast.Load()), list(arguments), [])
 
     def constant(self, value: Any) -> ast.expr:
-        """A name for an object the compiled code needs."""
+        """A name for an object that compiled code needs."""
         for name, known in self.constants.items():
             if known is value:
                 return ast.Name(name, ast.Load())
@@ -167,18 +168,18 @@ class Scope:
         return len(self.branches) - 1
 
     def kind(self, name: str) -> str | None:
-        """The entity that `name` stands for, where it stands for a thing."""
+        """The entity `name` refers to, if any."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
         return self.kinds.get(name)
 
     def is_of_ours(self, node: ast.expr) -> bool:
-        """Whether `node` reads a part of a record of our own making."""
+        """Whether `node` reads a part of a record that Bylaw builds."""
         return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in self.records
 
     def is_local(self, name: str) -> bool:
-        """Whether a comprehension gives `name` items of a list."""
+        """Whether `name` is a comprehension variable."""
         return any(name in scope and scope[name] is None for scope in self.scopes)
 
     def is_root(self, node: ast.expr, name: str) -> bool:
@@ -201,7 +202,7 @@ Translate = Callable[[ast.expr], ast.expr]
 
 
 class Spec:
-    """One field of one entity as the compiled code names it."""
+    """One field of one entity, as compiled code refers to it."""
 
     __slots__ = ("entity", "entity_name", "field", "field_name", "is_system", "origin")
 
@@ -210,7 +211,7 @@ class Spec:
         self.field = field
         self.entity_name = entity.name
         self.field_name = field.name
-        # What only a conversation makes is shown by its tools, as what a system knows is.
+        # A fact established in the conversation is shown by tools, like a system fact.
         self.origin: Origin = (
             "context" if entity.name == "context" else "system" if field.origin == "conversation" else field.origin
         )
@@ -218,7 +219,7 @@ class Spec:
 
 
 class Reading:
-    """Translates what is read of facts, arguments and records; `expression` translates what stands inside."""
+    """Translates reads of facts, arguments and records; `expression` translates their parts."""
 
     def __init__(self, scope: Scope, expression: Translate) -> None:
         self.scope = scope
@@ -236,7 +237,7 @@ class Reading:
         return None
 
     def thing(self, node: ast.expr) -> tuple[Entity, ast.expr] | None:
-        """The entity and key of an expression that stands for a thing; None for a value."""
+        """The entity and key of an expression that denotes an entity; None for a value."""
         if isinstance(node, ast.Name):
             entity = self.scope.kind(node.id)
             if entity is None:
@@ -258,7 +259,7 @@ class Reading:
         return entity, ast.copy_location(ast.Tuple([], ast.Load()), node)
 
     def is_thing(self, node: ast.expr) -> str | None:
-        """The name of the entity an assigned expression stands for, without translating it."""
+        """The name of the entity an assigned expression denotes, without translating it."""
         func = node.func if isinstance(node, ast.Call) else node
         if (
             isinstance(func, ast.Attribute)
@@ -272,7 +273,7 @@ class Reading:
         return helper.kind if helper is not None else None
 
     def is_helped(self, node: ast.expr) -> TypeGuard[ast.Call]:
-        """Whether `node` calls a function of the file."""
+        """Whether `node` calls a shared function."""
         return (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
@@ -281,7 +282,7 @@ class Reading:
         )
 
     def is_answering(self, node: ast.expr) -> bool:
-        """Whether `node` calls a function of the file that permits or denies."""
+        """Whether `node` calls a shared function that permits or denies."""
         helpers = self.scope.helpers
         return (
             self.is_helped(node)
@@ -291,9 +292,9 @@ class Reading:
         )
 
     def helper(self, node: ast.Call) -> Helper | None:
-        """The function of the file that is called, translated for what it is given; None where something is wrong.
+        """The shared function called, translated for these arguments; None if there is an error.
 
-        `call` and `facts` are given under their own names, and are then what they are in a guard.
+        `call` and `facts` must be passed under their own names and then mean what they mean in a guard.
         """
         assert self.scope.helpers is not None
         assert isinstance(node.func, ast.Name)
@@ -314,7 +315,7 @@ class Reading:
         return self.scope.helpers.find(self.scope, node, [self.is_thing(value) for value in self.given(node)])
 
     def given(self, node: ast.Call) -> list[ast.expr]:
-        """What a function of the file is given besides `call` and `facts`."""
+        """The arguments of a shared function besides `call` and `facts`."""
         return [
             value
             for value in node.args
@@ -322,7 +323,7 @@ class Reading:
         ]
 
     def helped(self, node: ast.Call) -> ast.expr:
-        """The call of a function of the file."""
+        """Translate the call of a shared function."""
         found = self.helper(node)
         things = [(value, self.thing(value)) for value in self.given(node)]
         values = [thing[1] if thing else self.expression(value) for value, thing in things]
@@ -352,8 +353,7 @@ class Reading:
         return self.run("key_of", ast.Constant(entity.name), ast.Tuple(values, ast.Load()))
 
     def field_of(self, node: ast.expr) -> Field | None:
-        """The declared field that `node` reads, at once or by a name given to it, where that can be seen without
-        running."""
+        """The declared field that `node` reads, directly or through a variable, if that is evident without running."""
         if isinstance(node, ast.Name):
             value = self.scope.aliases.get(node.id)
             return self.field_of(value) if isinstance(value, ast.Attribute) else None
@@ -399,11 +399,11 @@ class Reading:
         return part if self.scope.is_of_ours(node) else self.present(part, name)
 
     def present(self, part: ast.expr, name: str) -> ast.expr:
-        """A part of a record that must not be `null`, unless the function asks whether there is one."""
+        """Translate a part of a record that must not be `null`, unless the function tests it for None."""
         return part if name in self.scope.nullable else self.run("present", part, ast.Constant(name))
 
     def key_part(self, entity: Entity, key: ast.expr, name: str) -> ast.expr:
-        """A part of a thing's own key is known with the key: reading it takes no look-up."""
+        """Translate a part of an entity's own key, which needs no look-up."""
         part = self.run("key_part", key, ast.Constant(entity.key.index(name)), ast.Constant(len(entity.key) > 1))
         declared = entity.fields.get(name)
         match declared.type if declared else "string":

@@ -1,4 +1,4 @@
-"""From one function of the guard language to an instrumented Python function."""
+"""Translates one function of the guard language to an instrumented Python function."""
 
 import ast
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from bylaw.guard.syntax import children_of, parts_of
 
 
 class LazyFunction:
-    """A function that is compiled when it is first asked for."""
+    """A function compiled on first use."""
 
     def __init__(self, compile: Callable[[], Callable[..., Any]]) -> None:
         self._compile = compile
@@ -26,7 +26,7 @@ class LazyFunction:
 
 
 class Statements:
-    """Translates the body of one function; `answers` are the calls that may follow `return`."""
+    """Translates the body of one function; `answers` are the calls allowed after `return`."""
 
     def __init__(self, scope: Scope, answers: Sequence[str] = ANSWERS) -> None:
         self.scope = scope
@@ -37,7 +37,7 @@ class Statements:
         self.loops = 0
 
     def function(self, node: ast.FunctionDef, parameters: Sequence[str]) -> "LazyFunction | None":
-        """The compiled function, or None where there are faults."""
+        """The compiled function, or None if there are errors."""
         self.signature(node, parameters)
         self.scope.note_nullable(node)
         self.collect(node.body)
@@ -53,7 +53,7 @@ class Statements:
         return " or ".join(f"{name}(...)" for name in self.answers)
 
     def compiled(self, node: ast.AST, body: list[ast.stmt]) -> "LazyFunction":
-        """The function; Python compiles it when it is first called, as an audit calls only a few of a pack's."""
+        """The function, compiled when first called, because an audit calls only a few of a pack's guards."""
         return LazyFunction(lambda: self._compiled(node, body))
 
     def _compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
@@ -88,7 +88,7 @@ class Statements:
             self.fault(node, f"`{node.name}` begins with an underscore", "name it after its policy")
 
     def collect(self, body: Sequence[ast.stmt]) -> None:
-        """Every name the function assigns, and the entity it stands for where it is always the same."""
+        """Collect every variable the function assigns, with its entity if that is always the same."""
         for statement in body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -190,7 +190,7 @@ class Statements:
                 return self.fault(node, f"`{name}` takes {'one text' if name == 'deny' else 'other arguments'}", hint)
 
     def denying(self, text: ast.expr) -> ast.expr:
-        """Facts read for the text decide nothing: they are read hushed, and cannot fail or fork."""
+        """Translate a denial's text. Facts read for the text alone cannot affect the decision, fail or fork."""
         if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value.strip():
             self.values.literal(text)
             return self.scope.constant(("deny", text.value))
@@ -272,7 +272,7 @@ class Statements:
 
 
 def ends(body: Sequence[ast.stmt]) -> bool:
-    """Whether every path through `body` leaves it by return, break or continue."""
+    """Whether every path through `body` ends in return, break or continue."""
     for statement in body:
         match statement:
             case ast.Return() | ast.Break() | ast.Continue():
@@ -289,7 +289,9 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _names_tools(argument: ast.arg) -> bool:
-    """Whether it is `call: one_tool | another` or `call: write(order_id)`; `policy.stated` says what it means."""
+    """Whether the annotation lists tools, as in `call: one_tool | another` or `call: write(order_id)`; see
+    `policy.stated`.
+    """
     named = (ast.Name, ast.BinOp, ast.BitOr, ast.Call, ast.Load)
     return argument.arg == "call" and all(
         isinstance(part, named) or (isinstance(part, ast.Constant) and isinstance(part.value, str))
@@ -299,7 +301,7 @@ def _names_tools(argument: ast.arg) -> bool:
 
 
 def _inherit_lines(node: ast.AST, line: int) -> None:
-    """Gives every node made here the line of the written node around it, so that failures name their line."""
+    """Give generated nodes the line of the source node around them, so that failures name that line."""
     pending: list[tuple[ast.AST, int]] = [(node, line)]
     while pending:
         part, line = pending.pop()
@@ -312,7 +314,7 @@ def _inherit_lines(node: ast.AST, line: int) -> None:
 
 
 class Translated(Statements):
-    """One function that gives something, translated for arguments of certain kinds."""
+    """A function that returns a value, translated for arguments of certain kinds."""
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope, ())
@@ -336,7 +338,7 @@ class Translated(Statements):
 
 
 def translate_helper(scope: Scope, node: ast.FunctionDef, kinds: Sequence[str | None]) -> Helper | None:
-    """A function that a guard calls, translated for arguments of these kinds; None where it has faults."""
+    """Translate a function that a guard calls, for arguments of these kinds; None if it has errors."""
     helpers = scope.helpers
     assert helpers is not None
     names = [argument.arg for argument in node.args.args]

@@ -1,5 +1,6 @@
-"""What the syntax tree of guard code tells before translation: its parts, the names it compares with `None`, and the
-things it reads that no argument names."""
+"""Properties of guard code read from its syntax tree: its nodes, the names compared with `None`, and the entities no
+argument names.
+"""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,7 +10,7 @@ _NONE: list[ast.AST] = []
 
 
 def children_of(node: ast.AST) -> list[ast.AST]:
-    """The parts right below a node."""
+    """The direct children of a node."""
     if not node._fields:
         return _NONE
     found: list[ast.AST] = []
@@ -23,7 +24,7 @@ def children_of(node: ast.AST) -> list[ast.AST]:
 
 
 def parts_of(node: ast.AST) -> list[ast.AST]:
-    """A node and all below it, level by level; found once, as a guard's own tree is never changed."""
+    """A node and all its descendants, level by level; cached, because a guard's tree never changes."""
     kept = vars(node)
     parts: list[ast.AST] | None = kept.get("parts")
     if parts is None:
@@ -34,24 +35,26 @@ def parts_of(node: ast.AST) -> list[ast.AST]:
 
 
 def fields_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """The names after a dot that are compared with `None`, at once or under a name given to them."""
+    """The attribute names compared with `None`, directly or through a variable."""
     named = _named(parts, _after_dot)
     return frozenset(name for side in _sides(parts) for name in _names(side, named, _after_dot))
 
 
 def parts_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """The same of parts of records, which `x["name"]` and `get(x, "name")` read too; not of arguments of the call."""
+    """The parts of records compared with `None`, including `x["name"]` and `get(x, "name")`, but not the call's
+    arguments.
+    """
     named = _named(parts, _part)
     return frozenset(name for side in _sides(parts) for name in _names(side, named, _part))
 
 
 def variables_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """The names of the code's own that are compared with `None`."""
+    """The variables compared with `None`."""
     return frozenset(side.id for side in _sides(parts) if isinstance(side, ast.Name))
 
 
 def named_once(parts: Sequence[ast.AST]) -> dict[str, ast.expr]:
-    """The names that are given a value in one place only, by a plain assignment, with that value."""
+    """The variables assigned exactly once, by a plain assignment, with their values."""
     stored: dict[str, int] = {}
     for node in parts:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -77,7 +80,7 @@ _Reader = Callable[[ast.expr], str]
 
 
 def _named(parts: Sequence[ast.AST], read: _Reader) -> dict[str, set[str]]:
-    """By name, the fields that it may stand for."""
+    """For each variable, the fields it may refer to."""
     named: dict[str, set[str]] = {}
     for node in parts:
         if isinstance(node, ast.Assign) and (field := read(node.value)):
@@ -120,12 +123,14 @@ def _is_none(side: ast.expr) -> bool:
 
 
 _OF_ACT = "act.arguments"
-"""What a predicate calls the arguments; in a guard `act` is a name like any other."""
+"""The arguments in a predicate; in a guard `act` is an ordinary name."""
 
 
 def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> frozenset[str]:
-    """The kinds of things that are read by anything but arguments as they stand in the call; `parts` are those of a
-    function and of the shared ones that it calls."""
+    """The entities read by a key that is not simply an argument of the call.
+
+    `parts` are the nodes of a function and of the shared functions it calls.
+    """
     named = _names_of_arguments(list(_bindings(parts, shared)))
     return frozenset(
         kind
@@ -137,7 +142,7 @@ def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef
 
 
 def _reads(node: ast.Call) -> Iterator[tuple[str, list[ast.expr]]]:
-    """The kind that a call reads things of, with what their key is made of: nothing where they are searched for."""
+    """The entities a call reads, with the parts of their keys; empty for searches."""
     match node.func:
         case ast.Attribute(value=ast.Name(id="facts"), attr=kind):
             yield kind, [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -148,7 +153,7 @@ def _reads(node: ast.Call) -> Iterator[tuple[str, list[ast.expr]]]:
 
 
 def _is_argument(node: ast.expr, named: frozenset[str]) -> bool:
-    """Whether a value stands in the arguments just so; what is made of them need not."""
+    """Whether an expression is an unchanged argument of the call."""
     match node:
         case ast.Name(id=name):
             return name in named
@@ -167,7 +172,7 @@ def _is_argument(node: ast.expr, named: frozenset[str]) -> bool:
 
 
 def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> frozenset[str]:
-    """The names that stand for arguments only. One name in two functions counts as one."""
+    """The variables that only ever hold arguments. The same name in two functions counts as one."""
     named = frozenset(name for name, _ in bindings)
     named |= frozenset[str]() if "act" in named else {_OF_ACT}
     while others := {name for name, value in bindings if value is None or not _is_argument(value, named)} & named:
@@ -176,7 +181,7 @@ def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> froz
 
 
 def _bindings(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> Iterator[tuple[str, ast.expr | None]]:
-    """Every name that is given a value, with what the value is or is an item of; None for anything else."""
+    """Every assigned variable, with the expression it equals or iterates over; None for anything else."""
     plain: set[int] = set()
     for node in parts:
         match node:

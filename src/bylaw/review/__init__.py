@@ -1,1 +1,1 @@
-"""What a policy's owner looks at before signing: a pack's cases, and what they leave out. Start at `check`."""
+"""Checks for a policy's owner before signing: a pack's cases, and what they do not cover. Start at `check`."""

@@ -1,4 +1,4 @@
-"""Cases: small situations a policy author writes down, with what each policy should say of them."""
+"""Cases: small situations with the outcome each policy should give."""
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -31,20 +31,20 @@ _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
 _HALVES = ("permit", "deny", "undetermined")
 
 OPEN = "kept or broken: the words do not tell"
-"""Of a rule that should be broken, and whose predicates are not all known."""
+"""The outcome of a rule that should be broken but has unknown predicates."""
 
 GivenThing = tuple[str, Key]
 GivenThings = Mapping[GivenThing, WorldRecord | None]
 
 
 class CaseError(BylawError):
-    """A case cannot be run as it is written."""
+    """A case cannot be run as written."""
 
     code = "BY407"
 
 
 class CaseResult(Struct, frozen=True):
-    """What became of one case."""
+    """The result of one case."""
 
     place: str
     note: str
@@ -53,17 +53,17 @@ class CaseResult(Struct, frozen=True):
     got: str
     passed: bool
     wanted: str = ""
-    """What it wants, in a word."""
+    """The expected outcome, in one word."""
     is_undecided: bool = False
-    """Of a rule that should be kept: it is not broken, but code cannot tell whether it is kept."""
+    """For a rule that should be kept: it is not broken, but code cannot tell whether it is kept."""
 
 
 def run_cases(
     pack: Pack, coverage: dict[str, set[int]] | None = None, *, of: Container[str] | None = None
 ) -> Iterator[CaseResult | BylawError]:
-    """Run every case of the pack, or only those `of` some policies and rules.
+    """Run every case of the pack, or only those `of` certain policies and rules.
 
-    Notes in `coverage`, where it is given, which branches of each guard were taken.
+    If `coverage` is given, records the branches taken of each guard.
     """
     for read in pack.cases.values():
         for index, body in enumerate(read.record.cases):
@@ -78,7 +78,7 @@ def run_cases(
 def run_case(
     pack: Pack, body: WrittenCase, place: str, coverage: dict[str, set[int]] | None = None
 ) -> CaseResult | BylawError:
-    """Run one case; an error where it cannot be run as it is written."""
+    """Run one case; raises CaseError if it cannot be run as written."""
     try:
         if body.rule is not None:
             return _rule_case(pack, str(body.rule), body, place)
@@ -88,7 +88,7 @@ def run_case(
 
 
 def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResult:
-    """A case of a rule: a few events, and whether they keep or break it."""
+    """Run a case of a rule: a few events that keep or break it."""
     want = body.wanted
     rule = next((rule for rule in pack.book.rules if rule.name == name), None)
     if rule is None:
@@ -109,7 +109,7 @@ def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResu
 
 
 def _time(body: WrittenCase, pack: Pack, place: str) -> datetime | None:
-    """The time of the case, or that of the pack."""
+    """The time of the case, or the pack's."""
     try:
         return datetime.fromisoformat(str(body.now)) if body.now is not None else pack.now
     except ValueError:
@@ -227,7 +227,7 @@ class _Case:
         return next(p for p in verdict.policies if p.policy.id == self._policy.id)
 
     def _cover(self, source: FactSource, taken: set[int] | None) -> None:
-        """Note the branches that the guard takes over a source."""
+        """Record the branches the guard takes over a source."""
         if taken is not None:
             evaluate(self._guard, self._arguments, source, tool=self._tool, now=self._now, coverage=taken)
 
@@ -266,7 +266,7 @@ class _Case:
 
 
 class _Told:
-    """What a case says was seen, or is true."""
+    """The facts that a case declares as seen or true."""
 
     def __init__(
         self,
@@ -278,7 +278,7 @@ class _Told:
         self.things = things
         self._done = done
         self._whole = whole
-        """Nothing else exists."""
+        """Whether nothing beyond these facts exists."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         key = key_of(key)
@@ -296,18 +296,18 @@ class _Told:
         return UNSEEN if field.default is UNDECLARED else coerce(field, field.default)
 
     def asked(self) -> None:
-        """What is asked for here is not noted."""
+        """Questions are not recorded in a case."""
 
     def answers(self) -> Sequence[tuple[str, Any]]:
-        """A case is told whole: what is asked for is not noted."""
+        """A case records no questions, so there are no answers."""
         return ()
 
     def origins(self) -> Sequence[ArgumentOrigin]:
-        """Nothing is asked of what a case makes up."""
+        """Invented values have no origins."""
         return ()
 
     def objections(self) -> Sequence[str]:
-        """A case has no request that its call could go beyond."""
+        """A case has no request that its call could exceed."""
         return ()
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
@@ -318,7 +318,7 @@ class _Told:
         return _members(self.things, entity.name, match), self._whole or entity.complete
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
-        """Earlier calls of the case that match, compared as the ledger compares them."""
+        """The number of earlier calls of the case that match, compared as the ledger compares them."""
         found = [matches(args, match) for name, args in self._done if name == tool]
         sure = found.count(True)
         return Between(sure, sure + found.count(None)) if None in found else sure
@@ -338,7 +338,7 @@ def _members(things: GivenThings, entity: str, match: Mapping[str, Any]) -> list
 
 
 def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
-    """The events of a case. Calls of one turn are all made before any of their results comes."""
+    """The events of a case. All calls of a turn come before any of their results."""
     step = 0
     waiting: list[Result] = []
     bodies = [(number if body.turn is None else body.turn, body) for number, body in enumerate(listed, 1)]
@@ -363,7 +363,7 @@ def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
 
 
 def _told(parts: Mapping[str, Any]) -> str:
-    """The parts of a verdict in words; a verdict by itself, where both criteria come to the same."""
+    """A verdict in words, once if both criteria give the same."""
     both = {parts[name] for name in ("strict", "determined") if name in parts}
     if {"strict", "determined"} <= parts.keys() and len(both) == 1:
         parts = {"verdict": both.pop()} | {name: parts[name] for name in parts if name not in CRITERIA}
@@ -375,7 +375,7 @@ def _listed(value: Any) -> str:
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:
-    """Guards that lack a case that permits or one that denies."""
+    """Guards without a case that permits, or without one that denies."""
     wanted: dict[str, set[str]] = {}
     for outcome in outcomes:
         kind = "deny" if "deny" in outcome.want or "violation" in outcome.want else "permit"

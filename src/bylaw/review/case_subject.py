@@ -1,7 +1,7 @@
-"""What a case is about: a thing that it writes without a key is the one that its call and its other things speak of.
+"""Finds the entity that a case describes without giving its key.
 
-`facts: {Order: {status: sent}, Customer: {gold: true}}` needs no ids: the order is the one that `order_id` of the call
-names, and the customer is that of the order, where neither says otherwise.
+`facts: {Order: {status: sent}, Customer: {gold: true}}` needs no ids: the order is the one the call's `order_id` names,
+and the customer is that order's customer, unless the case says otherwise.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from bylaw.policy.case import WrittenCase
 
 
 class Subjects:
-    """The things of a case that are written without a key, and the arguments of its call with theirs filled in."""
+    """The entities a case declares without a key, and the call's arguments completed with their keys."""
 
     def __init__(
         self,
@@ -30,17 +30,18 @@ class Subjects:
         self.arguments: dict[str, Any] = {**filled, **arguments}
 
     def key_of(self, entity: Entity) -> Key:
-        """The key of such a thing."""
+        """The key of an entity declared without one."""
         return key_of([self._keys[part] for part in entity.key])
 
     def spoken_of_by(self, entity: Entity) -> dict[str, Any]:
-        """The fields of a thing that name others of the case, unless the case says otherwise."""
+        """The fields of an entity that refer to other entities of the case, unless the case sets them."""
         return {part: value for part, value in self._keys.items() if part in entity.fields and part not in entity.key}
 
 
 def _told(body: WrittenCase) -> dict[str, Any]:
-    """What the case's things say that may be a key: `Caller: {customer_id: C1}` speaks of customer C1. Where two say
-    different things, neither counts."""
+    """Values in the case that may be keys: `Caller: {customer_id: C1}` refers to customer C1. Conflicting values are
+    ignored.
+    """
     found: dict[str, set[Any]] = {}
     for things in (body.facts, body.world or {}):
         for fields in things.values():
@@ -51,6 +52,6 @@ def _told(body: WrittenCase) -> dict[str, Any]:
 
 
 def _key_for(schema: Any, name: str) -> str | int:
-    """A key that cannot be mistaken for a real value: its name, or a number where the tool takes numbers."""
+    """A key that cannot be mistaken for a real value: the entity's name, or a number if the tool takes numbers."""
     kind = cast(dict[str, Any], schema).get("type") if isinstance(schema, dict) else None
     return 1 if kind in ("integer", "number") else name

@@ -1,4 +1,4 @@
-"""Whether a pack is sound: its cases, the branches they take, its rules among each other, the sentences it covers."""
+"""Checks a pack: its cases and the branches they take, conflicts between rules, and the sentences it covers."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
@@ -19,7 +19,7 @@ from bylaw.rule.lint import LintFinding, lint
 
 
 class Untaken(Struct, frozen=True):
-    """A branch of a guard that no case takes."""
+    """A guard's branch that no case takes."""
 
     policy: str
     file: str
@@ -28,48 +28,49 @@ class Untaken(Struct, frozen=True):
 
 
 class CheckReport(Struct, frozen=True):
-    """What a check of one pack found."""
+    """The findings about one pack."""
 
     pack: str
     version: str
     digest: str
     cases: tuple[CaseResult, ...]
     faults: tuple[BylawError, ...]
-    """Cases that cannot be run as they are written."""
+    """Cases that cannot be run as written."""
     untested: tuple[str, ...]
-    """Guards that lack a case that permits or one that denies."""
+    """Guards without a case that permits, or without one that denies."""
     branches: int
     untaken: tuple[Untaken, ...]
     rules: int
     conflicts: tuple[LintFinding, ...]
     """Rules that contradict, repeat or block one another."""
     sentences: tuple[Covered, ...]
-    """Every sentence of the document; none where it is not at hand."""
+    """Every sentence of the document; empty if the document is not available."""
     unenforced: tuple[tuple[str, str, str], ...]
     """Policies that nothing enforces: id, reason, who accepted it."""
     stale: tuple[str, ...]
-    """Policies whose sentence no longer stands in the document."""
+    """Policies whose sentence is no longer in the document."""
     unaccepted: tuple[tuple[str, Standing], ...] = ()
-    """Policies that a review keeps from being enforced, and how they stand."""
+    """Policies not enforced because of their review status."""
     ambiguous: tuple[Ambiguous, ...] = ()
-    """Quotes that stand in sentences that differ. All count as meant, which may be right: no fault."""
+    """Quotes that match several different sentences. All count as cited; this is not an error."""
     lost: tuple[BylawError, ...] = ()
-    """What policies cite and the document that was given does not say, each at its line."""
+    """Quotes that the given document does not contain, each with its line."""
     unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes of which the pack does not say what they change, with the kinds of things that they are taken to
-    change beside whatever their arguments name; none where there are no things that they could change."""
+    """Writes without declared changes, with the entities they are assumed to change besides those their arguments name;
+    empty if there are no such entities.
+    """
     unread: tuple[str, ...] = ()
-    """Predicates for which no yes in words counts: no tool is `put_as` anything, and no model may settle it."""
+    """Consent predicates that no answer in words can satisfy: no tool has `put_as`, and no model may settle them."""
     unmatched: tuple[tuple[str, str, str], ...] = ()
-    """Sentences of `put_as` that can never ask for a call: tool, sentence, why."""
+    """`put_as` sentences that can never match: tool, sentence, reason."""
     shown: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes whose cards and sentences show facts besides arguments: each with its sentences and the facts."""
+    """Writes whose cards and sentences show facts besides arguments, with the sentences and facts."""
     disarmed: tuple[tuple[str, float], ...] = ()
-    """Rules whose weight is too light to deny a call on their own, with the weight."""
+    """Rules whose weight is too low to deny a call on their own, with the weight."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
-        """The cases that do not come out as they want."""
+        """The cases with an unexpected outcome."""
         return tuple(case for case in self.cases if not case.passed)
 
     @property
@@ -79,7 +80,7 @@ class CheckReport(Struct, frozen=True):
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing was found that has to be mended."""
+        """Whether nothing needs fixing."""
         return not (self.faults or self.failed or self.untested or self.conflicts or self.stale)
 
     def record(self) -> dict[str, Any]:
@@ -134,7 +135,7 @@ class CheckReport(Struct, frozen=True):
 
 
 def _unmatched(pack: Pack, wanted: Sequence[Predicate]) -> Iterator[tuple[str, str, str]]:
-    """The sentences of `put_as` that can never ask for a call, whichever predicate they are read for."""
+    """`put_as` sentences that can never match, whichever predicate reads them."""
     for tool in pack.schema.tools.values():
         for phrase in tool.put_as:
             reasons = [never_asks(phrase, tool, each.terms) for each in wanted]
@@ -143,9 +144,9 @@ def _unmatched(pack: Pack, wanted: Sequence[Predicate]) -> Iterator[tuple[str, s
 
 
 def _branches(pack: Pack, taken: Mapping[str, Set[int]]) -> tuple[int, tuple[Untaken, ...]]:
-    """How many branches the guards have, and those that no case takes.
+    """The number of branches, and those no case takes.
 
-    A branch of a shared function counts once, and is taken if the cases of any guard that calls it take it.
+    A branch of a shared function counts once. It is taken if a case of any guard that calls the function takes it.
     """
     covered: dict[Untaken, bool] = {}
     names: dict[tuple[object, ...], Untaken] = {}
@@ -158,7 +159,7 @@ def _branches(pack: Pack, taken: Mapping[str, Set[int]]) -> tuple[int, tuple[Unt
 
 
 def check(pack: Pack) -> CheckReport:
-    """Run every case of a pack, and look for what nothing tests, covers or can keep."""
+    """Run every case of a pack and find what is untested, uncovered or unsatisfiable."""
     taken: dict[str, set[int]] = {}
     results = list(run_cases(pack, taken))
     cases = tuple(result for result in results if isinstance(result, CaseResult))

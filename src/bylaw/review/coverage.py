@@ -1,4 +1,4 @@
-"""Which sentences of the document the pack covers, and with what."""
+"""The document's sentences, and the policies that cover each."""
 
 from msgspec import Struct
 
@@ -13,9 +13,9 @@ class Covered(Struct, frozen=True):
     sentence: Sentence
     policies: tuple[Policy, ...]
     checked: tuple[str, ...]
-    """Those of them that a guard or a rule holds calls to, and nobody marked as unenforced."""
+    """The citing policies that a guard or rule enforces."""
     document: str = ""
-    """The file that it stands in."""
+    """The sentence's file."""
 
     @property
     def enforced(self) -> bool:
@@ -30,7 +30,7 @@ class Covered(Struct, frozen=True):
 
 
 def covered_sentences(pack: Pack) -> list[Covered]:
-    """Every sentence of the document, in order; empty where the document is not at hand."""
+    """Every sentence of the document, in order; empty if the document is not available."""
     document = pack.document
     if document is None:
         return []

@@ -1,4 +1,4 @@
-"""What a compile noted of a pack, as `review` and `check` show it: a foreign file, read by its types."""
+"""The compiler's notes on a pack, for `review` and `check`. The file is untrusted and validated by its types."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ from bylaw.policy.yaml import YamlError
 
 
 class NotedQuestion(Struct, frozen=True):
-    """Something that a person should settle."""
+    """A question for a person."""
 
     about: Scalar = ""
     text: Scalar = ""
@@ -23,7 +23,7 @@ class NotedQuestion(Struct, frozen=True):
 
 
 class NotedCall(Struct, frozen=True):
-    """A recorded call that the check speaks of."""
+    """A recorded call to which the check applies."""
 
     conversation: Scalar = ""
     step: Scalar = ""
@@ -31,14 +31,14 @@ class NotedCall(Struct, frozen=True):
 
 
 class NotedCalls(Struct, frozen=True):
-    """The recorded calls of one verdict: how many there are, and the first of them."""
+    """The recorded calls with one verdict: their number, and the first few."""
 
     calls: int = 0
     first: list[NotedCall] = []
 
 
 class Noted(Struct, frozen=True):
-    """What a compile noted of one policy."""
+    """The compiler's notes on one policy."""
 
     repairs: Scalar = ""
     generated_inputs: Scalar = ""
@@ -60,7 +60,7 @@ class _File(Struct, frozen=True):
 
 
 def noted_of(root: Path) -> dict[str, Noted]:
-    """By policy, what a compile noted of it; nothing for a pack that was written by hand."""
+    """The compiler's notes by policy; empty for a pack written by hand."""
     found = _read(root).policies or {}
     return {name: msgspec.structs.replace(each or Noted(), is_compiled=True) for name, each in found.items()}
 
@@ -76,12 +76,12 @@ def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, No
 
 
 def why_unenforced(root: Path, name: str) -> str:
-    """Why a compile left a policy without a check."""
+    """Why the compiler left a policy without a check."""
     return str(noted_of(root).get(name, Noted()).failed or "nothing enforces it")
 
 
 def left_out_of(root: Path) -> dict[str, str]:
-    """Why a compile made no policy of a sentence, by its text."""
+    """Why the compiler made no policy from a sentence, by the sentence's text."""
     return {str(each.sentence): str(each.said) for each in _read(root).sentences_without_policy or ()}
 
 

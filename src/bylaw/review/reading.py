@@ -1,4 +1,4 @@
-"""A pack as a reviewer reads it: loaded even where something waits to be accepted, and each check as written."""
+"""Loads a pack for review, even with unaccepted policies, and renders each check as written."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ WEIGHTS = "weights.yaml"
 
 
 def loaded(folder: PackFolder) -> Pack:
-    """The pack, even where it does not load yet because nobody has accepted what is unenforced."""
+    """The pack, even if unenforced policies have not been accepted yet."""
     try:
         return build_pack(folder)
     except PackError as error:
@@ -30,7 +30,7 @@ def loaded(folder: PackFolder) -> Pack:
 
 
 def check_lines(pack: Pack, policy: Policy) -> list[str]:
-    """The code of a guard, the formula of a rule, or a limit in words."""
+    """The source of a guard, the formula of a rule, or a limit in words."""
     if policy.id in pack.guards:
         guard = pack.guards[policy.id]
         return _function(pack, guard.file, guard.line)
@@ -43,7 +43,7 @@ def check_lines(pack: Pack, policy: Policy) -> list[str]:
 
 
 def signed_lines(pack: Pack, policy: Policy) -> list[str]:
-    """All that somebody who signs a check answers for: the check, and the functions that it calls."""
+    """Everything a signature covers: the check and the functions it calls."""
     guard = pack.guards.get(policy.id)
     called = [["", *_function(pack, file, line)] for file, line in guard.functions] if guard is not None else []
     rules = [rule for rule in pack.book.rules if rule.policy == policy.id]
@@ -53,7 +53,7 @@ def signed_lines(pack: Pack, policy: Policy) -> list[str]:
 
 
 def shown_lines(pack: Pack, tool: str) -> list[str]:
-    """The sentences that ask for a call of a tool, and the facts that they and its cards show."""
+    """The sentences that ask for consent to a tool's call, and the facts they and its cards show."""
     sentences = [f'"{phrase}"' for phrase in pack.schema.tools[tool].put_as]
     return [*sentences, *(f"{fact.name} = {fact.code}" for fact in pack.schema.card_facts[tool])]
 
@@ -65,6 +65,6 @@ def _function(pack: Pack, file: str, line: int) -> list[str]:
 
 
 def _learned(pack: Pack) -> Mapping[str, Any]:
-    """The weights of rules that were learned, by rule."""
+    """Learned weights by rule."""
     has_any = (pack.root / WEIGHTS).is_file()
     return cast(dict[str, Any], own_record(pack.root, WEIGHTS).get("weights") or {}) if has_any else {}
