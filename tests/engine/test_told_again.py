@@ -92,6 +92,21 @@ def test_a_look_up_that_is_told_again_is_as_old_as_it_was() -> None:
     assert session.decide("pay_invoice", WHOLE, id="q").answer == "look_up"
 
 
+def test_a_look_up_that_is_told_again_behind_a_summary_is_as_old_as_it_was() -> None:
+    """The history was summed up before anything was recognised in it; later its ids and arguments are changed too."""
+    files = {name: text for name, text in FILES.items() if name != "rules.yaml"}
+    session = Shield(Pack.from_files(files | {"policies.yaml": "policies: []"})).session("c")
+    summary = {"role": "assistant", "content": "Summary: the user wants to pay."}
+    session.messages([REQUEST])
+    assert session.decide("get_invoice", {"invoice_id": "I1"}, id="a").allowed
+    session.messages([summary, REQUEST, *LOOKED_UP])
+    assert session.decide("pay_invoice", WHOLE, id="p").allowed
+    look = {**LOOK, "id": "r-a", "function": {"name": "get_invoice", "arguments": '{"invo'}}
+    changed = [{**LOOKED_UP[0], "tool_calls": [look]}, {**LOOKED_UP[1], "tool_call_id": "r-a"}]
+    session.messages([summary, *changed, QUESTION, YES])
+    assert session.decide("pay_invoice", WHOLE, id="q").answer == "look_up"
+
+
 def test_a_whole_history_that_grows_is_followed() -> None:
     session = Shield(PACK).session("c")
     for length in range(1, len(HISTORY) + 1):

@@ -390,6 +390,19 @@ def test_a_yes_is_not_used_in_another_history_of_the_same_principal(log: Log) ->
     assert shop_desk.decide(told(), "refund", REFUND, context=ANN).allowed
 
 
+def test_a_call_uses_every_yes_that_was_given_for_it(log: Log) -> None:
+    """The look-up was cleared from one history: that a person was asked in it, the other one does not show."""
+    shop_desk, whole, cleared = shield(log), told(), told()
+    cleared[2] = {**cleared[2], "content": "[cleared]"}
+    for history in (cleared, whole):
+        log.approve(shop_desk.decide(history, "refund", REFUND, context=ANN).approval, by="lena")
+    assert [each.status for each in log.approvals("default")] == ["approved", "approved"]
+    assert shop_desk.decide(whole, "refund", REFUND, context=ANN).allowed
+    assert sorted(each.status for each in log.approvals("default")) == ["expired", "used"]
+    assert shop_desk.decide(cleared, "refund", REFUND, context=ANN).answer == "ask"
+    assert verify(log.journal.store, "default").faults == ()
+
+
 def test_a_yes_from_a_history_without_the_users_words_is_not_used_where_they_have_spoken(log: Log) -> None:
     shop_desk, silent = shield(log), told()[1:]
     log.approve(shop_desk.decide(silent, "refund", REFUND, context=ANN).approval, by="lena")

@@ -79,6 +79,7 @@ class ToldBefore:
         last = max(self._last_answered(told, reached), self._last_waiting(told, reached))
         if last >= 0:
             # Words before an old result, or before the call that waits, are a summary, or are not told as they were.
+            self._retells = True
             return KnownMessages(bisect_right(ends, last + 1), is_sure=False, is_history=True, may_be_old=True)
         passed = bisect_right(ends, reached)
         has_words = count > 0 and passed == bisect_right(ends, start - 1)

@@ -23,9 +23,9 @@ from bylaw.trace.event import Call
 
 AGAIN = 1000
 """How often the same call may be asked for on the same facts."""
-TIMEOUT, LAPSED, CHANGED, HANDOVER = "timeout", "lifetime", "facts", "handover"
-"""What let an approval expire: nobody answered, nobody used the yes in time, what it rested on is other, or somebody
-else goes on with the conversation."""
+TIMEOUT, LAPSED, CHANGED, HANDOVER, SPENT = "timeout", "lifetime", "facts", "handover", "used"
+"""What let an approval expire: nobody answered, nobody used the yes in time, what it rested on is other, somebody else
+goes on with the conversation, or the call was made on another approval."""
 
 
 FindApproval = Callable[[str], Approval | None]
@@ -53,6 +53,8 @@ class Approvals:
         self._handed_over = 0
         self.homes: dict[str, str] = {}
         """By approval, the conversation that asked for it, where that is another one."""
+        self._beside: list[Change] = []
+        """Requests that a person said yes to in what may be other conversations of the same principal."""
         if changes or handed_over:
             self.take(changes[:before])
             self.pass_on(handed_over)
@@ -97,6 +99,8 @@ class Approvals:
         it is to be asked for under next.
 
         A yes is taken up where `is_ours` says that this conversation asked for it, a no from all of the principal's.
+        Histories come back changed, so a yes that is not taken up may be this conversation's too: the call that is made
+        on another ends it.
         """
         if _is_denied(grounds):
             return ""
@@ -116,6 +120,9 @@ class Approvals:
             if counts:
                 self.homes[name] = known.conversation
                 self.take([known.request, *([known.answer] if known.answer is not None else [])])
+            if known.status == "approved":
+                self.homes[name] = known.conversation
+                self._beside.append(known.request)
         return ""
 
     def rule(
@@ -187,13 +194,18 @@ class Approvals:
         if status == "approved":
             lifted = [lift(ground, last.by) for ground in ruling.grounds]
             is_used = firmest(lifted).get("enforce", "allow") == "allow"
-            used = [Change(found.approval, "used")] if is_used else []
+            used = [Change(found.approval, "used"), *self._ended_with(found)] if is_used else []
             return ApprovalRuling(lifted, found.approval, [*ruling.changes, *used])
         if status == "expired" and ran_out and last.by == TIMEOUT and terms.default == "reject":
             # Said once; made again after that, the call is asked about again.
             no = "nobody answered in time whether it may be done; to ask once more, make the call again"
             return replace(ruling, grounds=[_refusal(no), *ruling.grounds], approval=found.approval)
         return ruling
+
+    def _ended_with(self, used: Change) -> list[Change]:
+        """What ends other approvals of a call that is made on one of them."""
+        others = [each.approval for each in self._beside if each.call == used.call and each.approval != used.approval]
+        return [Change(each, "expired", SPENT, "the call was made on another approval") for each in others]
 
     def is_rejected(self, made: Call) -> bool:
         """Whether a person has said no to a call in any spelling."""

@@ -118,8 +118,9 @@ class Shop(Story):
         if wanted.tool in ("refund", "pay_out") and isinstance(last, Ran) and last.outcome != "did not run":
             order = true_name(wanted.arguments["order_id"])
             self.refunded[order] += Decimal(wanted.arguments["amount"])
-            # What any agent saw before is out of date.
-            for seen in [each for each in self._last_seen if true_name(each.split()[-1]) == order]:
+            # What any agent saw before is out of date. No chat knows what another has changed.
+            here = [each for each in self._last_seen if each.startswith(self.host.chat)]
+            for seen in [each for each in here if true_name(each.split()[-1]) == order]:
                 self._last_seen.pop(seen)
 
     def stop(self) -> None:
