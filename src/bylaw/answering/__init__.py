@@ -1,4 +1,4 @@
-"""What code cannot settle of a rule's predicates: plans of typed operations, a model's answers checked word for word.
+"""Settles rule predicates that code cannot: plans of typed operations, with a model's answers checked word for word.
 
 ShieldAgent's pipeline (3.3), passed into a shield or an audit. Start at `answerer`.
 """

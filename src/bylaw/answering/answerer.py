@@ -1,7 +1,7 @@
-"""Who answers for predicates that code cannot settle: for each rule a plan, for each step of it an operation.
+"""Answers predicates that code cannot settle: a plan for each rule, an operation for each step of it.
 
-The model stands behind `llm.Chat`. Nothing here raises: what could not be asked, read or shown stays unknown.
-What asking would cost is found by going through the motions.
+The model is behind `llm.Chat`. Nothing here raises: a question that cannot be asked or read stays unknown. Cost
+estimates run the same code without sending requests.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,11 +27,11 @@ from bylaw.rule.rule import Rule
 from bylaw.trace.event import Event
 
 MOST_QUERIES = 12
-"""So often a model is asked for one predicate at one act."""
+"""Maximum number of model questions per predicate and act."""
 
 
 class Answerer:
-    """Answers for many conversations, with one model and one long-term memory."""
+    """Answers for many conversations with one model and one long-term memory."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class Answerer:
         most_queries: int = MOST_QUERIES,
         budget: int | None = None,
     ) -> None:
-        """`plans` is the long-term memory; `remembers` says whether a conversation has a short-term one.
+        """`plans` is the long-term memory; `remembers` turns on the short-term memory of each conversation.
 
-        Of `budget` requests in all, none beyond them is sent; what was answered before costs nothing.
+        At most `budget` requests are sent; questions already answered cost nothing.
         """
         self.chat = chat
         self.plans = plans
@@ -53,22 +53,22 @@ class Answerer:
         self.operations = {each.name: each for each in operations}
         self.most_queries = most_queries
         self._waiting: dict[str, str] = {}
-        """Requests that were written down, each with the file."""
+        """Requests written to a batch, with their file."""
         self._failed: dict[str, str] = {}
-        """Requests that nobody answered, each with why."""
+        """Requests without an answer, with the reason."""
         self._unreachable: Unreachable | None = None
         self._known = at_hand(chat)
         self._budget = budget
         self._over: set[str] = set()
-        """Requests that the budget did not allow."""
+        """Requests beyond the budget."""
         self._ahead: dict[str, Answer | None] = {}
-        """What was asked before anybody needed it; None where the answer has yet to come."""
+        """Answers requested ahead of need; None while an answer is pending."""
 
     def __call__(self, pack: Pack, events: Callable[[], Sequence[Event]]) -> "ConversationAnswers":
         return ConversationAnswers(self, pack, events)
 
     def ask_ahead(self, requests: Iterable[Request]) -> None:
-        """Ask many at once, as far as the budget goes: an endpoint answers several at a time, a batch is one file."""
+        """Ask many questions together, within the budget: concurrently at an endpoint, or in one batch file."""
         asked = [request for request in requests if self._known(request) is None][: self._budget]
         if not asked:
             return
@@ -81,13 +81,13 @@ class Answerer:
             self._waiting |= dict.fromkeys(keys, error.place)
             self._ahead |= dict.fromkeys(keys)
         except ChatError:
-            # One of them is at fault: each is asked by itself where it is needed, and told of there.
+            # One of them failed: each is asked separately when needed, and reported there.
             return
         if self._budget is not None:
             self._budget -= len(asked)
 
     def ask(self, request: Request) -> Answer:
-        """The model's answer; one that cannot be reached is not tried again."""
+        """The model's answer; an unreachable model is not tried again."""
         if self._unreachable is not None:
             raise self._unreachable
         answer = self._ahead[request.key] if request.key in self._ahead else self._known(request)
@@ -115,7 +115,7 @@ class Answerer:
         return answer
 
     def _spend(self, request: Request) -> None:
-        """Take one from the budget."""
+        """Count a request against the budget."""
         if self._budget is None:
             return
         if self._budget <= 0:
@@ -124,7 +124,7 @@ class Answerer:
         self._budget -= 1
 
     def unanswered(self) -> list[str]:
-        """What was asked in vain, in sentences: what hangs on it was left open."""
+        """Unanswered questions, in sentences; everything that depends on them stays undecided."""
         told: list[str] = []
         if self._unreachable is not None:
             told.append(f"The model was not asked: {self._unreachable}. What only it can tell stays open.")
@@ -149,13 +149,13 @@ class ConversationAnswers:
         self._pack = pack
         self._events = events
         self._asked: dict[str, Answer] = {}
-        """Short-term memory: what was asked in this conversation, by content."""
+        """Short-term memory: the questions of this conversation, by content."""
 
     def __call__(self, name: str, act: Act) -> Answered:
         return self._asked_for(name, act, lambda queries: self._settle(name, act, queries))
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
-        """Whether the user agreed to the act, by one question."""
+        """Whether the user agreed to the act, by a single question."""
 
         def settle(queries: "_Queries") -> Answered:
             events = self._events()
@@ -171,7 +171,7 @@ class ConversationAnswers:
         try:
             answered = settle(queries)
         except Exception as error:
-            # A model, a recording or an operation may fail in any way: then nobody knows.
+            # A failing model, recording or operation leaves the predicate unknown.
             return Answered(name, act.step, None, queries.count, (), f"{type(error).__name__}: {error}"[:300])
         return msgspec.structs.replace(answered, queries=queries.count)
 
@@ -190,7 +190,7 @@ class ConversationAnswers:
         return Answered(name, act.step, claim.value, 0, claim.quotes, claim.because)
 
     def _plan(self, topic: "Topic", queries: "_Queries") -> Plan:
-        """One that worked for the same, else one that a model makes, else the plain one."""
+        """A plan that worked for the same topic, else one from the model, else the default plan."""
         plans, tools = self._answerer.plans, self._answerer.operations
         alike = plans.like(topic.about) if plans is not None else []
         for share, known in alike:
@@ -211,7 +211,7 @@ SCHEMA = schema_of(Plan)
 
 
 class Topic:
-    """What a plan is for: a rule, its predicates that nobody could settle, and the tool that is called."""
+    """The subject of a plan: a rule, its unsettled predicates, and the tool called."""
 
     def __init__(self, pack: Pack, rule: Rule | None, predicates: Sequence[Predicate], act: Act) -> None:
         self._pack, self._rule, self._predicates, self._act = pack, rule, predicates, act
@@ -220,7 +220,7 @@ class Topic:
 
     @cached_property
     def about(self) -> str:
-        """In words: the same for every call of the tool, so that plans can be used again."""
+        """The topic in words, the same for every call of the tool, so that plans can be reused."""
         policy = self._pack.policies.get(self._rule.policy) if self._rule is not None else None
         said = " ".join(each.text for each in policy.citations if each.text) if policy is not None else ""
         lines = [f"Policy: {' '.join((said or (policy.definition if policy is not None else '')).split())}"]
@@ -232,7 +232,7 @@ class Topic:
         return "\n".join(lines)
 
     def plain_plan(self) -> Plan:
-        """Where nobody has a better one: look at the latest and the likeliest pieces, and ask."""
+        """The default plan: read the latest and the most relevant pieces, and ask."""
         arguments = " ".join(f"{{{name}}}" for name in self._act.arguments)
         search = Search("found", f"{' '.join(_meaning(each) for each in self._predicates)} {arguments}", "anyone", 6)
         checks = [Check(each.name, f"Is this so: {_meaning(each)}", ("found",)) for each in self._predicates]
@@ -240,7 +240,7 @@ class Topic:
 
 
 class _Queries:
-    """Asks a model for one predicate, at most so often, and nothing again that the conversation remembers."""
+    """Asks a model about one predicate, with a limit, and without repeating remembered questions."""
 
     def __init__(self, answerer: Answerer, known: dict[str, Answer]) -> None:
         self._answerer, self._known = answerer, known
@@ -262,16 +262,16 @@ def _meaning(predicate: Predicate) -> str:
 
 
 class Estimate:
-    """A chat that only has known answers, and counts the other requests."""
+    """A chat that returns known answers and counts the other requests."""
 
     def __init__(self, known: Callable[[Request], Answer | None], most: int) -> None:
-        """`most` is the budget: as many requests are kept in `asked`."""
+        """`most` is the budget: at most that many requests are kept in `asked`."""
         self._known, self._most = known, most
         self._counted: dict[str, Request] = {}
         self._answered = set[str]()
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """The known answers; ChatError if one is not known."""
+        """The known answers; raises ChatError if one is missing."""
         found = [self._known(request) for request in requests]
         self._answered |= {each.key for each, answer in zip(requests, found, strict=True) if answer is not None}
         self._counted |= {each.key: each for each, answer in zip(requests, found, strict=True) if answer is None}
@@ -281,16 +281,16 @@ class Estimate:
 
     @property
     def asked(self) -> list[Request]:
-        """The counted requests that the budget allows."""
+        """The counted requests within the budget."""
         return list(self._counted.values())[: self._most]
 
     @property
     def requests(self) -> int:
-        """How many requests would be sent at once."""
+        """The number of requests that would be sent immediately."""
         return len(self._counted)
 
     def words(self, llm: str) -> str:
-        """What `--llm` will cost and, for a batch, where the answers go."""
+        """What `--llm` will cost and, for a batch, where the answers belong."""
         every = self._counted.values()
         characters = sum(len(message.content) for each in every for message in each.messages)
         leads = sum(each.name == "plan" for each in every)

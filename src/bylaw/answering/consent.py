@@ -1,4 +1,4 @@
-"""Whether the user agreed, where code leaves it open: one question to a model, whose yes needs the user's own words."""
+"""Asks a model whether the user agreed if code cannot tell; a yes must quote the user's own words."""
 
 from collections.abc import Iterator, Sequence
 
@@ -28,7 +28,7 @@ _REQUESTED = (
 def consent_request(
     pack: Pack, predicate: Predicate, act: Act, question: OpenConsent, events: Sequence[Event]
 ) -> Request:
-    """What a model is asked: the policy, an excerpt of the conversation before the call, and the call."""
+    """The request to the model: the policy, an excerpt of the conversation before the call, and the call."""
     given = {
         "policy": _policy(pack, predicate),
         "pieces": Excerpt(pack, events, act, question.arguments).text(),
@@ -38,9 +38,9 @@ def consent_request(
 
 
 def no_question(pack: Pack, act: Act, events: Sequence[Event]) -> str:
-    """Why nobody is asked about a call, though its consent is undecided; empty if somebody is.
+    """Why no model is asked about a call with undecided consent; empty if one is asked.
 
-    A refused call changed nothing. Whether one yes was for the same call twice, the words seldom say.
+    A refused call changed nothing. Whether one yes covers two identical calls can seldom be read from the words.
     """
     ledger = Ledger(pack.schema)
     ledger.observe_all(0, events)
@@ -59,7 +59,7 @@ def no_question(pack: Pack, act: Act, events: Sequence[Event]) -> str:
 
 
 def consent_answer(predicate: Predicate, act: Act, answer: Answer, events: Sequence[Event]) -> Answered:
-    """What the answer settles. A yes that quotes no words of the user's settles nothing."""
+    """Interpret the answer. A yes that does not quote the user settles nothing."""
     reply = answer.read(Reply)
     if reply is None:
         return Answered(predicate.name, act.step, None, because=answer.why or "the answer could not be read")
@@ -72,7 +72,7 @@ def consent_answer(predicate: Predicate, act: Act, answer: Answer, events: Seque
 
 
 def _policy(pack: Pack, predicate: Predicate) -> str:
-    """The sentences of the rules that ask for this consent, and whether a request is enough for them."""
+    """The sentences of the rules that require this consent, and whether a request is enough."""
     owners = [pack.policies.get(rule.policy) for rule in pack.book.rules if predicate.name in atoms(rule.formula)]
     told = [
         " ".join(each.text for each in owner.citations if each.text) or owner.definition for owner in owners if owner

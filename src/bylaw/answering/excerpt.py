@@ -1,5 +1,6 @@
-"""The part of a conversation that a question about one call shows: what was said, what was changed, and what explains
-values of the call that nobody mentioned."""
+"""Selects the part of a conversation for a question about one call: what was said, what was changed, and where
+unmentioned values come from.
+"""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,29 +15,29 @@ from bylaw.rule.act import Act
 from bylaw.trace.event import Call, Event, Message
 
 _LAST = 12_000
-"""Characters of a message in the last exchange."""
+"""Characters per message of the last exchange."""
 _RECENT = 330
-"""The same for messages of the exchange before it."""
+"""Characters per message of the exchange before it."""
 _EARLIER = {"user": 160, "agent": 90, "tool": 0}
-"""The same for all earlier messages."""
+"""Characters per earlier message."""
 _CHANGE, _OUTCOME = 300, 150
-"""Characters of an earlier change and of its result."""
+"""Characters of an earlier write and of its result."""
 _BEFORE, _AFTER = 80, 160
 """Characters of a look-up's result before and after a value of the call."""
 _BESIDE = 25
-"""Characters kept on each side of an amount, or of a value of the call, where a message is cut."""
+"""Characters kept around an amount, or around a value of the call, in a shortened message."""
 _FIGURES = 4
-"""Amounts and values of the call that a cut message keeps at most: its last ones."""
+"""Maximum number of amounts and call values kept in a shortened message: the last ones."""
 _AMOUNT = r"[$\u20ac\u00a3\u00a5]\s?\d[\d.,]*|\d[\d.,]*\s?[$\u20ac\u00a3\u00a5]|(?<![\w.])\d[\d,]*\.\d\d(?!\w)"
 _LINE = 25
-"""A shorter line is shown again if it is repeated."""
+"""Repeated lines shorter than this are not removed."""
 _MOST = 30_000
-"""Characters of an excerpt. The earliest pieces are left out."""
+"""Maximum characters of an excerpt. The earliest pieces are left out."""
 _CUT = "[...]"
 
 
 class Excerpt:
-    """Chooses the pieces from the last to the first, so that what is repeated is shown where it was said last."""
+    """Builds an excerpt from the last piece to the first, so that repeated text appears where it was said last."""
 
     def __init__(self, pack: Pack, events: Sequence[Event], act: Act, arguments: dict[str, Any]) -> None:
         self._pack, self._events = pack, events
@@ -46,15 +47,15 @@ class Excerpt:
         self._last = asks[-1] if asks else messages[-1].step if messages else 0
         self._recent = asks[-2] if len(asks) > 1 else -1
         self._seen = set[str]()
-        """Lines and changes that are shown already."""
+        """Lines and writes already shown."""
         said = "\n".join(piece.text for piece in messages)
         self._unsaid = _values(arguments, lambda value: not _whole(value).search(said))
         told = _values(arguments, lambda value: not value.isalpha() and _whole(value).search(said) is not None)
         self._kept = re.compile("|".join([_AMOUNT, *(_whole(each).pattern for each in told)]))
-        """What the question may depend on: amounts, and values of the call."""
+        """Text the answer may depend on: amounts, and values of the call."""
 
     def text(self) -> str:
-        """The pieces in the order of the conversation, each with its number."""
+        """The pieces in conversation order, numbered."""
         shown, room, left = list[str](), _MOST, len(self._pieces)
         for piece in reversed(self._pieces):
             text = self._shown(piece)
@@ -68,7 +69,7 @@ class Excerpt:
         return "\n".join(reversed(shown)) or "(nothing was said)"
 
     def _shown(self, piece: Piece) -> str:
-        """A piece as the model reads it; empty if it adds nothing."""
+        """A piece as the model sees it; empty if it adds nothing."""
         event = self._events[piece.step]
         if isinstance(event, Message):
             text = self._message(piece) if piece.text else f"({piece.note})"
@@ -84,7 +85,7 @@ class Excerpt:
         return f"[{piece.step}] {piece.by}{' (it failed)' if has_failed else ''}: {text}"
 
     def _message(self, piece: Piece) -> str:
-        """A message without the lines that are repeated later; the last exchange is whole."""
+        """A message without lines that are repeated later; messages of the last exchange are complete."""
         if piece.step >= self._last:
             self._seen.update(_plain(line) for line in piece.text.splitlines())
             return _cut(piece.text, _LAST)
@@ -96,7 +97,7 @@ class Excerpt:
         return _cut(text, _EARLIER[piece.by], self._kept)
 
     def _new(self, text: str, most: int = _LAST) -> str:
-        """A text, or a mark in its place if it is shown already."""
+        """A text, or a marker if it has already been shown."""
         plain = _plain(text)
         if plain in self._seen:
             return _CUT
@@ -105,7 +106,7 @@ class Excerpt:
         return _cut(text, most)
 
     def _explanation(self, result: str) -> str:
-        """Of a look-up's result the parts around values that no message has, each value once."""
+        """The parts of a look-up's result around values that no message contains, once per value."""
         parts: list[str] = []
         for value in [*self._unsaid]:
             found = _whole(value).search(result)
@@ -124,14 +125,14 @@ _ASKS = ("agent", "user")
 
 
 def _values(arguments: dict[str, Any], wanted: Callable[[str], bool]) -> list[str]:
-    """Those values of a call that are wanted, the longest first; none so short that it appears everywhere."""
+    """The wanted values of a call, longest first, without values so short that they appear everywhere."""
     found = {str(leaf) for leaf in leaves(arguments) if leaf is not None and not isinstance(leaf, bool)}
     values = [each for each in found if len(each) > (2 if each.isdigit() else 1) and not _is_day(each)]
     return sorted((each for each in values if wanted(each)), key=lambda each: (-len(each), each))
 
 
 def _is_day(value: str) -> bool:
-    """Whether a value is a day, which people say in other words than a call."""
+    """Whether a value is a date, which people write differently from a call."""
     try:
         return bool(date.fromisoformat(value))
     except ValueError:
@@ -147,7 +148,7 @@ def _plain(text: str) -> str:
 
 
 def _cut(text: str, most: int, kept: re.Pattern[str] | None = None) -> str:
-    """The beginning and, longer, the end of a text, which has its question, and what is to be kept in between."""
+    """The beginning and a longer end of a text (the question is at the end), with marked parts of the middle."""
     if len(text) <= most:
         return text
     start, end = most // 3, len(text) - (most - most // 3)

@@ -1,4 +1,6 @@
-"""The conversation before an act as numbered pieces: they are searched and shown, and quotes are checked by them."""
+"""The conversation before an act as numbered pieces, which are searched and shown and against which
+quotes are checked.
+"""
 
 import math
 import re
@@ -16,10 +18,11 @@ from bylaw.rule.act import Act
 from bylaw.trace.event import Call, Event, Message
 
 MOST = 8
-"""A search finds no more pieces than these, apart from the latest ones it asks for."""
+"""Maximum pieces a search returns, apart from the latest pieces it asks for."""
 SHOWN = {"tool": 1200, "user": 12_000, "agent": 12_000}
-"""A piece is shown up to so many characters, of what was said the beginning and the end: a question stands there, and
-a long result seldom matters to its end. Quotes are checked against the whole."""
+"""Characters shown of a piece: of messages the beginning and the end, because questions come last. Quotes are checked
+against the full text.
+"""
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
     ("a", "an", "and", "are", "be", "for", "from", "has", "have", "i", "in", "is", "it", "my", "of", "on", "or")
@@ -27,16 +30,16 @@ _COMMON = frozenset(
 
 
 class Piece(Struct, frozen=True):
-    """One thing that was said, called or returned."""
+    """A message, a call or a result."""
 
     step: int
     by: Speaker
     text: str
     note: str = ""
-    """What is told in the place of words, where there are none; nobody can quote it."""
+    """Replaces missing text; it cannot be quoted."""
 
     def shown(self) -> str:
-        """As a model reads it."""
+        """The piece as the model sees it."""
         most, text = SHOWN[self.by], self.text or f"({self.note})"
         if len(text) > most:
             text = f"{text[:most]} [...]" if self.by == "tool" else f"{text[: most // 2]} [...] {text[-most // 2 :]}"
@@ -44,8 +47,7 @@ class Piece(Struct, frozen=True):
 
 
 class History:
-    """All that happened before an act, or what some speakers said of it: what the others said is neither shown nor
-    can it be quoted."""
+    """Everything before an act, or only certain speakers' pieces; other pieces are neither shown nor quotable."""
 
     def __init__(self, events: Sequence[Event], act: Act, by: Container[Speaker] = SPEAKERS) -> None:
         self.pieces = tuple(piece for piece in _pieces(events[: act.step]) if piece.by in by)
@@ -59,7 +61,7 @@ class History:
         return {piece.step: _plain(piece.text) for piece in self.pieces}
 
     def search(self, wanted: Search, filled: str) -> tuple[Piece, ...]:
-        """The pieces that share the rarest words with a search, each with the reply to it, and the latest; in order."""
+        """The pieces that share the rarest words with a search, each with its reply, plus the latest ones; in order."""
         mine = [piece for piece in self.pieces if wanted.by in ("anyone", piece.by)]
         scores = {piece.step: self._score(piece.step, words(filled)) for piece in mine}
         best = sorted((step for step in scores if scores[step] > 0), key=lambda step: (-scores[step], -step))[:MOST]
@@ -68,12 +70,12 @@ class History:
         return tuple(piece for piece in self.pieces if piece.step in chosen)
 
     def holds(self, quote: AnswerQuote) -> bool:
-        """Whether the words stand at that step, word for word; blanks and line ends do not matter."""
+        """Whether a quote occurs word for word at its step; white space does not matter."""
         text = _plain(quote.text)
         return bool(text) and text in self._texts.get(quote.step, "")
 
     def _answers(self, steps: Iterable[int]) -> list[int]:
-        """To each of these, what the other side said next."""
+        """The other side's next message after each of these steps."""
         found: list[int] = []
         for step in steps:
             by = next(piece.by for piece in self.pieces if piece.step == step)
@@ -92,12 +94,12 @@ class History:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, numbers and ids among them."""
+    """The words of a text, including numbers and ids."""
     return _WORD.findall(text.lower())
 
 
 def call_text(tool: str, arguments: object) -> str:
-    """A call as a model reads it."""
+    """A call as the model sees it."""
     return f"{tool}({msgspec.json.encode(arguments, order='sorted').decode()})"
 
 

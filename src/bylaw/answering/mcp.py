@@ -1,6 +1,7 @@
-"""Operations that users add: the tools of any MCP server, started as a process or reached by its address.
+"""User-defined operations: tools of any MCP server, started as a process or reached by address.
 
-Needs the extra `mcp`. A tool's answer is JSON with a boolean `value`, which settles a step, or any text, to be read.
+Needs the extra `mcp`. A tool answers with JSON that has a boolean `value`, which settles a step, or with text to be
+read.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -25,14 +26,14 @@ class McpOperation:
         self.description = f"{' '.join(description.split())} Arguments: {', '.join(parameters) or 'none'}."
 
     def run(self, arguments: Mapping[str, Any]) -> str:
-        """Call the tool; what it raises settles nothing."""
+        """Call the tool; an error settles nothing."""
         return self._server.call(self.name, arguments)
 
 
 class McpServer:
-    """A server that stays connected in a thread of its own, since operations are not coroutines.
+    """A server connected from a separate thread, because operations are synchronous.
 
-    `where` is a command, as a sequence, or an address. Use it in a `with`.
+    `where` is a command, as a sequence, or an address. Use it in a `with` statement.
     """
 
     def __init__(self, where: str | Sequence[str], *, seconds: float = SECONDS) -> None:

@@ -1,6 +1,6 @@
-"""Long-term memory: plans that worked, found again by the likeness of what they were for (ShieldAgent, 3.3).
+"""Long-term memory: plans that worked, found again by similarity (ShieldAgent, 3.3).
 
-The short-term memory of a conversation is what was asked in it: `Answerer` keeps the answers and asks nothing twice.
+The short-term memory of a conversation is the list of its questions: `Answerer` keeps the answers and repeats none.
 """
 
 import threading
@@ -14,24 +14,24 @@ from bylaw.rule.embedding import Embedder, HashedNgrams, Vector, similarity
 
 FILE = "plans.jsonl"
 ALIKE = 0.3
-"""Plans for what is at least so much alike are shown as examples."""
+"""Minimum similarity for a plan to be shown as an example."""
 SAME = 0.9
-"""A plan for what is at least so much alike, at a call of the same tool, is taken over without asking anybody."""
+"""Minimum similarity for a plan, for a call of the same tool, to be reused without asking."""
 EXAMPLES = 2
 
 
 class Outcome(Struct, frozen=True):
-    """A plan that was carried out: what for, and whether it came to an answer."""
+    """A plan that was run, its topic, and whether it gave an answer."""
 
     about: str
     tool: str
-    """The tool whose call it was about: a plan may name its arguments, so it is taken over for no other."""
+    """The tool called: a plan may name its arguments, so it is reused for no other tool."""
     plan: Plan
     settled: bool
 
 
 class Remembered(Struct):
-    """A plan, and how it has done so far."""
+    """A plan and its record so far."""
 
     about: str
     tool: str
@@ -42,12 +42,12 @@ class Remembered(Struct):
 
     @property
     def works(self) -> bool:
-        """Whether it came to an answer more often than not."""
+        """Whether it has given an answer more often than not."""
         return 2 * self.settled > self.tried
 
 
 class Plans:
-    """Plans by what they are for, in a file that several processes may add to; without a folder, in memory only."""
+    """Plans by topic, in a file that several processes may append to; without a folder, in memory only."""
 
     def __init__(self, folder: Path | None = None, *, embed: Embedder | None = None) -> None:
         self._file = folder / FILE if folder is not None else None
@@ -72,7 +72,7 @@ class Plans:
                     out.write(msgspec.json.encode(outcome) + b"\n")
 
     def like(self, about: str) -> list[tuple[float, Remembered]]:
-        """Plans that work, for what is most like this, the most alike first."""
+        """Working plans for similar topics, the most similar first."""
         (vector,) = self._embed([about])
         with self._lock:
             found = [(similarity(vector, each.vector), each) for each in self._known.values() if each.works]

@@ -1,6 +1,6 @@
-"""The operations that a plan is made of (ShieldAgent, 3.3), as typed steps; each has a name that later ones use.
+"""The typed operations of a plan (ShieldAgent, 3.3); each step has a name that later steps use.
 
-A plan belongs to a rule, not to a conversation: `{argument}` in it stands for what the call at hand names so.
+A plan belongs to a rule, not to a conversation: `{argument}` in it is replaced with that argument of the call.
 """
 
 from collections.abc import Collection, Mapping
@@ -15,21 +15,21 @@ from bylaw.rule.parser import parse
 By = Literal["user", "agent", "tool", "anyone"]
 MOST_STEPS = 12
 LONGEST = 400
-"""A formula has no more characters than these."""
+"""Maximum characters of a formula."""
 
 
 class Search(Struct, frozen=True, tag_field="operation", tag="search"):
-    """Finds pieces of the history by their words, without a model."""
+    """Searches the history by words, without a model."""
 
     name: str
     words: str
     by: By = "anyone"
     last: int = 0
-    """So many of the latest pieces are taken, whatever they say."""
+    """How many of the latest pieces to include regardless of content."""
 
 
 class Check(Struct, frozen=True, tag_field="operation", tag="binary_check"):
-    """Asks a model a question about what searches found: yes, no, or not known."""
+    """Asks a model a yes-or-no question about the results of searches."""
 
     name: str
     question: str
@@ -37,7 +37,7 @@ class Check(Struct, frozen=True, tag_field="operation", tag="binary_check"):
 
 
 class Detect(Struct, frozen=True, tag_field="operation", tag="detect"):
-    """Whether what searches found holds something of a kind: by a detector of that name, else by a model."""
+    """Whether the results of searches contain something of a kind, by the detector of that name or else by a model."""
 
     name: str
     kind: str
@@ -45,9 +45,9 @@ class Detect(Struct, frozen=True, tag_field="operation", tag="detect"):
 
 
 class Verify(Struct, frozen=True, tag_field="operation", tag="formal_verify"):
-    """A formula over earlier answers, checked by the engine that checks the rules themselves.
+    """A formula over earlier answers, evaluated like the rules themselves.
 
-    With operators over time it is read over the steps of the history: an answer holds at the steps it quotes.
+    With temporal operators it is evaluated over the steps of the history; an answer holds at the steps it quotes.
     """
 
     name: str
@@ -55,15 +55,15 @@ class Verify(Struct, frozen=True, tag_field="operation", tag="formal_verify"):
 
 
 class Argument(Struct, frozen=True):
-    """What a tool of the user's is given."""
+    """An argument of a user-defined tool."""
 
     name: str
     value: str
-    """`{history}` and `{call}` stand for the whole of them, as data."""
+    """`{history}` and `{call}` are replaced with the complete history and call, as data."""
 
 
 class Use(Struct, frozen=True, tag_field="operation", tag="use"):
-    """An operation that the user added, such as a tool of an MCP server."""
+    """A user-defined operation, such as a tool of an MCP server."""
 
     name: str
     tool: str
@@ -74,7 +74,7 @@ Step = Search | Check | Detect | Verify | Use
 
 
 class Plan(Struct, frozen=True):
-    """Steps in an order in which they can be taken; the one named as a predicate gives its value."""
+    """Steps in execution order; the step named after a predicate gives its value."""
 
     steps: tuple[Step, ...]
 
@@ -82,7 +82,7 @@ class Plan(Struct, frozen=True):
         return {step.name: step for step in self.steps}
 
     def faults(self, predicates: Collection[str], tools: Collection[str] = ()) -> list[str]:
-        """Why it cannot be carried out for these predicates; empty where it can."""
+        """Why the plan cannot be run for these predicates; empty if it can."""
         found: list[str] = []
         known: dict[str, Step] = {}
         if not 0 < len(self.steps) <= MOST_STEPS:
@@ -103,7 +103,7 @@ class Plan(Struct, frozen=True):
 
 
 def used(step: Step, known: Mapping[str, Step]) -> list[str]:
-    """Names that a step uses and that are not known, or cannot be used so."""
+    """Names a step uses that are unknown or of the wrong kind."""
     match step:
         case Check(uses=names) | Detect(uses=names):
             return [name for name in names if name not in known]

@@ -1,5 +1,4 @@
-"""Carrying a plan out, as far as one predicate needs it. What a model says counts only with words that really stand
-in the history."""
+"""Runs a plan as far as one predicate needs it. A model's answer counts only if its quotes occur in the history."""
 
 import itertools
 import re
@@ -28,23 +27,23 @@ AskModel = Callable[[Request], Answer]
 
 
 class Operation(Protocol):
-    """An operation that a user adds."""
+    """A user-defined operation."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def description(self) -> str:
-        """What it does and which arguments it takes, for whoever plans."""
+        """What it does and which arguments it takes, for the planner."""
         ...
 
     def run(self, arguments: Mapping[str, Any]) -> str:
-        """Its answer: JSON with a boolean `value`, and perhaps `quotes` and `because`, or any text, to be read."""
+        """JSON with a boolean `value` and optional `quotes` and `because`, or text to be read."""
         ...
 
 
 class Claim(Struct, frozen=True):
-    """What a step found: a value, or pieces to be read by later steps."""
+    """The result of a step: a value, or pieces for later steps."""
 
     value: bool | None = None
     quotes: tuple[AnswerQuote, ...] = ()
@@ -61,7 +60,7 @@ class Reply(Struct, frozen=True):
 
 
 class _Told(Struct, frozen=True):
-    """What an operation of the user's may answer."""
+    """The answer format of a user-defined operation."""
 
     value: bool | None
     quotes: tuple[AnswerQuote, ...] = ()
@@ -83,7 +82,7 @@ class PlanRun:
         self._found: dict[str, Claim] = {}
 
     def find(self, name: str) -> Claim:
-        """What the step of this name finds; those it uses are taken first."""
+        """The result of a named step, running the steps it uses first."""
         if name not in self._found:
             self._found[name] = self._take(self._steps[name])
         return self._found[name]
@@ -124,7 +123,7 @@ class PlanRun:
         return self._checked(value, reply.quotes, reply.because)
 
     def _checked(self, value: bool | None, quotes: tuple[AnswerQuote, ...], because: str) -> Claim:
-        """A claim, if what it quotes stands in the history; and what is said to be so must be shown."""
+        """A claim, if its quotes occur in the history; a positive answer needs a quote."""
         wrong = [quote for quote in quotes if not self._history.holds(quote)]
         if wrong:
             return Claim(because=f"quotes what step {wrong[0].step} does not say: {wrong[0].text[:80]}")
@@ -147,7 +146,7 @@ class PlanRun:
         try:
             text = self._operations[step.tool].run(given)
         except Exception as error:
-            # Whatever a user's operation does: it settled nothing.
+            # A failing user-defined operation settles nothing.
             return Claim(because=f"{step.tool} failed: {type(error).__name__}: {error}")
         try:
             told = msgspec.json.decode(text, type=_Told)
@@ -158,7 +157,7 @@ class PlanRun:
         return Claim(told.value, (), told.because or f"{step.tool} says so")
 
     def _pieces(self, names: Sequence[str]) -> list[Piece]:
-        """What the named steps found, in the order of the history; answers among them are told as such."""
+        """The results of the named steps in history order; answers among them are marked as such."""
         found: dict[tuple[int, str], Piece] = {}
         for name in names:
             claim = self.find(name)
@@ -167,7 +166,7 @@ class PlanRun:
         return sorted(found.values(), key=lambda piece: piece.step)
 
     def _filled(self, text: str) -> str:
-        """With what the call names in the place of `{argument}`."""
+        """Replace each `{argument}` with its value in the call."""
         arguments = self._act.arguments
 
         def value(match: re.Match[str]) -> str:
@@ -178,10 +177,10 @@ class PlanRun:
 
 
 def verified(formula: Formula, claims: Mapping[str, Claim]) -> bool | None:
-    """Whether a formula holds of some claims; None where that hangs on one that is not known.
+    """Whether a formula holds over claims; None if it depends on an unknown one.
 
-    Without operators over time it is about the claims as they are. With them it is about the steps that claims quote,
-    in order: one that is so holds where it is quoted, one that is not so nowhere.
+    Without temporal operators it is evaluated once. With them it is evaluated over the quoted steps, in order: a true
+    claim holds at the steps it quotes, a false one nowhere.
     """
     if is_propositional(formula):
         return holds(formula, [{name: claim.value for name, claim in claims.items()}])

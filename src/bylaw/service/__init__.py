@@ -1,1 +1,3 @@
-"""Decisions over HTTP, durable before they are answered. Start at `app`; `request` says what goes in and out."""
+"""The HTTP service: every decision is durable before it is sent. Start at `app`; `request` defines requests and
+responses.
+"""

@@ -48,23 +48,25 @@ if TYPE_CHECKING:
 from bylaw.trace.recorded_value import repeated_key
 
 LARGEST = 1 << 20
-"""Bytes in a request at most."""
+"""Maximum size of a request in bytes."""
 
 TELL = 0.25
-"""Seconds after which other workers know what one has counted."""
+"""Seconds until other workers see a worker's counts."""
 
 T = TypeVar("T")
 Answer = Callable[[str, Any], Awaitable[Any]]
-"""What is answered to a tenant's request."""
+"""Handles a tenant's request."""
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 GONE = 499
-"""The status, never sent, of a request whose sender hung up."""
+"""Status recorded, but never sent, if the client hung up."""
 APPROVALS = "/v1/approvals"
-"""Where a person answers; anybody with a key of the tenant may list what waits."""
+"""A person answers approvals here; any key of the tenant may list them."""
 STOPS = "/v1/stops"
-"""Where a person stops an agent, a tool, a policy or all, and lifts that; listed as approvals are."""
+"""A person stops an agent, a tool, a policy or everything here, and lifts stops; any key of the tenant
+may list them.
+"""
 INSTRUCTIONS = "/v1/instructions"
-"""What belongs in an agent's system prompt."""
+"""Text for an agent's system prompt."""
 ELSEWHERE = "without keys only programs on this machine are served, under its own name, and no web pages"
 NO_JSON = "send JSON, as `Content-Type: application/json`"
 JSON = "application/json"
@@ -74,7 +76,7 @@ _STATUSES = {"waiting", "approved", "rejected", "expired", "used"}
 
 
 class Service:
-    """The service as an ASGI application, over one desk."""
+    """The service as an ASGI application over one desk."""
 
     def __init__(
         self,
@@ -94,16 +96,16 @@ class Service:
         self.desk = desk
         self.webhook = webhook
         self._pages = pages
-        """What people look at, if there is anything; `is_page` tells which addresses are theirs."""
+        """The web pages, if any; `is_page` recognises their addresses."""
         self._is_page = is_page
         self._url = url
-        """Where clients find us. What a client says of that is never told back: others may be sent there."""
+        """The public URL. A client's own `Host` is never echoed, because it could send others elsewhere."""
         self.tracing = tracing
         self._board = board
         self._anchors = anchors or Failing()
         self._worker = worker
         self._is_to_tell = False
-        """Others will be told of what was counted, soon."""
+        """Whether counts are waiting to be shared with the other workers."""
         if board is not None and (before := board.read(worker)) is not None:
             desk.metrics.add(before)
         self._keys = keys
@@ -131,12 +133,12 @@ class Service:
             Route(authzen.CONFIGURATION, self._configuration, methods=["GET"]),
         ]
         self._rest = Starlette(routes=routes, exception_handlers={404: _not_here, 405: _not_here})
-        # `/health/` is no page: it would be led to an address that the client's own `Host` names.
+        # Redirecting `/health/` would use the host name the client sent.
         self._rest.router.redirect_slashes = False
         self.routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request. Those that agents wait for go straight to their answer."""
+        """Handle a request. Requests that agents wait for take the shortest path."""
         if not self._keys and scope["type"] == "http" and not is_from_here(scope["headers"]):
             await respond(send, 403, _encode(Failure(Complaint("BY703", ELSEWHERE))))
         elif scope["type"] == "http" and scope["method"] == "POST" and (post := self._posts.get(scope["path"])):
@@ -149,7 +151,7 @@ class Service:
     async def answered(
         self, path: str, header: str, body: bytes | None, answer: Answer, role: Role | None = None
     ) -> tuple[int, bytes]:
-        """The status and the body of an answer, for keys of a role; a request without a body was too large."""
+        """The status and body of a response, for keys with the role; a request without a body was too large."""
         status, content = await self._answered(header, body, answer, role)
         self.desk.metrics.requests[path, status] += 1
         if self._board is not None and not self._is_to_tell:
@@ -158,7 +160,7 @@ class Service:
         return status, _encode(content)
 
     def _tell(self) -> None:
-        """Put up what was counted, for the other workers."""
+        """Share this worker's counts with the others."""
         self._is_to_tell = False
         if self._board is not None:
             self._board.put(self._worker, self._counts())
@@ -223,7 +225,7 @@ class Service:
         answers: list[authzen.Evaluated] = []
         is_told = False
         for evaluation in _few(asked.each()):
-            # What happened before, said once for all, happened once.
+            # Earlier events given once for all evaluations are recorded once.
             is_shared = evaluation.context is asked.context
             try:
                 request = authzen.request_of(
@@ -283,12 +285,12 @@ class Service:
         return Response(told + await self._waiting_told(tenant), media_type=PROMETHEUS)
 
     async def _waiting_told(self, tenant: str | None) -> str:
-        """How many calls wait for a person, and for how long the first of them has."""
+        """The gauges for calls that wait for a person: their number and the age of the oldest."""
         try:
             async with asyncio.timeout(PATIENCE):
                 count, since = await asyncio.to_thread(self.desk.log.waiting, tenant, time.time())
         except (BylawError, TimeoutError):
-            # That the log does not answer is told elsewhere.
+            # An unreachable log is reported elsewhere.
             return ""
         return waiting_text(tenant, count, max(0.0, time.time() - since) if count else 0.0)
 
@@ -299,7 +301,7 @@ class Service:
         return everybody.text(tenant, waits, self._anchors.seconds)
 
     def answered_at_once(self, method: str, path: str, headers: Headers, still: float) -> tuple[int, str, bytes]:
-        """What can be answered from any thread while the loop is blocked: it touches no file."""
+        """A response that needs no files, so any thread can give it while the event loop is blocked."""
         name = self.desk.log.name
         why = f"`{name}` may be locked, or its disk may hang"
         if self.desk.scheduler.is_working:
@@ -324,7 +326,7 @@ class Service:
 
 
 class _Post:
-    """A page that a request is posted to, as an ASGI application: no more than is needed between bytes and bytes."""
+    """A POST route as a minimal ASGI application."""
 
     def __init__(self, path: str, service: "Service", answer: Answer, keys: Mapping[str, Key]) -> None:
         self._path, self._service, self._answer, self._keys = path, service, answer, keys
@@ -364,7 +366,7 @@ class _Post:
     def _read(self, body: bytes) -> Any:
         given = self._decode(body)
         if twice := repeated_key(body):
-            # Which of the values counts, the tool that is called may see otherwise.
+            # The tool might use the other of the two values.
             raise BadRequest(f"`{twice}` is given twice in one object")
         return given
 
@@ -376,7 +378,7 @@ def _few(requests: list[T]) -> list[T]:
 
 
 async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> None:
-    """Send an answer, under the number that the request has, if it has one."""
+    """Send a response, with the request's id if it has one."""
     headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(told)).encode())]
     if number:
         headers.append((b"x-request-id", number))
@@ -387,7 +389,7 @@ async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> 
 
 
 async def _body(receive: Receive, largest: int) -> bytes | None:
-    """The body; None where it is too large, of which no more is read than that."""
+    """The body; None if it is too large, without reading the excess."""
     parts: list[bytes] = []
     size = 0
     while True:

@@ -1,7 +1,7 @@
-"""AuthZEN 1.0's evaluations: may this subject do this action on this resource? The action is the tool's call.
+"""AuthZEN 1.0 evaluations: may this subject perform this action on this resource? The action is the tool call.
 
-https://openid.net/specs/authorization-api-1_0.html. `action.name` is the tool and `action.properties` its arguments;
-`context.conversation` names the conversation, `context.events` may say what happened in it before.
+https://openid.net/specs/authorization-api-1_0.html. `action.name` is the tool and `action.properties` its arguments.
+`context.conversation` names the conversation; `context.events` may list earlier events.
 """
 
 from typing import Any, Literal
@@ -15,13 +15,13 @@ from bylaw.service.request import BadRequest, DecideAnswer, DecideRequest, Event
 
 CONFIGURATION = "/.well-known/authzen-configuration"
 AGENT = "agent"
-"""The type of a subject that acts for somebody else. Every other one is itself the principal of its conversations."""
+"""The type of a subject that acts for somebody else. Every other subject is the principal of its conversations."""
 EVALUATION = "/access/v1/evaluation"
 EVALUATIONS = "/access/v1/evaluations"
 
 
 class Subject(Struct, frozen=True):
-    """Who asks."""
+    """The subject of an evaluation."""
 
     type: str
     id: str
@@ -29,14 +29,14 @@ class Subject(Struct, frozen=True):
 
 
 class Action(Struct, frozen=True):
-    """The call."""
+    """The action: a tool call."""
 
     name: str
     properties: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Resource(Struct, frozen=True):
-    """What it is about. Its properties are arguments that the action does not say."""
+    """The resource. Its properties are further arguments of the call."""
 
     type: str
     id: str
@@ -44,17 +44,17 @@ class Resource(Struct, frozen=True):
 
 
 class Circumstances(Struct, frozen=True):
-    """`context` of a request; what else it holds is not looked at."""
+    """`context` of a request; unknown members are ignored."""
 
     conversation: str = ""
     events: list[Event] = field(default_factory=list[Event])
     call_id: str = ""
     agent: str = ""
-    """The agent that acts, where the subject is somebody else."""
+    """The acting agent, if the subject is somebody else."""
 
 
 class Evaluation(Struct, frozen=True):
-    """A request."""
+    """A single evaluation request."""
 
     subject: Subject
     action: Action
@@ -63,7 +63,7 @@ class Evaluation(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """One of several evaluations; what it does not say is as the request says for all."""
+    """One of several evaluations; members it omits are taken from the request."""
 
     subject: Subject | UnsetType = UNSET
     action: Action | UnsetType = UNSET
@@ -72,27 +72,27 @@ class Asked(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """Whether all are evaluated, or those up to the first that is denied, or permitted."""
+    """Whether to evaluate everything, or stop at the first denial or permission."""
 
     evaluations_semantic: Literal["execute_all", "deny_on_first_deny", "permit_on_first_permit"] = "execute_all"
 
     def ends_at(self, decision: bool) -> bool:
-        """Whether nothing is evaluated after this."""
+        """Whether this decision ends the evaluation."""
         return self.evaluations_semantic == ("permit_on_first_permit" if decision else "deny_on_first_deny")
 
 
 class Evaluations(Asked, frozen=True):
-    """Several evaluations, in order, and what all of them have in common. With none it is one evaluation itself."""
+    """Several evaluations, in order, with common defaults. An empty list makes it a single evaluation."""
 
     evaluations: list[Asked] = field(default_factory=list[Asked])
     options: Options = Options()
 
     def each(self) -> list[Evaluation]:
-        """All of them, whole; one that lacks something makes the request one that cannot be read."""
+        """All evaluations with defaults applied; raises if one is incomplete."""
         return [self._whole(each, f" of evaluation {number}") for number, each in enumerate(self.evaluations)]
 
     def alone(self) -> Evaluation:
-        """The one evaluation that it is itself."""
+        """The request itself as a single evaluation."""
         return self._whole(self, "")
 
     def _whole(self, asked: Asked, whose: str) -> Evaluation:
@@ -106,14 +106,14 @@ class Evaluations(Asked, frozen=True):
 
 
 class Evaluated(Struct, frozen=True):
-    """The answer: whether the call may run, and why."""
+    """The response: whether the call may run, and why."""
 
     decision: bool
     context: dict[str, Any]
 
 
 class EvaluatedAll(Struct, frozen=True):
-    """The answers, in order, up to where the evaluation ended; of a request that is one evaluation, its answer."""
+    """The responses in order, up to where evaluation ended; for a single evaluation, its response."""
 
     evaluations: list[Evaluated] | UnsetType = UNSET
     decision: bool | UnsetType = UNSET
@@ -121,7 +121,7 @@ class EvaluatedAll(Struct, frozen=True):
 
 
 class Configuration(Struct, frozen=True):
-    """Where what is."""
+    """The endpoints of the service."""
 
     policy_decision_point: str
     access_evaluation_endpoint: str
@@ -129,13 +129,13 @@ class Configuration(Struct, frozen=True):
 
 
 def configuration(url: str) -> Configuration:
-    """The discovery document of a service that is reached under a URL."""
+    """The discovery document of a service at a URL."""
     base = url.rstrip("/")
     return Configuration(url, base + EVALUATION, base + EVALUATIONS)
 
 
 def request_of(evaluation: Evaluation) -> DecideRequest:
-    """The same question in our own words."""
+    """Convert an evaluation to a Bylaw request."""
     about, subject = evaluation.context, evaluation.subject
     arguments = {**evaluation.resource.properties, **evaluation.action.properties}
     context, agent = {**subject.properties, "subject": subject.id}, subject.id
@@ -147,17 +147,17 @@ def request_of(evaluation: Evaluation) -> DecideRequest:
 
 
 def evaluated(answer: DecideAnswer) -> Evaluated:
-    """The answer in AuthZEN's words."""
+    """Convert a decision to an AuthZEN response."""
     (decided,) = answer.decisions
     return Evaluated(decided.allowed, {"reason_user": {"en": decided.feedback}, **msgspec.to_builtins(decided)})
 
 
 def refused(status: int, told: Failure) -> Evaluated:
-    """Why there is no decision on one of several: it is denied."""
+    """The response for one of several evaluations that could not be decided: denied, with the reason."""
     error = {"status": status, "code": told.error.code, "message": told.error.message}
     return Evaluated(False, {"reason_user": {"en": told.error.message}, "error": error})
 
 
 def without_events(evaluation: Evaluation) -> Evaluation:
-    """The same, where what happened before has been told."""
+    """The evaluation without events that have already been recorded."""
     return replace(evaluation, context=replace(evaluation.context, events=[]))

@@ -1,6 +1,6 @@
-"""Where the workers of one service put up their counts: whoever is asked for them tells those of all.
+"""Shared memory in which the workers publish their counts, so that any worker can report the totals.
 
-A place in memory for each worker, which outlives it: a worker that is started again in its place counts on from there.
+Each worker has a slot that outlives it: a restarted worker continues from the counts in its slot.
 """
 
 import mmap
@@ -13,24 +13,24 @@ import msgspec
 from bylaw.service.metrics import Metrics
 
 SIZE = 1 << 20
-"""Bytes for one worker."""
+"""Bytes per worker."""
 _HEAD = Layout(">II")
 _TIME = Layout("d")
 _decode = msgspec.msgpack.Decoder(Metrics).decode
 _encode = msgspec.msgpack.Encoder().encode
 TRIES = 100
-"""How often counts are read that are just being written."""
+"""Read attempts while counts are being written."""
 
 
 class Board:
-    """To be made before the workers are."""
+    """Shared counts. Create it before starting workers."""
 
     def __init__(self, workers: int) -> None:
         self._memory = mmap.mmap(-1, workers * SIZE)
         self._workers = workers
 
     def put(self, worker: int, counts: Metrics) -> None:
-        """Put up one worker's counts in place of those before."""
+        """Replace one worker's published counts."""
         body = _encode(counts)
         if len(body) + _HEAD.size > SIZE:
             return
@@ -39,7 +39,7 @@ class Board:
         self._memory[start : start + _HEAD.size] = _HEAD.pack(len(body), zlib.crc32(body))
 
     def read(self, worker: int) -> Metrics | None:
-        """One worker's counts; None where it has put up none."""
+        """One worker's counts; None if it has published none."""
         start = worker * SIZE
         for _ in range(TRIES):
             size, check = _HEAD.unpack(self._memory[start : start + _HEAD.size])
@@ -55,19 +55,19 @@ class Board:
 
 
 class Failing:
-    """Since when something fails, as one worker notes it and all of them see it. To be made before the workers are."""
+    """Records since when something has been failing, shared by all workers. Create it before starting workers."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _TIME.size)
 
     def note(self, is_failing: bool) -> None:
-        """Note whether it fails now."""
+        """Record whether it is failing now."""
         if not is_failing or not self._since:
             self._memory[:] = _TIME.pack(time.time() if is_failing else 0.0)
 
     @property
     def seconds(self) -> float:
-        """For how many seconds it has failed; 0 where it does not."""
+        """How long it has been failing, in seconds; 0 if it is not."""
         return max(time.time() - self._since, 0.001) if self._since else 0.0
 
     @property

@@ -1,4 +1,4 @@
-"""Who answers: a shield for each tenant over one pack and one log, and the sessions that are in use."""
+"""Decides for all tenants: one shield per tenant over one pack and one log, and the sessions in use."""
 
 import asyncio
 import time
@@ -47,20 +47,20 @@ from bylaw.text.cost import TooCostly, current
 from bylaw.trace.event import Card
 
 SESSIONS = 10_000
-"""Sessions that are kept in memory at most; any other is read from the log when it is needed."""
+"""Maximum number of sessions kept in memory; others are read from the log when needed."""
 WRONG = (BylawError, msgspec.MsgspecError, UnicodeError, RecursionError)
-"""What may be wrong with a request, or keep it from being answered."""
+"""Errors that reject a request or prevent a response."""
 LONG = 300
-"""Entries of a conversation from which it is read from the log beside the event loop."""
+"""Conversations with more log entries than this are read off the event loop."""
 TOGETHER_ASKING = 200
-"""Requests of one tenant that are answered at once, where they may wait for a model or the host's tools."""
+"""Concurrent requests per tenant if requests may wait for a model or the host's tools."""
 PATIENCE = 2.0
-"""Seconds after which a log that does not answer is called one that does not."""
+"""Seconds after which a log counts as not responding."""
 NO_NAME = "the request names no conversation, so nothing is known of what came before"
 
 
 class Desk:
-    """Decides for all tenants. Runs in one event loop."""
+    """Decides for all tenants, in one event loop."""
 
     def __init__(
         self,
@@ -83,14 +83,14 @@ class Desk:
         self._sessions: OrderedDict[tuple[str, str], LiveSession] = OrderedDict()
         self._most = sessions
         self._probe: asyncio.Task[list[Entry]] | None = None
-        """A look whether the log can be read."""
+        """A running test of whether the log can be read."""
 
     @property
     def open_sessions(self) -> int:
         return len(self._sessions)
 
     async def decide(self, tenant: str, request: DecideRequest) -> DecideAnswer:
-        """A decision on each call, on disk when this returns."""
+        """Decide each call. The decisions are on disk when this returns."""
         calls = request.asked()
         await self.log.journal.let_others_go_on()
         if request.messages is not None:
@@ -107,7 +107,7 @@ class Desk:
         return DecideAnswer([decided(each, _home(session.id, each.card), name) for each in found])
 
     async def take(self, tenant: str, request: EventsRequest) -> EventsAnswer:
-        """Events, on disk when this returns."""
+        """Record events. They are on disk when this returns."""
         request.check()
         await self.log.journal.let_others_go_on()
         session, _ = await self._taken(tenant, request, [])
@@ -117,8 +117,9 @@ class Desk:
     async def _taken(
         self, tenant: str, request: DecideRequest | EventsRequest, calls: Sequence[TurnCall]
     ) -> tuple[LiveSession, list[Decision]]:
-        """Take in what a request says of its conversation, and decide on its calls; where somebody else goes on in
-        it than whom it is of, in a conversation of their own."""
+        """Record a request's events and decide its calls; another principal continues in a
+        conversation of their own.
+        """
         name, context = request.conversation, request.context
         for each in (name, linked(name, context)) if name and context else (name,):
             session = self._session(tenant, each, context, request.agent)
@@ -131,19 +132,19 @@ class Desk:
                     )
                     return session, await taken
             except AnotherPrincipal:
-                # Whoever it is of is left to it.
+                # The conversation stays with its own principal.
                 self._sessions.pop((tenant, each), None)
                 if each != name:
                     raise
         raise AssertionError("a linked conversation is of its own principal")
 
     async def confirm(self, tenant: str, request: ConfirmRequest) -> ConfirmAnswer:
-        """The user's answer to a card, on disk when this returns."""
+        """Record the user's answer to a card. It is on disk when this returns."""
         request.check()
         await self.log.journal.let_others_go_on()
         name, context = request.conversation or request.home, request.context
         if context and request.home == linked(name, context):
-            # Whoever answers has a conversation of their own, which their host need not know by name.
+            # The person who answers has a conversation of their own, whose name the host need not know.
             name = request.home
         session = self._session(tenant, name, context, request.agent)
         with self._keeping(session):
@@ -158,26 +159,26 @@ class Desk:
                 context=context or {},
             )
             await answer
-        # Where the host keeps the history, other conversations use the card, and tell the log alone.
+        # If the host keeps the history, other conversations use the card too; they learn of the answer from the log.
         self._sessions.pop((tenant, session.id), None)
         return ConfirmAnswer(session.id, request.card, request.answer)
 
     async def approvals(self, tenant: str, status: Status | None) -> Approvals:
-        """The approvals that a tenant's agents have asked for."""
+        """The approvals a tenant's agents have requested."""
         return Approvals(*await asyncio.to_thread(lambda: self.log.supported(tenant, status=status)))
 
     async def answer(self, tenant: str, given: ApprovalAnswer) -> Approval:
-        """A person's answer to one of them."""
+        """Record a person's answer to an approval."""
         say = self.log.approve if given.answer == "approve" else self.log.reject
         return await asyncio.to_thread(lambda: say(given.id, by=given.by, note=given.note, tenant=tenant))
 
     async def stops(self, tenant: str, *, every: bool) -> StopList:
-        """The stops of a tenant that stand, or all."""
+        """A tenant's active stops, or all of them."""
         found = await asyncio.to_thread(self.log.every_stop, tenant)
         return StopList([each for each in found if every or each.stands(time.time())])
 
     async def stop(self, tenant: str, given: StopRequest) -> Stopped:
-        """Stop what a person wants to be stopped, or lift a stop; it holds when this returns."""
+        """Add or lift a stop. It is in effect when this returns."""
         given.check(self.pack)
 
         def done() -> Stopped:
@@ -191,14 +192,14 @@ class Desk:
         return await asyncio.to_thread(done)
 
     async def log_fault(self) -> str:
-        """Why nothing can be decided now, because the log is not written or read; empty where it is."""
+        """Why nothing can be decided now because the log cannot be written or read; empty if it can."""
         if (seconds := self.log.journal.waits_for) > PATIENCE:
             return f"`{self.log.name}` has been asked to write for {seconds:.0f} seconds"
         if fault := self.log.journal.fault:
             return fault
         try:
             if self._probe is None or self._probe.done():
-                # One that hangs is not asked again.
+                # A test that hangs is not started again.
                 self._probe = asyncio.create_task(asyncio.to_thread(self.log.conversation, "", ""))
             await asyncio.wait_for(asyncio.shield(self._probe), PATIENCE)
         except TimeoutError:
@@ -239,7 +240,7 @@ class Desk:
 
     @contextmanager
     def _keeping(self, session: LiveSession) -> Generator[None]:
-        """What a request that is refused says of a conversation's beginning is not kept."""
+        """Discard the conversation that a rejected request would have started."""
         try:
             yield
         except BaseException:
@@ -250,13 +251,13 @@ class Desk:
 
 
 def _home(conversation: str, card: Card | str | None) -> str:
-    """The conversation that a decision, or the answer to its card, belongs to: a card may be one from before."""
+    """The conversation of a decision, or of the answer to its card, which may be from an earlier conversation."""
     name = card.id if isinstance(card, Card) else card
     return name.rpartition("/")[0] if name else conversation
 
 
 def failure(error: Exception) -> tuple[int, Failure]:
-    """How an error is told: nothing was decided."""
+    """The response to an error; nothing was decided."""
     if not isinstance(error, BylawError):
         return 400, Failure(Complaint("BY703", f"the request cannot be read: {error}"))
     status = 400

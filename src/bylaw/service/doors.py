@@ -1,7 +1,8 @@
-"""How long, how large and how many: what a client may take of the service before it has said who it is.
+"""Limits on unauthenticated clients: time, size and number of connections.
 
-uvicorn's protocol over httptools takes a head of any size and waits for its end for ever. Here a head that is too large
-(431) or too slow (408) is cut off, and so is a slow body; a client has so many connections and no more (429).
+uvicorn's httptools protocol accepts a request head of any size and waits for its end indefinitely. Here a head that is
+too large (431) or too slow (408) is cut off, as is a slow body, and the number of connections per client is limited
+(429).
 """
 # pyright: basic, reportMissingImports=false
 
@@ -14,22 +15,22 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
 class Limits(Struct, frozen=True):
-    """What a client may take."""
+    """Limits for one client."""
 
     head: int = 1 << 16
-    """Bytes of a request's head."""
+    """Maximum size of a request's head in bytes."""
     headers: int = 100
-    """Headers in it."""
+    """Maximum number of headers."""
     head_seconds: float = 10.0
-    """From the connection, or from the first byte of a further request, to the end of the head."""
+    """Seconds for the head, counted from the connection or from the first byte of a further request."""
     body_seconds: float = 30.0
-    """From there to the end of the body."""
+    """Seconds for the body."""
     connections: int = 512
-    """Of one address at a time, to one worker. A proxy in front of us is one address."""
+    """Concurrent connections per address and worker. All clients behind one proxy share an address."""
 
 
 class _TooMuch(Exception):
-    """The head is larger than it may be."""
+    """The head exceeds its limit."""
 
 
 _WORDS = {408: "Request Timeout", 429: "Too Many Requests", 431: "Request Header Fields Too Large"}
@@ -80,7 +81,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
             super().on_header(name, value)
             self._told += len(name) + len(value) + 4
             if self._told + len(self.url) > limits.head or len(self.headers) > limits.headers:
-                # The parser ends with an error, and uvicorn would call the request an invalid one.
+                # The parser raises, and uvicorn would report an invalid request.
                 self._refuse_head()
                 raise _TooMuch
 
@@ -114,7 +115,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
                 self._timer = None
 
         def _refuse(self, status: int, why: str) -> None:
-            """Say why, unless an answer is on its way already, and close."""
+            """Send the reason, unless a response has started, and close."""
             self._stop()
             cycle = self.cycle
             if not self.transport.is_closing() and (

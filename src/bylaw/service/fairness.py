@@ -1,4 +1,6 @@
-"""Tenants share one event loop. Large or slow work runs beside it, in one thread, and lets small requests go first."""
+"""Fair scheduling of tenants in one event loop. Large or slow work runs in one separate thread and yields to small
+requests.
+"""
 
 import asyncio
 import time
@@ -12,53 +14,55 @@ from typing import TypeVar
 from bylaw.text.cost import Cost, counting, current
 
 LARGE = 16 * 1024
-"""Bytes of a request from which its tenant's requests run beside the loop while it is answered."""
+"""While a request of at least this many bytes is handled, its tenant's work runs in the separate thread."""
 SLOW = 0.01
-"""Seconds of the processor's time after which a tenant's requests run beside it."""
+"""CPU seconds after which a tenant's work moves to the separate thread."""
 SHARE = 20
-"""How many times as long as the slow work they then run there, so slow work takes a twentieth of the loop at most."""
+"""How long it stays there, as a multiple of the slow work's duration; slow work thus takes at most a twentieth of the
+loop.
+"""
 ACTIVE = 1.0
-"""Seconds after its last request for which a tenant counts as active."""
+"""Seconds after its last request during which a tenant counts as active."""
 TOGETHER = 2
-"""Requests of one tenant that are answered at once, while others are active."""
+"""Concurrent requests per tenant while others are active."""
 REST = 3
-"""How many times as long as its work beside the loop a tenant rests after it, while others are active."""
+"""How long a tenant pauses after work in the thread while others are active, as a multiple of that work's duration."""
 LINGER = 0.003
-"""Seconds after its last small work for which the loop counts as busy: the answer may not be written yet."""
+"""Seconds after small work during which the loop counts as busy, because the response may not be written yet."""
 PATIENCE = 4
-"""How many times as long as it has worked, work beside the loop waits for a busy loop at most."""
+"""Longest wait of threaded work for a busy loop, as a multiple of the time it has worked."""
 
 Found = TypeVar("Found")
 
 
 class Scheduler:
-    """Decides where the work of each tenant is done, and in which order."""
+    """Decides where and in which order each tenant's work runs."""
 
     def __init__(self, together: int = TOGETHER) -> None:
-        """Where answers wait for a model or the host's tools, more requests of a tenant are answered `together`."""
+        """Allow `together` concurrent requests per tenant if requests wait for a model or the host's tools."""
         self._together = together
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="bylaw-beside")
         self._is_free = asyncio.Lock()
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """By tenant: only one request of each waits for the thread, so that tenants take turns."""
         self.is_working = False
-        """Whether a tenant's work is being done in the loop."""
+        """Whether a tenant's work is running in the loop."""
         self._large: Counter[str] = Counter()
-        """By tenant, its large requests that are being answered."""
+        """Large requests in progress, by tenant."""
         self._slow_until: dict[str, float] = {}
         self._rests_until: dict[str, float] = {}
         self._asked: OrderedDict[str, float] = OrderedDict()
-        """When each tenant last sent a request, the latest at the end."""
+        """Time of each tenant's last request, the latest last."""
         self._answering: Counter[str] = Counter()
-        """By tenant, its requests that are being answered."""
+        """Requests in progress, by tenant."""
         self._waiting: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
-        """By tenant, its requests that wait until others of its requests are answered."""
+        """Requests that wait for the tenant's other requests, by tenant."""
         self._busy_until = 0.0
-        """Until when the loop counts as busy."""
+        """Time until which the loop counts as busy."""
 
     @asynccontextmanager
     async def request(self, tenant: str, size: int) -> AsyncGenerator[None]:
-        """A request of this size is being answered."""
+        """Handle a request of this size."""
         self._asked[tenant] = time.monotonic()
         self._asked.move_to_end(tenant)
         await self._enter(tenant)
@@ -74,7 +78,7 @@ class Scheduler:
             self._leave(tenant)
 
     async def run(self, tenant: str, work: Callable[[], Found], *, is_large: bool = False) -> Found:
-        """Do a piece of a tenant's work, in the loop or beside it."""
+        """Run a piece of a tenant's work, in the loop or in the thread."""
         cost = current()
         is_large = is_large or (cost is not None and cost.is_large) or bool(self._large[tenant])
         if not is_large and self._slow_until.get(tenant, 0.0) <= time.monotonic():
@@ -103,7 +107,7 @@ class Scheduler:
             self._note(tenant, time.thread_time() - begin)
 
     async def _enter(self, tenant: str) -> None:
-        """Wait until one more request of the tenant may be answered."""
+        """Wait until the tenant may start another request."""
         if self._answering[tenant] < self._together or not self._has_others(tenant):
             self._answering[tenant] += 1
             return
@@ -117,7 +121,7 @@ class Scheduler:
             raise
 
     def _leave(self, tenant: str) -> None:
-        """A request of the tenant was answered: others of its requests may go on."""
+        """Finish a request, so that the tenant's waiting requests may start."""
         self._answering[tenant] -= 1
         waiting = self._waiting.get(tenant, ())
         while waiting and (self._answering[tenant] < self._together or not self._has_others(tenant)):
@@ -134,29 +138,29 @@ class Scheduler:
         return latest is not None and time.monotonic() - self._asked[latest] < ACTIVE
 
     def _note(self, tenant: str, seconds: float) -> None:
-        """Remember how long a piece of work took."""
+        """Record how long a piece of work took."""
         if seconds > SLOW:
             self._slow_until[tenant] = time.monotonic() + SHARE * seconds
 
     @property
     def busy_for(self) -> float:
-        """Seconds for which work beside the loop is to wait."""
+        """How long work in the thread should wait, in seconds."""
         return self._busy_until - time.monotonic()
 
 
 class _Piece:
-    """Work that is done beside the loop and waits while the loop is busy."""
+    """A piece of work in the thread, which waits while the loop is busy."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.worked = 0.0
-        """Seconds of the processor's time that it has used."""
+        """CPU seconds used."""
         self.took = 0.0
-        """Seconds from its beginning to its end, without those in which it let others go first."""
+        """Elapsed seconds, without those spent waiting for others."""
         self._waited = 0.0
 
     def do(self, work: Callable[[], Found]) -> Found:
-        """Do the work, and pause wherever it counts its steps."""
+        """Run the work, pausing whenever it counts its steps."""
         started, begin, cost = time.monotonic(), time.thread_time(), current()
 
         def pause() -> None:

@@ -1,7 +1,7 @@
-"""When a worker looks for garbage that Python does not free by itself: objects that hold each other.
+"""Schedules cyclic garbage collection in a worker.
 
-Sessions are none of it, and there are many: a look through all of them takes longer than anyone should wait for a
-decision. So only what is new is looked through while requests come, and the rest when none does.
+Sessions are long-lived and numerous, so a full collection takes longer than a decision may wait. While requests arrive,
+only new objects are collected; the rest is collected when idle.
 """
 
 import gc
@@ -10,20 +10,20 @@ import time
 from collections.abc import Callable
 
 NEW = 5_000
-"""Objects made after which the new ones are looked through: a millisecond or two."""
+"""Number of new objects that triggers a collection of new objects, which takes a millisecond or two."""
 NEVER = 1_000_000
 IDLE = 1.0
-"""Seconds without a request, after which nobody is taken to wait."""
+"""Seconds without a request after which the worker counts as idle."""
 SELDOM = 60.0
-"""Seconds between two looks through all at least."""
+"""Minimum seconds between full collections."""
 AT_LAST = 900.0
-"""Seconds after which all is looked through also where requests never end."""
+"""Seconds after which a full collection runs even under constant load."""
 
 
 def look_when_idle(requests: Callable[[], int]) -> None:
-    """From here on, and in a thread of its own; `requests` says how many there were so far."""
+    """Start collecting in a separate thread; `requests` returns the number of requests so far."""
     gc.collect()
-    # The pack stays: nothing of it needs to be looked through.
+    # The pack lives as long as the worker and need not be scanned.
     gc.freeze()
     gc.set_threshold(NEW, NEVER, NEVER)
     threading.Thread(target=_look, args=(requests,), name="bylaw-garbage", daemon=True).start()

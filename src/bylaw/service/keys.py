@@ -1,4 +1,4 @@
-"""API keys: each belongs to one tenant and has one role, and only its hash is kept."""
+"""API keys. Each belongs to one tenant and has one role; only its hash is stored."""
 
 import hashlib
 import secrets
@@ -16,37 +16,37 @@ from bylaw.text.visible import visible
 
 PREFIX = "bylaw_"
 NO_KEY = "-"
-"""Stands in place of a hash for somebody whom only a proxy vouches for."""
+"""Replaces the hash for a person who is identified only by a proxy."""
 LOOK = 1.0
-"""Seconds after which it is looked whether a file of keys was changed."""
+"""Seconds between checks for changes to a key file."""
 
 Role = Literal["decide", "approve", "review", "view"]
-"""What a key is for: an agent's decisions and events; a person's answers to what waits, and stops; a person's notes and
-drafts, which decide nothing; or only looking. No key is for both of the first two, so no agent can approve its own
-calls."""
+"""The role of a key: an agent's decisions and events; a person's approvals and stops; a person's notes and drafts; or
+read-only. No key has both of the first two, so no agent can approve its own calls.
+"""
 
 
 class Key(Struct, frozen=True):
-    """Whose a key is, and what for."""
+    """The tenant and role of a key."""
 
     tenant: str
     role: Role = "decide"
     name: str = ""
-    """Who holds it, as the log tells of their answers."""
+    """The holder's name, as it appears in the log."""
 
 
 def new_key() -> str:
-    """A key that nobody can guess, so a plain hash of it tells nothing."""
+    """Generate a key with enough entropy that an unsalted hash is safe."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
 def hash_of(key: str) -> str:
-    """What is kept of a key."""
+    """The stored hash of a key."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> str:
-    """The line of a file of keys."""
+    """The line of a key in a key file."""
     for word, what in ((tenant, "a tenant"), (name or "nobody", "whoever holds a key")):
         if not word or word.split() != [word] or not word.isprintable():
             raise UsageError(f"`{word}` is not a name for {what}", hint="one word")
@@ -56,8 +56,10 @@ def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> st
 
 
 def read_keys(path: Path) -> dict[str, Key]:
-    """A file of keys, one a line: the tenant, the key's hash, for a person's the role and their name. By hash whose it
-    is. A person whom only a proxy vouches for has `-` in place of a hash."""
+    """Read a key file: each line has the tenant, the key's hash and, for a person, role and name.
+
+    Returns keys by hash. A person identified only by a proxy has `-` instead of a hash.
+    """
     found: dict[str, Key] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         words = line.split()
@@ -67,7 +69,7 @@ def read_keys(path: Path) -> dict[str, Key]:
             words.append("decide")
         is_hash = len(words) in (3, 4) and len(words[1]) == 64 and not set(words[1]) - set("0123456789abcdef")
         if len(words) == 4 and words[1] == NO_KEY:
-            # No hash of a key looks like this, so no key opens it.
+            # No key has a hash of this form, so no key matches it.
             words[1], is_hash = f"{NO_KEY} {words[0]} {words[3]}", True
         role = next((each for each in get_args(Role) if each == words[2]), None)
         if not is_hash or role is None or (len(words) == 4 and role == "decide"):
@@ -82,7 +84,7 @@ def read_keys(path: Path) -> dict[str, Key]:
 
 
 class KeyFile(Mapping[str, Key]):
-    """The keys of a file as it is now: one that was taken out of it is nobody's from then on."""
+    """The current keys of a file: a key removed from the file stops working."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -102,7 +104,7 @@ class KeyFile(Mapping[str, Key]):
         return len(self._keys)
 
     def _look(self) -> None:
-        """Read the file again where it was changed. While it cannot be read, those that were read last count."""
+        """Reload the file if it changed. While it cannot be read, the last keys stay valid."""
         self._looked = time.monotonic()
         stamp = self._stamp()
         if stamp == self._seen:
@@ -122,25 +124,27 @@ class KeyFile(Mapping[str, Key]):
 
 
 def bearer_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """The `Authorization` header of a request; of two, which a gateway and we might tell apart otherwise, neither."""
+    """The `Authorization` header of a request; empty if there are two, because a gateway may have checked the other
+    one.
+    """
     found = [value for name, value in headers if name.lower() == b"authorization"]
     return found[0].decode("latin-1") if len(found) == 1 else ""
 
 
 def key_of(header: str, keys: Mapping[str, Key]) -> Key | None:
-    """The key that an `Authorization` header bears; None for nobody's."""
+    """The key in an `Authorization` header; None if it is unknown."""
     scheme, _, key = header.partition(" ")
     return keys.get(hash_of(key.strip())) if scheme.lower() == "bearer" else None
 
 
 def person_named(name: str, keys: Mapping[str, Key]) -> Key | None:
-    """The person of that name; None where there is none, or where the file does not tell one from another."""
+    """The person with that name; None if there is none or several."""
     found = {key for key in keys.values() if name and key.name == name and key.role != "decide"}
     return found.pop() if len(found) == 1 else None
 
 
 def tenant_of(header: str, keys: Mapping[str, Key]) -> str | None:
-    """The tenant whose key a header bears; None for nobody's. Without keys all is one tenant's."""
+    """The tenant of the key in a header; None if it is unknown. Without keys there is a single tenant."""
     if not keys:
         return DEFAULT_TENANT
     key = key_of(header, keys)
@@ -148,13 +152,13 @@ def tenant_of(header: str, keys: Mapping[str, Key]) -> str | None:
 
 
 def may(header: str, keys: Mapping[str, Key], role: Role) -> bool:
-    """Whether the key is for this; without keys everybody on the machine may do everything."""
+    """Whether the key has this role; without keys every local client may do everything."""
     key = key_of(header, keys)
     return not keys or (key is not None and key.role == role)
 
 
 def holder_of(header: str, keys: Mapping[str, Key], said: str) -> str:
-    """Who answers: whoever holds the key, by its name or the beginning of its hash; without keys, who they say."""
+    """The name of the person answering: the key's name or the start of its hash; without keys, the name they give."""
     key = key_of(header, keys)
     if key is None:
         return said

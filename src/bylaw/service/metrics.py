@@ -9,10 +9,10 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
 class Metrics(Struct):
-    """What the service, or one of its workers, has done since it began. Written by one thread."""
+    """Counters of the service or of one worker since it started. Written by one thread."""
 
     decisions: dict[tuple[str, str, str], int] = field(default_factory=Counter[tuple[str, str, str]])
-    """By tenant, answer and whether the call runs."""
+    """By tenant, answer, and whether the call runs."""
     requests: dict[tuple[str, int], int] = field(default_factory=Counter[tuple[str, int]])
     """By route and status."""
     events: dict[str, int] = field(default_factory=Counter[str])
@@ -20,11 +20,11 @@ class Metrics(Struct):
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     seconds: float = 0.0
     commits: int = 0
-    """Of workers before or beside this one."""
+    """Commits of previous and other workers."""
     sessions: int = 0
 
     def add(self, other: "Metrics") -> None:
-        """Count what another has counted."""
+        """Add another worker's counts."""
         for name in ("decisions", "requests", "events"):
             getattr(self, name).update(getattr(other, name))
         self.buckets = [mine + theirs for mine, theirs in zip(self.buckets, other.buckets, strict=True)]
@@ -33,15 +33,15 @@ class Metrics(Struct):
         self.sessions += other.sessions
 
     def took(self, seconds: float) -> None:
-        """A request that decided took so long, the log included."""
+        """Record the duration of a deciding request, including the log."""
         self.buckets[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
 
     def text(self, tenant: str | None, waits: float = 0.0, anchors_failing: float = 0.0) -> str:
-        """The page that Prometheus reads: one tenant's decisions and events, or, for nobody's key, all in one.
+        """The Prometheus page: one tenant's decisions and events, or totals without a key.
 
-        `waits` is how many seconds the log has taken so far for what it was last asked, where that is long;
-        `anchors_failing`, for how many seconds no anchor could be noted.
+        `waits` is how long the log has not responded, in seconds, if that is long; `anchors_failing` is how long no
+        anchor could be written.
         """
         own = f'tenant="{_quoted(tenant)}",' if tenant is not None else ""
         decisions: Counter[tuple[str, str]] = Counter()
@@ -71,7 +71,7 @@ class Metrics(Struct):
 
 
 def waiting_text(tenant: str | None, count: int, oldest: float) -> str:
-    """The gauges that tell what waits for a person: how many calls, and how many seconds the first of them has."""
+    """The gauges for calls that wait for a person: their number, and the age of the oldest in seconds."""
     own = f'{{tenant="{_quoted(tenant)}"}}' if tenant is not None else ""
     lines = ["# TYPE bylaw_approvals_waiting gauge", f"bylaw_approvals_waiting{own} {count}"]
     lines += ["# TYPE bylaw_approvals_oldest_seconds gauge", f"bylaw_approvals_oldest_seconds{own} {oldest:.0f}", ""]

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the records that the routes read and write."""
+"""The OpenAPI document, generated from the types that the routes read and write."""
 
 from functools import cache
 from typing import Any
@@ -29,7 +29,7 @@ POSTS: dict[str, tuple[str, Any, Any]] = {
     authzen.EVALUATION: ("AuthZEN 1.0: may this subject make this call?", authzen.Evaluation, authzen.Evaluated),
     authzen.EVALUATIONS: ("AuthZEN 1.0: several such questions", authzen.Evaluations, authzen.EvaluatedAll),
 }
-"""What each route says of itself, reads and writes."""
+"""The description, request type and response type of each route."""
 FAILURES = {
     "400": "the request cannot be read",
     "401": "no valid key",

@@ -1,7 +1,7 @@
-"""Where a request comes from: without keys the service is for programs on its machine, and for no web page.
+"""Rejects requests from web pages: without keys, the service is only for programs on the same machine.
 
-A page that somebody has open in a browser there can send requests, too. The browser names the page that sends one
-(`Origin`), and the name by which it found us (`Host`), which a page may have made to point here.
+A page in a local browser can send requests too. The browser names the sending page (`Origin`) and the host name it used
+(`Host`), which a page may have made to point here.
 """
 
 import re
@@ -14,7 +14,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 def is_from_here(headers: Headers) -> bool:
-    """Whether it was sent under this machine's own name, and by no page from elsewhere."""
+    """Whether the request used this machine's own name and does not come from another page."""
     for name, value in headers:
         if name == b"host" and not _HERE.fullmatch(value):
             return False
@@ -24,5 +24,5 @@ def is_from_here(headers: Headers) -> bool:
 
 
 def is_json(headers: Headers) -> bool:
-    """Whether its body is said to be JSON; a page may send anything else without asking whether it may."""
+    """Whether the body is declared as JSON; pages can send other types without a preflight request."""
     return any(name == b"content-type" and _JSON.fullmatch(value) is not None for name, value in headers)

@@ -1,4 +1,4 @@
-"""What goes into the service and what comes out: records, read strictly where bytes enter."""
+"""Requests and responses of the service, decoded strictly."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
@@ -21,41 +21,41 @@ from bylaw.trace.event import Card
 from bylaw.trace.recorded_value import plain_text
 
 NAME = 300
-"""Characters in a name at most."""
+"""Maximum characters in a name."""
 MANY = 1000
-"""Events or requests in one request at most."""
+"""Maximum events or requests in one request."""
 MESSAGES = 1000
-"""Messages in one request at most."""
+"""Maximum messages in one request."""
 LONGEST = 200_000
-"""Characters in a message at most."""
+"""Maximum characters in a message."""
 
 Name = msgspec.Meta(min_length=1, max_length=NAME)
 
 
 class BadRequest(BylawError):
-    """A request that says nothing we can act on."""
+    """The request is invalid."""
 
     code = "BY703"
 
 
 class Event(Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that happened: exactly one of `user`, `agent`, `result` and `messages` is said."""
+    """An event: exactly one of `user`, `agent`, `result` and `messages` is set."""
 
     user: str | UnsetType = UNSET
     agent: str | UnsetType = UNSET
     result: Any = UNSET
-    """What a tool answered, or what the agent was told in its place."""
+    """A tool's result, or the text the agent received instead."""
     messages: list[dict[str, Any]] | UnsetType = UNSET
-    """Whole messages, in any shape that logs may have."""
+    """Complete messages, in any supported log format."""
     call: str = ""
-    """The id of the call that a result answers; it may be left out where one call waits."""
+    """The id of the call a result belongs to; optional if only one call is waiting."""
     tool: str = ""
-    """The tool whose result it is, where no id says so."""
+    """The result's tool, if no id identifies the call."""
     error: bool | None = None
     time: float | None = None
 
     def mutation(self, now: float) -> Mutation:
-        """What it changes in a conversation."""
+        """The change to the conversation."""
         at = now if self.time is None else seconds(self.time)
         said = [name for name in ("user", "agent", "result", "messages") if getattr(self, name) is not UNSET]
         if len(said) != 1:
@@ -71,7 +71,7 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AskedCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """A call that an agent wants to make."""
+    """A call an agent wants to make."""
 
     tool: str
     arguments: dict[str, Any] | str
@@ -79,27 +79,29 @@ class AskedCall(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """One call, `tool` and `arguments`, or a turn of several, `calls`; `events` happened before."""
+    """One call (`tool` and `arguments`) or a turn of several (`calls`), after `events`."""
 
     conversation: str = ""
-    """Without one nothing is known of what came before, and no call that a policy binds is allowed."""
+    """If empty, nothing earlier is known, and no call bound by a policy is allowed."""
     tool: str = ""
     arguments: dict[str, Any] | str = field(default_factory=dict[str, Any])
     id: str = ""
     calls: list[AskedCall] = field(default_factory=list[AskedCall])
     events: list[Event] = field(default_factory=list[Event])
     messages: list[dict[str, Any]] | None = None
-    """All messages so far, where the caller keeps the history itself and names no conversation. Where the last of them
-    asks for the very same call twice, `id` says which one is meant; without it, it is the second."""
+    """The whole history, if the caller keeps it and names no conversation. If the last message makes the same call
+    twice, `id` says which one is meant; by default the second.
+    """
     context: dict[str, Any] | None = None
     agent: str = ""
-    """The name of the agent whose call it is: stops and limits go by it, also where another began the conversation."""
+    """The calling agent's name, for stops and limits, even if another agent began the conversation."""
     request: str = ""
-    """Your own name for this request, unlike that of any other of its conversation: sent again, because no answer
-    came, it happens once and is answered as it was, unless something speaks against that by now."""
+    """An idempotency key, unique within the conversation. A repeated request takes effect once and gets the same
+    response, unless something now forbids it.
+    """
 
     def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
-        """The calls to decide on, in order."""
+        """The calls to decide, in order."""
         if bool(self.tool) == bool(self.calls):
             raise BadRequest("say either `tool` and `arguments`, or `calls`")
         _check(self.conversation, self.events, self.calls, self.request, self.agent)
@@ -114,17 +116,17 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What happened in a conversation."""
+    """Events of a conversation."""
 
     conversation: str
     events: list[Event]
     context: dict[str, Any] | None = None
     agent: str = ""
     request: str = ""
-    """As for a decision."""
+    """Idempotency key, as in `DecideRequest`."""
 
     def check(self) -> None:
-        """A conversation must be named."""
+        """Raise unless a conversation is named."""
         if not self.conversation:
             raise BadRequest("`conversation` is empty")
         _check(self.conversation, self.events, (), self.request, self.agent)
@@ -149,56 +151,56 @@ def _check(
 
 
 def _contents(messages: Iterable[dict[str, Any]]) -> Iterator[Any]:
-    """What messages say. A tool's results may be longer."""
+    """The contents of messages, except tool results, which may be longer."""
     return (each.get("content") for each in messages if each.get("role") != "tool")
 
 
 def _check_size(said: Iterable[Any]) -> None:
-    """No message is longer than anybody would write."""
+    """Raise if a message is longer than anybody would write."""
     if any(len(plain_text(content)) > LONGEST for content in said):
         raise BadRequest(f"a message has more than {LONGEST:,} characters")
 
 
 class DecideBatch(Struct, frozen=True, forbid_unknown_fields=True):
-    """Several requests, answered in order; those of one conversation take effect in that order."""
+    """Several requests, handled in order; requests of one conversation take effect in that order."""
 
     requests: list[DecideRequest]
 
 
 class EventsBatch(Struct, frozen=True, forbid_unknown_fields=True):
-    """Several requests, taken in order."""
+    """Several requests, handled in order."""
 
     requests: list[EventsRequest]
 
 
 class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """A person's answer."""
+    """A person's answer to an approval."""
 
     id: str
     answer: Literal["approve", "reject"]
     by: str = ""
-    """Who answers, where the service has no keys; else the key says it."""
+    """Name of the person, if the service has no keys; otherwise the key's name is used."""
     note: str = ""
 
 
 class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What to stop, or which stop to lift."""
+    """A stop to add or lift."""
 
     what: Target | None = None
     name: str = ""
     """The agent, the tool or the policy; empty for `all`."""
     answer: Literal["ask", "deny"] = "deny"
-    """What becomes of its writes."""
+    """The decision on stopped writes."""
     seconds: float = 0.0
-    """How long it stands."""
+    """Duration of the stop."""
     lift: str = ""
-    """The id of a stop that ends now, in place of all of these."""
+    """The id of a stop to lift, instead of the fields above."""
     reason: str = ""
     by: str = ""
-    """Who does it, where the service has no keys; else the key says it."""
+    """Name of the person, if the service has no keys; otherwise the key's name is used."""
 
     def check(self, pack: Pack) -> None:
-        """Refuse what is not one of the two, and names that the pack does not know."""
+        """Raise unless it either adds or lifts a stop and names something the pack knows."""
         if bool(self.lift) == (self.what is not None):
             raise BadRequest("a request about stops has either `what`, or `lift` with the id of one")
         if self.what is not None:
@@ -206,7 +208,7 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Instructions(Struct, frozen=True):
-    """What belongs in the system prompt of an agent."""
+    """Text for an agent's system prompt."""
 
     pack: str
     version: str
@@ -216,59 +218,59 @@ class Instructions(Struct, frozen=True):
 
 
 class StopList(Struct, frozen=True):
-    """The stops of a tenant."""
+    """A tenant's stops."""
 
     stops: list[Stopped]
 
 
 class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """The user's own answer to a card, which the host showed them. A person who approves a call does not answer for the
-    user."""
+    """The user's own answer to a card that the host displayed. An approver cannot answer for the user."""
 
     card: str
-    """The `id` of the `card` of a decision."""
+    """The `id` of a decision's `card`."""
     answer: Literal["yes", "no"]
     conversation: str = ""
-    """That of the decision; a host that sends `messages` may leave it out."""
+    """The decision's conversation; optional for hosts that send `messages`."""
     by: str = ""
-    """How it was given, such as the button that was pressed."""
+    """How the user answered, such as the button pressed."""
     at: float | None = None
     """When the user answered, in seconds since 1970. If the user has written anything but a yes or a courtesy since the
-    card was shown, a yes counts only with `at` and `after`."""
+    card was shown, a yes counts only with `at` and `after`.
+    """
     after: int | None = None
-    """How many messages of user and agent the user had seen; the answers of `/v1/events` have it as `position`."""
+    """How many user and agent messages the user had seen: the `position` in responses of `/v1/events`."""
     context: dict[str, Any] | None = None
-    """As for a decision: who is said to answer. Another principal's answer is refused."""
+    """The principal who answers, as in `DecideRequest`. Another principal's answer is rejected."""
     agent: str = ""
     request: str = ""
-    """As for a decision."""
+    """Idempotency key, as in `DecideRequest`."""
 
     def check(self) -> None:
-        """A card must be named."""
+        """Raise unless a card is named."""
         if not self.home:
             raise BadRequest(f"`{self.card}` is not the `id` of a card")
         _check(self.conversation or self.home, (), (), self.request, self.agent)
 
     @property
     def home(self) -> str:
-        """The conversation that the card was put in."""
+        """The conversation in which the card was shown."""
         return self.card.rpartition("/")[0]
 
 
 def named(request: DecideRequest | EventsRequest | ConfirmRequest) -> Named | None:
-    """How to know a request if it is sent again; None where it has no name."""
+    """The key that recognises a repeated request; None without one."""
     return Named(request.request, fingerprint(request)) if request.request else None
 
 
 class Sentence(Struct, frozen=True):
-    """Where the document says it."""
+    """A sentence of the policy document and its location."""
 
     place: str
     text: str | None
 
 
 class Decided(Struct, frozen=True):
-    """A decision, as it is answered."""
+    """A decision in a response."""
 
     id: str
     conversation: str
@@ -291,11 +293,11 @@ class Decided(Struct, frozen=True):
     seconds: float
     model_queries: int
     pack: str
-    """Name, version and digest of the pack that the conversation is under."""
+    """Name, version and digest of the conversation's pack."""
     is_over: bool = False
-    """The request was sent again, and the call has had its result since: it is not to run a second time."""
+    """The request is a repeat whose call has already returned a result: do not run it again."""
     card: Card | None = None
-    """What to put to the user: the agent's message ends with its text, or you show it and report the answer."""
+    """The card for the user: end the agent's message with its text, or display it and report the answer."""
 
 
 class DecideAnswer(Struct, frozen=True):
@@ -305,7 +307,7 @@ class DecideAnswer(Struct, frozen=True):
 
 
 class ConfirmAnswer(Struct, frozen=True):
-    """The answer that stands; it is on disk."""
+    """The recorded answer; it is on disk."""
 
     conversation: str
     card: str
@@ -313,36 +315,36 @@ class ConfirmAnswer(Struct, frozen=True):
 
 
 class EventsAnswer(Struct, frozen=True):
-    """How many events were taken; they are on disk."""
+    """The number of events recorded; they are on disk."""
 
     conversation: str
     taken: int
     position: int = 0
-    """How many messages of user and agent the conversation has, for the `after` of a confirmation."""
+    """The number of user and agent messages in the conversation, for `after` in a confirmation."""
 
 
 class Complaint(Struct, frozen=True):
-    """Why there is no answer."""
+    """An error message."""
 
     code: str
     message: str
 
 
 class Failure(Struct, frozen=True):
-    """Nothing was decided and nothing was written: a call that was asked about must not run."""
+    """An error response: nothing was decided or written, so the call must not run."""
 
     error: Complaint
 
 
 class DecideOutcome(Struct, frozen=True, omit_defaults=True):
-    """What became of one request of a batch: decisions, or why there are none."""
+    """The outcome of one request of a batch: decisions or an error."""
 
     decisions: list[Decided] = field(default_factory=list[Decided])
     error: Complaint | None = None
 
 
 class EventsOutcome(Struct, frozen=True, omit_defaults=True):
-    """What became of one request of a batch: events taken, or why not."""
+    """The outcome of one request of a batch: recorded events or an error."""
 
     conversation: str = ""
     taken: int = 0
@@ -362,15 +364,15 @@ class EventsBatchAnswer(Struct, frozen=True):
 
 
 class Approvals(Struct, frozen=True):
-    """The approvals that were asked for, as the entries of the log bear them out."""
+    """Requested approvals, as confirmed by the log's entries."""
 
     approvals: list[Approval]
     unsupported: dict[str, str] = field(default_factory=dict[str, str])
-    """Rows that the entries contradict, by id, each with what is wrong: somebody has edited the database."""
+    """Rows that contradict the entries, by id, with the contradiction: the database was edited."""
 
 
 def decided(decision: Decision, conversation: str, pack: str) -> Decided:
-    """A decision as it is answered."""
+    """Convert a decision to its response."""
     if not any(map(_speaks, decision.grounds)):
         decision = replace(decision, grounds=())
     told = {name: getattr(decision, name) for name in _TOLD}
@@ -379,9 +381,9 @@ def decided(decision: Decision, conversation: str, pack: str) -> Decided:
 
 
 _TOLD = frozenset(Decided.__struct_fields__) - {"conversation", "sentences", "pack"}
-"""What is answered as the decision has it."""
+"""Fields copied unchanged from the decision."""
 
 
 def _speaks(ground: Ground) -> bool:
-    """Whether an answer has anything to tell of it: most permit, and say no more."""
+    """Whether a ground is worth reporting; most simply permit."""
     return bool(ground.answer != "allow" or ground.missing or ground.look_ups or ground.questions or ground.retries)

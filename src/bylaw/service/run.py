@@ -1,4 +1,4 @@
-"""Runs the service: at loopback for anyone on the machine, elsewhere only for those who have a key."""
+"""Runs the service: on loopback for local programs, elsewhere only with keys."""
 # pyright: basic, reportMissingImports=false
 
 import ipaddress
@@ -24,19 +24,19 @@ from bylaw.service.stand_in import StandIn
 from bylaw.service.webhook import Webhook
 
 KEEP_ALIVE = 75
-"""Seconds that a connection may be idle: longer than a proxy in front of us keeps one, which would meet it closed."""
+"""Seconds a connection may be idle; longer than a reverse proxy keeps one, so the proxy never finds it closed."""
 
 TURN = 0.001
-"""Seconds that one thread may keep the interpreter while others wait: the log's writer needs it often, and briefly."""
+"""Thread switch interval in seconds: the log's writer needs the interpreter often and briefly."""
 
 _LIMITS = Limits()
 
 BACKLOG = 2048
-"""Connections that may wait to be taken."""
+"""Connections that may wait to be accepted."""
 
 
 def check_address(host: str, keys: Mapping[str, Key]) -> None:
-    """Without keys, nobody but this machine is served."""
+    """Raise if the address is not loopback and there are no keys."""
     try:
         is_local = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -49,14 +49,14 @@ def check_address(host: str, keys: Mapping[str, Key]) -> None:
 
 
 def check_url(url: str) -> None:
-    """Clients compare it with the address they know, so it must be a plain URL."""
+    """Raise unless it is a plain URL, because clients compare it with the address they know."""
     parts = urlsplit(url)
     if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
         raise UsageError(f"`{url}` is not the address of a service", hint="such as https://decisions.example.com")
 
 
 def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
-    """Bound sockets, one for each worker, so that the address we print already answers."""
+    """Bind one socket per worker, so that the printed address already accepts connections."""
     first = _bound(host, port, shares=False)
     if count == 1:
         first.listen(BACKLOG)
@@ -64,7 +64,7 @@ def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
     if not hasattr(socket, "SO_REUSEPORT"):
         first.close()
         raise UsageError("this system does not let several workers share a port", hint="leave --workers out")
-    # A port is shared only on request; we have just seen that nobody else uses it.
+    # Port sharing must be requested explicitly; this bind has shown that nobody else uses the port.
     port = first.getsockname()[1]
     first.close()
     sockets = [_bound(host, port, shares=True) for _ in range(count)]
@@ -104,7 +104,7 @@ def run(
     pages: Any = None,
     is_page: Callable[[str], bool] = lambda path: False,
 ) -> None:
-    """Serve until told to stop; what was answered is on disk. `pages` are what people look at."""
+    """Serve until stopped; every response sent is on disk. `pages` are the web pages."""
     more: dict[str, Any] = {"webhook": webhook, "anchors": anchors, "pages": pages, "is_page": is_page}
     service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker, url=url, **more)
     sys.setswitchinterval(TURN)
@@ -125,7 +125,7 @@ def run(
 
 @contextmanager
 def _stopping_well() -> Generator[None]:
-    """uvicorn stops cleanly on a signal and then raises it again; that second one is swallowed."""
+    """Suppress the signal that uvicorn raises again after a clean stop."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -138,20 +138,20 @@ def _stopping_well() -> Generator[None]:
 
 
 class _Ticking(uvicorn.Server):
-    """uvicorn's server, which tells that it goes on."""
+    """uvicorn's server, reporting that its loop is alive."""
 
     def __init__(self, config: uvicorn.Config, tick: Callable[[], None]) -> None:
         super().__init__(config)
         self._tell = tick
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second."""
+        """Called ten times a second."""
         self._tell()
         return await super().on_tick(counter)
 
 
 def _tracing() -> Any:
-    """Spans for the provider that the host has set; None where OpenTelemetry is not installed."""
+    """Tracing with the host's provider; None if OpenTelemetry is not installed."""
     try:
         from bylaw.service.tracing import Tracing
     except ImportError:

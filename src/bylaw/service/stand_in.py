@@ -1,7 +1,7 @@
-"""Answers in the loop's place while the loop is blocked, as by a log file that cannot be written.
+"""Responds while the event loop is blocked, for example by a log file that cannot be written.
 
-The loop writes to SQLite by itself (see `record.journal`), so a disk that hangs, or another process that keeps the file
-locked, would leave `/health` and `/metrics` without an answer, and clients waiting for decisions that nobody makes.
+The loop writes to SQLite directly (see `record.journal`). A hanging disk, or another process holding the lock, would
+otherwise leave `/health` and `/metrics` without a response and clients waiting for decisions that cannot be made.
 """
 
 import select
@@ -12,24 +12,24 @@ from collections.abc import Callable
 from contextlib import suppress
 
 STILL = 2.0
-"""Seconds without a tick of the loop after which it is said to stand still."""
+"""Seconds without a tick after which the loop counts as blocked."""
 LOOK = 0.25
-"""Seconds between two looks."""
+"""Seconds between checks."""
 PATIENCE = 0.5
-"""Seconds in which a client must have sent the head of its request, or the rest of what it sends."""
+"""Seconds a client has to send the head of its request, or the rest of it."""
 LARGEST = 1 << 16
-"""Bytes in a head at most."""
+"""Maximum size of a head in bytes."""
 
 Headers = list[tuple[bytes, bytes]]
 Answer = Callable[[str, str, Headers, float], tuple[int, str, bytes]]
-"""Of a method, a path, the headers and the seconds that the loop has stood still: status, type and body."""
+"""From method, path, headers and blocked seconds to status, content type and body."""
 
 
 class StandIn:
-    """Accepts new connections while the loop is blocked. Those the loop has accepted wait for it."""
+    """Accepts new connections while the loop is blocked. Connections the loop has accepted keep waiting for it."""
 
     def __init__(self, taken: socket.socket, answer: Answer) -> None:
-        """`taken` is the socket at which the loop listens."""
+        """`taken` is the socket on which the loop listens."""
         self._taken = taken
         self._answer = answer
         self._ticked: float | None = None
@@ -38,16 +38,16 @@ class StandIn:
         self._thread.start()
 
     def tick(self) -> None:
-        """The loop goes on."""
+        """Record that the loop is alive."""
         self._ticked = time.monotonic()
 
     def end(self) -> None:
-        """The loop has ended; nobody is answered from here on."""
+        """Stop responding, because the loop has ended."""
         self._ended.set()
         self._thread.join()
 
     def _stood_still(self) -> float:
-        """For how many seconds, where that is long."""
+        """How long the loop has been blocked, in seconds; 0 if not for long."""
         still = time.monotonic() - self._ticked if self._ticked is not None else 0.0
         return still if still > STILL and not self._ended.is_set() else 0.0
 
@@ -60,7 +60,7 @@ class StandIn:
                         with suppress(BlockingIOError):
                             self._serve(self._taken.accept()[0])
                 except (OSError, ValueError, RuntimeError):
-                    # A client that went away, or counts that changed as the loop went on; or the socket was closed.
+                    # The client went away, counts changed because the loop resumed, or the socket was closed.
                     if self._taken.fileno() < 0:
                         return
 
@@ -79,7 +79,7 @@ class StandIn:
             status, kind, body = self._answer(words[0], path, headers, self._stood_still())
             about = f"content-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
             client.sendall(f"HTTP/1.1 {status} {'OK' if status == 200 else 'No'}\r\n{about}".encode() + body)
-            # What is left unread when a connection is closed takes the answer with it.
+            # Closing a connection with unread data would discard the response.
             client.shutdown(socket.SHUT_WR)
             deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline and client.recv(LARGEST):
@@ -87,7 +87,7 @@ class StandIn:
 
 
 def _until_blank(client: socket.socket) -> bytes:
-    """The head of a request, with what came after it."""
+    """The head of a request and anything received after it."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < LARGEST and (more := client.recv(LARGEST)):
         head += more

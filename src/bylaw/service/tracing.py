@@ -1,7 +1,7 @@
-"""OpenTelemetry spans, where its API is installed (extra `otel`): one for each request, an event for each decision.
+"""OpenTelemetry spans if its API is installed (extra `otel`): one per request, with an event per decision.
 
-Which provider and which exporter is the host's affair, as ever: `opentelemetry-instrument bylaw serve ...`. Spans name
-tenant, conversation, tool, answer and policies, and nothing that anyone said.
+The host chooses provider and exporter: `opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation,
+tool, answer and policies, and no message text.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -17,7 +17,7 @@ from bylaw.service.request import Decided
 
 
 class Tracing:
-    """Makes the spans, with the host's provider or a given one."""
+    """Creates spans, with the host's provider or a given one."""
 
     def __init__(self, provider: Any = None) -> None:
         self._is_given = provider is not None
@@ -25,12 +25,14 @@ class Tracing:
 
     @property
     def is_on(self) -> bool:
-        """Whether anybody looks at spans: the host has set a provider."""
+        """Whether spans are recorded: the host has set a provider."""
         return self._is_given or not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
     @contextmanager
     def request(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Generator[Callable[[int], None]]:
-        """The span of one request, a child of the caller's where its headers name one; to be told the status."""
+        """The span of one request, a child of the caller's span if its headers name one; call the result with the
+        status.
+        """
         carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
         about = {"http.request.method": "POST", "http.route": path}
         parent = propagate.extract(carried)
@@ -44,7 +46,7 @@ class Tracing:
             yield ended
 
     def tell(self, tenant: str, decisions: Iterable[Decided]) -> None:
-        """What was decided, on the span of the request that asked."""
+        """Add decisions to the span of their request."""
         span = trace.get_current_span()
         if not span.is_recording():
             return

@@ -1,7 +1,7 @@
-"""Tells another service what waits for a person: one request for each approval, in a thread of its own.
+"""Notifies another service of pending approvals: one request per approval, from a separate thread.
 
-It is told once by each worker that meets it, and tried a few times; whoever must not miss one also asks `/v1/approvals`
-or watches the gauges. The body is signed where there is a secret.
+Each worker that meets an approval reports it once, with a few retries. A receiver that must not miss any should also
+poll `/v1/approvals` or watch the gauges. With a secret, the body is signed.
 """
 
 import hashlib
@@ -24,24 +24,24 @@ from bylaw.text.visible import visible
 
 TRIES = 5
 PAUSE = 1.0
-"""Seconds before the second try; before each further one twice as many."""
+"""Seconds before the first retry; doubled for each further one."""
 PATIENCE = 10.0
-"""Seconds in which the other service must answer."""
+"""Seconds the receiver has to respond."""
 MOST = 10_000
-"""Approvals that wait to be told, and those that are remembered to have been."""
+"""Maximum queued notifications, and approvals remembered as sent."""
 SIGNATURE = "Bylaw-Signature"
 _encode = msgspec.json.Encoder().encode
 
 
 def check_hook(url: str) -> None:
-    """Refuse what nothing can be posted to."""
+    """Raise unless the URL accepts a POST."""
     parts = urlsplit(url)
     if url and (parts.scheme not in ("http", "https") or not parts.netloc):
         raise UsageError(f"`{url}` is not a URL to post to", hint="such as https://chat.example.com/hooks/bylaw")
 
 
 class Waiting(Struct, frozen=True, tag="approval.waiting"):
-    """A call waits for a person."""
+    """A call is waiting for a person."""
 
     tenant: str
     approval: str
@@ -56,7 +56,7 @@ def _print(line: str) -> None:
 
 
 class Webhook:
-    """Posts what waits to a URL; `tell` never waits."""
+    """Posts pending approvals to a URL; `tell` never blocks."""
 
     def __init__(self, url: str, secret: str = "", *, report: Callable[[str], None] | None = None) -> None:
         check_hook(url)
@@ -68,7 +68,7 @@ class Webhook:
         self._thread.start()
 
     def tell(self, tenant: str, decisions: Iterable[Decided]) -> None:
-        """Tell of the approvals that these decisions wait for, those that were not told of yet."""
+        """Queue notifications for the approvals of these decisions that have not been sent yet."""
         for each in decisions:
             place = (tenant, each.approval)
             if each.allowed or each.answer != "ask" or not each.approval or place in self._told:
@@ -84,7 +84,7 @@ class Webhook:
                 self._report("bylaw: more approvals wait than the webhook takes; see GET /v1/approvals")
 
     def end(self, within: float = PATIENCE) -> None:
-        """Send what is to be sent, for so many seconds."""
+        """Send the queued notifications, for at most `within` seconds."""
         self._queue.put(None)
         self._thread.join(within)
 

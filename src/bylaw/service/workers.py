@@ -1,4 +1,4 @@
-"""Several processes behind one port: one that falls is started again, and none outlives the one that started it."""
+"""Runs several processes behind one port: a worker that crashes is restarted, and none outlives its parent."""
 
 import os
 import signal
@@ -13,15 +13,15 @@ from bylaw.errors import BylawError
 from bylaw.text.visible import visible
 
 SOON = 5.0
-"""Seconds: who falls earlier than that has not begun to work."""
+"""A worker that crashes within this many seconds never started working."""
 AGAIN = 2.0
-"""Seconds after which a worker that has not ended is told again."""
+"""Seconds after which a worker that has not ended gets the signal again."""
 FALLS = 3
-"""Falls in a row, each so soon, after which all is given up."""
+"""Consecutive early crashes after which the service gives up."""
 
 
 def supervise(count: int, serve: Callable[[int], None]) -> int:
-    """Run `serve` for each worker until told to stop; the status to end with."""
+    """Run `serve` in each worker until stopped; returns the exit status."""
     return _Workers(count, serve).run()
 
 
@@ -30,9 +30,9 @@ class _Workers:
         self._serve = serve
         self._count = count
         self._running: dict[int, tuple[int, float]] = {}
-        """By process, which worker it is and since when."""
+        """Number and start time of each worker, by process id."""
         self._is_ending = False
-        # Nothing is ever written here: reading it ends when the last who could is gone.
+        # Nothing is written to this pipe. Reading it ends when the last writer is gone.
         self._life, self._ours = os.pipe()
 
     def run(self) -> int:
@@ -88,7 +88,7 @@ class _Workers:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _end(self, *_: object) -> None:
-        """Tell every worker to end, again and again: one that was just starting may have missed it."""
+        """Signal every worker to end, repeatedly, because a starting worker may miss the signal."""
         self._is_ending = True
         for process in tuple(self._running):
             with suppress(ProcessLookupError):
