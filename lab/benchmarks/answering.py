@@ -23,8 +23,7 @@ from answers.sites import HERE, Site, airline_sites, clinic_sites, pack_of
 from msgspec import Struct
 
 from bylaw.answering import Answerer, Plans
-from bylaw.answering.history import History, call_text
-from bylaw.answering.memory import Remembered
+from bylaw.answering.history import History, Remembered, call_text
 from bylaw.engine.session import Session
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import ChatError, render, schema_of

@@ -34,7 +34,7 @@ from bylaw.engine.predicate_values import Answered
 from bylaw.llm import Request
 from bylaw.llm.recorded import Recordings
 from bylaw.pack.predicate import Predicate
-from bylaw.rule.act import Act
+from bylaw.rule.monitor import Act
 from bylaw.trace import Call, Event, Message, Result, Trajectory
 
 

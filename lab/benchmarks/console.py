@@ -31,8 +31,7 @@ import uvicorn
 from console_page import Row, put_section, table
 from starlette.testclient import TestClient
 
-from bylaw.audit.audited import write_audited
-from bylaw.audit.request import Request
+from bylaw.audit.request import Request, write_audited
 from bylaw.audit.run import audit
 from bylaw.console.index import Wanted, open_index
 from bylaw.console.page import load_templates

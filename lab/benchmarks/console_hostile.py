@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 from starlette.testclient import TestClient
 
-from bylaw.audit.audited import write_audited
-from bylaw.audit.request import Request
+from bylaw.audit.request import Request, write_audited
 from bylaw.audit.run import audit
 from bylaw.cli.serve import pages_of
 from bylaw.console.index import Wanted, open_index

@@ -23,7 +23,7 @@ from near_miss_ways import Domain, by_code, by_code_of_policies, by_model, flagg
 from bylaw.audit.shelf import Shelf
 from bylaw.cli.logs import open_logs
 from bylaw.compile.tools import read_tools, with_logs
-from bylaw.facts.interval import wilson
+from bylaw.facts.evidence import wilson
 from bylaw.llm import Chat, Pending
 from bylaw.llm.recorded import Batch, Recorded, Recordings
 from bylaw.policy.folder import find_folder

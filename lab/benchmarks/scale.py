@@ -46,7 +46,7 @@ from bylaw.audit.run import open_examiner, rarely_collecting
 from bylaw.audit.summary import summarise
 from bylaw.errors import RecordError
 from bylaw.trace import Identities
-from bylaw.trace.log_file import size_of
+from bylaw.trace.source import size_of
 from bylaw_lab.clinic.simulator.generate import simulated
 from bylaw_lab.clinic.simulator.world import build
 

@@ -10,8 +10,11 @@ from inspect_ai.model import ChatMessageAssistant, ContentReasoning, ContentText
 from bylaw.align.desk import load_tasks, told  # noqa: E402
 from bylaw.align.episode import Episode  # noqa: E402
 from bylaw.align.evaluation import evaluate, score  # noqa: E402
-from bylaw.align.inspect_task import output_of, tasks  # noqa: E402
-from bylaw.align.shielded import ShieldedEpisode  # noqa: E402
+from bylaw.align.inspect_task import (  # noqa: E402
+    ShieldedEpisode,
+    output_of,
+    tasks,
+)
 from bylaw_lab.clinic.practice import Scripted  # noqa: E402
 
 SOME = 12

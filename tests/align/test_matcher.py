@@ -12,7 +12,7 @@ from bylaw.align.bearing import next_write
 from bylaw.align.matcher import Matcher
 from bylaw.align.slot import values_in
 from bylaw.align.thought import think
-from bylaw.rule.act import turns
+from bylaw.rule.monitor import turns
 from bylaw.trace import Trajectory
 from bylaw_lab.clinic.simulator.generate import simulated
 from tests.engine import clinic

@@ -9,7 +9,7 @@ import pytest
 
 from bylaw.align.bearing import Serving, next_write
 from bylaw.align.thought import SOFT, think
-from bylaw.rule.act import TurnSpan, turns
+from bylaw.rule.monitor import TurnSpan, turns
 from bylaw.trace import Call, Event, Message, Result
 from bylaw_lab.clinic.simulator.generate import clinic, simulated
 from bylaw_lab.clinic.simulator.needs import shows

@@ -8,7 +8,7 @@ import pytest
 
 from bylaw import Shield
 from bylaw.answering import Answerer, Plan, Plans
-from bylaw.answering.memory import Outcome
+from bylaw.answering.history import Outcome
 from bylaw.engine.session import Session
 from bylaw.errors import PackError
 from bylaw.llm import Answer

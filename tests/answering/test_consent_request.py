@@ -12,7 +12,7 @@ from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
 from bylaw.llm import Answer
 from bylaw.pack.predicate import Predicate
-from bylaw.rule.act import Act
+from bylaw.rule.monitor import Act
 from bylaw.trace import Trajectory
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
 from tests.answering.test_consent import FILES

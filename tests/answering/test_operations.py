@@ -11,8 +11,8 @@ from bylaw.answering.history import History
 from bylaw.answering.operation import Check, Plan, Search, Use, Verify
 from bylaw.answering.running import Claim, verified
 from bylaw.engine.predicate_values import AnswerQuote
-from bylaw.rule.act import Act
 from bylaw.rule.formula import is_propositional
+from bylaw.rule.monitor import Act
 from bylaw.rule.parser import parse
 from bylaw.rule.semantics import values_of
 from bylaw.trace import Call, Event, Message, Result

@@ -10,7 +10,7 @@ from bylaw import Pack
 from bylaw.audit.counts import UnmappedFields
 from bylaw.audit.run import read_calls
 from bylaw.errors import UsageError
-from bylaw.facts.interval import rate
+from bylaw.facts.evidence import rate
 from bylaw.trace.event import Call, Result
 from tests.audit.logs import CAREFUL, HASTY, NO_RESULT, OK, WRONG, Shop, call, look, record, ship, user
 

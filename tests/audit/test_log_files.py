@@ -11,8 +11,7 @@ import pytest
 from bylaw.cli.logs import open_logs
 from bylaw.errors import FormatError, RecordError, UsageError
 from bylaw.trace import Trajectory, read
-from bylaw.trace.log_file import RemoteFile, log_file
-from bylaw.trace.source import Columns
+from bylaw.trace.source import Columns, RemoteFile, log_file
 from tests.audit.logs import CAREFUL, HASTY, WRONG, Shop, record
 from tests.audit.sharded import LINES, sharded
 

@@ -12,7 +12,7 @@ from bylaw.audit.batch.run import audit_in_shards
 from bylaw.audit.request import Request
 from bylaw.cli.logs import open_logs
 from bylaw.errors import UsageError
-from bylaw.trace.log_file import log_file
+from bylaw.trace.source import log_file
 from tests.audit.logs import Shop, record
 from tests.audit.sharded import LINES
 from tests.audit.test_log_files import LINED, TALKS, write_parquet, zstd

@@ -18,7 +18,7 @@ from bylaw.compile.update import MadeOf, owner_of, read_before, write_pack
 from bylaw.llm import Request
 from bylaw.pack import load_pack
 from bylaw.policy.document import Document
-from bylaw.review.coverage import covered_sentences
+from bylaw.review.check import covered_sentences
 from tests.compile.shop import Scripted
 from tests.compile.test_update import Silent
 from tests.policy.handbook import articles, letters, rule_of

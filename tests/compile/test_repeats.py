@@ -14,7 +14,7 @@ from bylaw.llm import Request
 from bylaw.pack import load_pack
 from bylaw.policy.document import Document
 from bylaw.policy.folder import read_folder
-from bylaw.review.coverage import covered_sentences
+from bylaw.review.check import covered_sentences
 from tests.compile.shop import CARDS, Scripted
 from tests.compile.test_update import Silent
 

@@ -10,7 +10,7 @@ from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered, AnswerPredicate
 from bylaw.engine.session import Session
 from bylaw.errors import PackError
-from bylaw.rule.act import Act
+from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call
 from tests.consent.desk import agent, desk, user
 

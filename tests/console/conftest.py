@@ -20,8 +20,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def audited_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from bylaw.audit.audited import write_audited
-    from bylaw.audit.request import Request
+    from bylaw.audit.request import Request, write_audited
     from bylaw.audit.run import audit
     from bylaw.console.index import open_index
     from bylaw_lab.clinic.simulator.generate import write

@@ -125,8 +125,7 @@ def test_the_list_says_where_conversations_are_lacking(out: Path, audited_once: 
 def test_logs_named_from_the_folder_of_the_audit_are_found_from_another(
     audited_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bylaw.audit.audited import conversations_in_logs, write_audited
-    from bylaw.audit.request import Request
+    from bylaw.audit.request import Request, conversations_in_logs, write_audited
 
     monkeypatch.chdir(audited_once)
     write_audited(Request((Path("logs.jsonl.gz"),), "clinic"), tmp_path)

@@ -15,7 +15,7 @@ def test_document_says_of_every_sentence_what_holds_it(reader: Reader) -> None:
     page = reader.get("/policy")
     rows = re.findall(r'<div class="sentence-row (\w+)"', page)
     from bylaw.pack import load_pack
-    from bylaw.review.coverage import covered_sentences
+    from bylaw.review.check import covered_sentences
 
     assert rows == [each.state for each in covered_sentences(load_pack("clinic"))]
     assert "findings" in page

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from bylaw.facts.call_record import record_of
 from bylaw.facts.ledger import Ledger
 from bylaw.pack import Pack
-from bylaw.rule.act import Act, says_something
-from bylaw.rule.monitor import Monitor
+from bylaw.rule.monitor import Act, Monitor, says_something
 from bylaw.trace import Call, Event, Message, Result
 
 Found = tuple[int, str, bool | None]

@@ -8,7 +8,7 @@ import pytest
 from bylaw.errors import BylawError
 from bylaw.pack import load_pack
 from bylaw.review.case import CaseResult, run_cases, untested
-from bylaw.review.coverage import covered_sentences
+from bylaw.review.check import covered_sentences
 from tests.policy.shop import FILES, load
 
 from .clinic import pack as clinic

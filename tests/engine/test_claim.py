@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.facts.claim import Claims
 from bylaw.facts.entity import ABSENT, UNSEEN, Field
+from bylaw.facts.ledger import Claims
 from tests.examples import examples
 
 PLAN = Field("plan", "boolean", claims=(("true", ("on a payment plan",)), ("false", ("no payment plan",))))

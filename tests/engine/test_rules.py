@@ -22,7 +22,7 @@ from bylaw.pack import Pack
 from bylaw.pack.predicate import TURNS, Predicate
 from bylaw.pack.rules import Rules
 from bylaw.policy.folder import READY
-from bylaw.rule.act import Act
+from bylaw.rule.monitor import Act
 from bylaw.rule.rule import read_rule
 from bylaw.trace import Call, Event, Message, Result, Trajectory, read
 from tests.examples import examples

@@ -10,8 +10,8 @@ import pytest
 from bylaw.engine.session import Session
 from bylaw.errors import PackError
 from bylaw.pack import Pack
-from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment
+from bylaw.rule.monitor import Act
 from bylaw.trace import Call, Event, Message
 from tests.packs import made
 

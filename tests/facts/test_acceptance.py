@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from msgspec.structs import replace
 
 from bylaw import BylawError, Pack
-from bylaw.facts.acceptance import accepted, declaration_for
+from bylaw.facts.call_record import accepted, declaration_for
 from bylaw.policy.tool import Tool
 from bylaw.trace import Trajectory, read
 from bylaw.trace.event import Result

@@ -6,9 +6,8 @@ from decimal import Decimal
 import pytest
 
 from bylaw.facts.entity import Field, OneOf
-from bylaw.facts.money import currency_of
-from bylaw.facts.path import NOTHING
-from bylaw.facts.value import coerce, one_of
+from bylaw.facts.observation import NOTHING
+from bylaw.facts.value import coerce, currency_of, one_of
 from bylaw.facts.world_change import moved
 
 PRICE = Field("price", "money")

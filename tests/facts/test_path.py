@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.facts.path import NOTHING, PathError, PathScope, compile_each, compile_path
+from bylaw.facts.observation import NOTHING, PathError, PathScope, compile_each, compile_path
 
 ITEM = {
     "a": 1,

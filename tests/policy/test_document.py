@@ -8,8 +8,7 @@ import pytest
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.document import Document, digest_of
-from bylaw.review.check import check
-from bylaw.review.coverage import covered_sentences
+from bylaw.review.check import check, covered_sentences
 from tests.policy.shop import FILES, edited, faults, load, write_pack
 
 

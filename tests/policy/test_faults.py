@@ -390,7 +390,7 @@ def test_a_folder_without_a_manifest_is_no_pack(tmp_path: Path) -> None:
 
 
 def test_a_field_may_default_to_an_empty_record(tmp_path: Path) -> None:
-    from bylaw.facts.claim import Claims
+    from bylaw.facts.ledger import Claims
 
     labels = "total: money\n      labels: {type: string, default: {}}"
     field = load(tmp_path, edited("entities.yaml", "total: money", labels)).schema.entities["Order"].fields["labels"]

@@ -11,8 +11,7 @@ from bylaw.cli.console import open_console
 from bylaw.errors import PackError
 from bylaw.pack import load_pack
 from bylaw.policy.document import Document, places_of
-from bylaw.review.check import check
-from bylaw.review.coverage import covered_sentences
+from bylaw.review.check import check, covered_sentences
 from tests.command import bylaw
 from tests.policy.handbook import articles, pack_files
 from tests.policy.shop import FILES, edited, faults, load, write_pack

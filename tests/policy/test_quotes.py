@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bylaw.policy.document import Document, places_of, read_quote
-from bylaw.review.coverage import covered_sentences
+from bylaw.review.check import covered_sentences
 from tests.policy.shop import FILES, faults, load
 
 TWICE = """\

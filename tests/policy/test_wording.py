@@ -10,7 +10,7 @@ from bylaw.facts import seen
 from bylaw.facts.entity import UNSEEN, Field, Saying
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
-from bylaw.rule.act import Act
+from bylaw.rule.monitor import Act
 from bylaw.trace import Message, Result
 from tests.policy.shop import faults, load
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.errors import RecordError
-from bylaw.facts.interval import wilson
+from bylaw.facts.evidence import wilson
 from bylaw.scan import Scan, scan
 from bylaw.trace import Trajectory
 from tests.examples import examples

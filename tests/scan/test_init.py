@@ -13,7 +13,7 @@ from bylaw.errors import UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.policy.document import Document
 from bylaw.review.case import CaseResult, run_cases, untested
-from bylaw.review.coverage import covered_sentences
+from bylaw.review.check import covered_sentences
 from bylaw.scan.skeleton import skeleton
 from bylaw.shield import Shield
 from bylaw.trace import Call, Message, Result, Trajectory

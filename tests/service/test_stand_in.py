@@ -18,7 +18,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from bylaw.service import stand_in
-from bylaw.service.stand_in import StandIn
+from bylaw.service.run import StandIn
 from tests.command import environment
 from tests.ready import begin
 from tests.service.malformed import LOOK

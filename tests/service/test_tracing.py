@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from bylaw.record import Log
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk
-from bylaw.service.tracing import Tracing
+from bylaw.service.metrics import Tracing
 from tests.service.asgi import post
 from tests.service.malformed import LOOK, REFUND
 from tests.shield.scenes import shop

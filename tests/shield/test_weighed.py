@@ -10,7 +10,7 @@ from bylaw import Shield
 from bylaw.engine.predicate_values import AnswerPredicate
 from bylaw.engine.session import Session
 from bylaw.pack import Pack
-from bylaw.rule.act import Act
+from bylaw.rule.monitor import Act
 from bylaw.shield.backtest import replay
 from bylaw.shield.decision import outcome
 from bylaw.shield.grounds import find_grounds, weigh

@@ -7,8 +7,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as some
 
-from bylaw.trace.contradicted import Contradicted, decode_json, holds_contradiction, merged
 from bylaw.trace.event import decode_text
+from bylaw.trace.recorded_value import Contradicted, decode_json, holds_contradiction, merged
 
 texts = some.text(alphabet='ab:"\\,{}é ', max_size=5)
 values = some.recursive(

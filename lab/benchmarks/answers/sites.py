@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from bylaw.engine.conduct import Conduct
 from bylaw.pack import Pack, load_pack
-from bylaw.rule.act import Act
+from bylaw.rule.monitor import Act
 from bylaw.trace import Call, Event, Identities, Message, Result, Trajectory, read
 
 HERE = Path(__file__).parent

@@ -16,7 +16,7 @@ import yaml
 
 from bylaw.answering.request import RequestReader
 from bylaw.engine.conversation import OpenRequests
-from bylaw.facts.interval import wilson
+from bylaw.facts.evidence import wilson
 from bylaw.llm.source import open_chat
 from bylaw.pack import Pack, load_pack
 from bylaw.shield import Shield

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from bylaw.facts.ledger import Ledger
 from bylaw.pack import load_pack
-from bylaw.rule.act import Act
+from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Event, Result
 from bylaw_lab.clinic.simulator.desk import WRITES
 from bylaw_lab.clinic.simulator.generate import Simulated, simulated

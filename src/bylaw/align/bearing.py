@@ -16,7 +16,7 @@ from bylaw.engine.session import Session
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
-from bylaw.rule.act import TurnSpan, turns
+from bylaw.rule.monitor import TurnSpan, turns
 from bylaw.text.stem import stems
 from bylaw.trace.event import Call, Event, Message, Result
 

@@ -23,7 +23,7 @@ from bylaw.align.prompt import pack_named
 from bylaw.align.standing import Auditor, FreshAudit, unfit
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack
-from bylaw.trace.log_file import LogFile
+from bylaw.trace.source import LogFile
 from bylaw.trace.trajectory import Trajectory
 
 HELD_OUT = 0.1

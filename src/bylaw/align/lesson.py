@@ -15,7 +15,7 @@ from bylaw.align.slot import Slot, recorded_slots
 from bylaw.align.thought import think
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
-from bylaw.rule.act import TurnSpan
+from bylaw.rule.monitor import TurnSpan
 from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.trajectory import Trajectory
 

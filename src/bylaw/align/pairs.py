@@ -18,7 +18,7 @@ from bylaw.align.prompt import pack_named, system_message
 from bylaw.align.standing import Auditor, JudgedCalls
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Criterion
-from bylaw.trace.log_file import LogFile
+from bylaw.trace.source import LogFile
 from bylaw.trace.trajectory import Trajectory
 
 FLAGGED = ("near_miss", "violation")

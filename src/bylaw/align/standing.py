@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.align.episode import misfit
-from bylaw.audit.audited import Audited
+from bylaw.audit.request import Audited
 from bylaw.audit.run import Examiner
 from bylaw.audit.shelf import Shelf
 from bylaw.audit.store import CALLS, RULES, Store
@@ -22,7 +22,7 @@ from bylaw.facts.result_places import leaf_values
 from bylaw.pack import Criterion, Pack
 from bylaw.text.identifier import is_identifier
 from bylaw.trace.event import Call
-from bylaw.trace.log_file import LogFile
+from bylaw.trace.source import LogFile
 from bylaw.trace.trajectory import Trajectory
 
 _FLAGGED = {"violation": "a violation", "near_miss": "a near-miss"}

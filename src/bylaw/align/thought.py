@@ -16,7 +16,7 @@ from bylaw.align.bearing import Bearing, Purpose, Serving, bearing, valued
 from bylaw.align.thought_words import inner, lacks_in_words, listed, names_in, saw_in_words, stated, wish
 from bylaw.pack import Pack
 from bylaw.policy.yaml import LOADER
-from bylaw.rule.act import TurnSpan
+from bylaw.rule.monitor import TurnSpan
 from bylaw.trace.event import Call, Event, Result
 
 SOFT = 100

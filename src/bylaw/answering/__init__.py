@@ -4,7 +4,7 @@ ShieldAgent's pipeline (3.3), passed into a shield or an audit. Start at `answer
 """
 
 from bylaw.answering.answerer import Answerer
-from bylaw.answering.memory import Plans
+from bylaw.answering.history import Plans
 from bylaw.answering.operation import Plan
 from bylaw.answering.request import RequestReader
 

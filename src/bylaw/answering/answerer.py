@@ -10,8 +10,7 @@ from functools import cached_property
 import msgspec
 
 from bylaw.answering.consent import consent_answer, consent_request, no_question
-from bylaw.answering.history import History
-from bylaw.answering.memory import EXAMPLES, SAME, Outcome, Plans
+from bylaw.answering.history import EXAMPLES, SAME, History, Outcome, Plans
 from bylaw.answering.operation import Check, Plan, Search
 from bylaw.answering.running import PROMPTS, Operation, PlanRun
 from bylaw.consent import OpenConsent
@@ -21,8 +20,8 @@ from bylaw.llm.chat import LETTERS_PER_TOKEN, ChatError, Unreachable, render, sc
 from bylaw.llm.source import at_hand
 from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate
-from bylaw.rule.act import Act
 from bylaw.rule.formula import atoms
+from bylaw.rule.monitor import Act
 from bylaw.rule.rule import Rule
 from bylaw.trace.event import Event
 

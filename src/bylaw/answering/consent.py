@@ -1,20 +1,172 @@
 """Asks a model whether the user agreed if code cannot tell; a yes must quote the user's own words."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from itertools import pairwise
+from typing import Any
 
-from bylaw.answering.excerpt import Excerpt
-from bylaw.answering.history import History, call_text
+from bylaw.answering.history import History, Piece, call_text
 from bylaw.answering.running import PROMPTS, SCHEMA, Reply
 from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.result_places import leaves
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import render
 from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate
-from bylaw.rule.act import Act
 from bylaw.rule.formula import atoms
-from bylaw.trace.event import Event
+from bylaw.rule.monitor import Act
+from bylaw.trace.event import Call, Event, Message
+
+_LAST = 12_000
+"""Characters per message of the last exchange."""
+_RECENT = 330
+"""Characters per message of the exchange before it."""
+_EARLIER = {"user": 160, "agent": 90, "tool": 0}
+"""Characters per earlier message."""
+_CHANGE, _OUTCOME = 300, 150
+"""Characters of an earlier write and of its result."""
+_BEFORE, _AFTER = 80, 160
+"""Characters of a look-up's result before and after a value of the call."""
+_BESIDE = 25
+"""Characters kept around an amount, or around a value of the call, in a shortened message."""
+_FIGURES = 4
+"""Maximum number of amounts and call values kept in a shortened message: the last ones."""
+_AMOUNT = r"[$\u20ac\u00a3\u00a5]\s?\d[\d.,]*|\d[\d.,]*\s?[$\u20ac\u00a3\u00a5]|(?<![\w.])\d[\d,]*\.\d\d(?!\w)"
+_LINE = 25
+"""Repeated lines shorter than this are not removed."""
+_MOST = 30_000
+"""Maximum characters of an excerpt. The earliest pieces are left out."""
+_CUT = "[...]"
+
+
+class Excerpt:
+    """Builds an excerpt from the last piece to the first, so that repeated text appears where it was said last."""
+
+    def __init__(self, pack: Pack, events: Sequence[Event], act: Act, arguments: dict[str, Any]) -> None:
+        self._pack, self._events = pack, events
+        self._pieces = History(events, act).pieces
+        messages = [piece for piece in self._pieces if isinstance(events[piece.step], Message)]
+        asks = [this.step for this, after in pairwise(messages) if (this.by, after.by) == _ASKS]
+        self._last = asks[-1] if asks else messages[-1].step if messages else 0
+        self._recent = asks[-2] if len(asks) > 1 else -1
+        self._seen = set[str]()
+        """Lines and writes already shown."""
+        said = "\n".join(piece.text for piece in messages)
+        self._unsaid = _values(arguments, lambda value: not _whole(value).search(said))
+        told = _values(arguments, lambda value: not value.isalpha() and _whole(value).search(said) is not None)
+        self._kept = re.compile("|".join([_AMOUNT, *(_whole(each).pattern for each in told)]))
+        """Text the answer may depend on: amounts, and values of the call."""
+
+    def text(self) -> str:
+        """The pieces in conversation order, numbered."""
+        shown, room, left = list[str](), _MOST, len(self._pieces)
+        for piece in reversed(self._pieces):
+            text = self._shown(piece)
+            if len(text) > room and piece.step < self._recent:
+                break
+            left -= 1
+            room -= len(text)
+            shown += [text] if text else []
+        if left:
+            shown.append(f"({left} earlier pieces are left out here)")
+        return "\n".join(reversed(shown)) or "(nothing was said)"
+
+    def _shown(self, piece: Piece) -> str:
+        """A piece as the model sees it; empty if it adds nothing."""
+        event = self._events[piece.step]
+        if isinstance(event, Message):
+            text = self._message(piece) if piece.text else f"({piece.note})"
+        elif isinstance(event, Call):
+            text = self._new(piece.text, _CHANGE) if self._may_change(event.tool) or event.card else ""
+        elif self._may_change(event.tool):
+            text = _cut(piece.text, _OUTCOME) or f"({piece.note})"
+        else:
+            text = self._explanation(piece.text)
+        if not text or text == _CUT:
+            return ""
+        has_failed = not isinstance(event, Message | Call) and event.error
+        return f"[{piece.step}] {piece.by}{' (it failed)' if has_failed else ''}: {text}"
+
+    def _message(self, piece: Piece) -> str:
+        """A message without lines that are repeated later; messages of the last exchange are complete."""
+        if piece.step >= self._last:
+            self._seen.update(_plain(line) for line in piece.text.splitlines())
+            return _cut(piece.text, _LAST)
+        lines = [self._new(line.strip()) for line in piece.text.splitlines()]
+        if piece.step >= self._recent:
+            text = re.sub(r"(?:\[\.\.\.\]\s*){2,}", f"{_CUT}\n", "\n".join(line for line in lines if line))
+            return _cut(text.strip(), _RECENT, self._kept)
+        text = "\n".join(line for line in lines if line not in ("", _CUT)) or _CUT
+        return _cut(text, _EARLIER[piece.by], self._kept)
+
+    def _new(self, text: str, most: int = _LAST) -> str:
+        """A text, or a marker if it has already been shown."""
+        plain = _plain(text)
+        if plain in self._seen:
+            return _CUT
+        if len(plain) >= _LINE:
+            self._seen.add(plain)
+        return _cut(text, most)
+
+    def _explanation(self, result: str) -> str:
+        """The parts of a look-up's result around values that no message contains, once per value."""
+        parts: list[str] = []
+        for value in [*self._unsaid]:
+            found = _whole(value).search(result)
+            if found is not None:
+                self._unsaid.remove(value)
+                part = result[max(0, found.start() - _BEFORE) : found.end() + _AFTER]
+                parts += [] if any(value in other for other in parts) else [part]
+        return f"{_CUT} {f' {_CUT} '.join(parts)} {_CUT}" if parts else ""
+
+    def _may_change(self, tool: str) -> bool:
+        known = self._pack.schema.tools.get(tool)
+        return known is None or known.effect in ("write", "unknown")
+
+
+_ASKS = ("agent", "user")
+
+
+def _values(arguments: dict[str, Any], wanted: Callable[[str], bool]) -> list[str]:
+    """The wanted values of a call, longest first, without values so short that they appear everywhere."""
+    found = {str(leaf) for leaf in leaves(arguments) if leaf is not None and not isinstance(leaf, bool)}
+    values = [each for each in found if len(each) > (2 if each.isdigit() else 1) and not _is_day(each)]
+    return sorted((each for each in values if wanted(each)), key=lambda each: (-len(each), each))
+
+
+def _is_day(value: str) -> bool:
+    """Whether a value is a date, which people write differently from a call."""
+    try:
+        return bool(date.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+def _whole(value: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cut(text: str, most: int, kept: re.Pattern[str] | None = None) -> str:
+    """The beginning and a longer end of a text (the question is at the end), with marked parts of the middle."""
+    if len(text) <= most:
+        return text
+    start, end = most // 3, len(text) - (most - most // 3)
+    parts = [(0, start)]
+    found = [match.span() for match in kept.finditer(text, start, end)] if kept is not None else []
+    for first, last in [*((first - _BESIDE, last + _BESIDE) for first, last in found[-_FIGURES:]), (end, len(text))]:
+        if first <= parts[-1][1]:
+            parts[-1] = parts[-1][0], max(parts[-1][1], last)
+        else:
+            parts.append((first, last))
+    return f" {_CUT} ".join(text[first:last].strip() for first, last in parts)
+
 
 _DESCRIBED = 150
 """Characters of a tool's description."""

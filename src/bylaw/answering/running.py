@@ -14,10 +14,9 @@ from bylaw.answering.operation import Check, Detect, Plan, Search, Step, Use, Ve
 from bylaw.engine.predicate_values import AnswerQuote
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import render, schema_of
-from bylaw.rule.act import Act
 from bylaw.rule.detectors import PERSONAL
 from bylaw.rule.formula import Formula, atoms, is_propositional
-from bylaw.rule.monitor import holds
+from bylaw.rule.monitor import Act, holds
 from bylaw.rule.parser import parse
 
 PROMPTS = Path(__file__).parent / "prompts"

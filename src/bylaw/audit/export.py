@@ -17,7 +17,7 @@ from bylaw.audit.finding import Charge, Finding, Gate
 from bylaw.audit.request import told_apart
 from bylaw.audit.store import CALLS, LogPlace, Store
 from bylaw.text.visible import all_visible, visible
-from bylaw.trace.log_file import LogFile, RemoteFile
+from bylaw.trace.source import LogFile, RemoteFile
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _BY_LINE = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")

@@ -16,8 +16,7 @@ from urllib.parse import quote
 
 from bylaw.facts.echoes import letters_of
 from bylaw.facts.entity import UNSEEN, Field, Key, NoValue
-from bylaw.facts.observation import sightings
-from bylaw.facts.path import NOTHING
+from bylaw.facts.observation import NOTHING, sightings
 from bylaw.facts.world import World, WorldRecord
 from bylaw.pack import Pack
 from bylaw.policy.pattern import compile_pattern

@@ -58,9 +58,8 @@ from bylaw.pack.review import Sides, sides_of
 from bylaw.policy.folder import read_folder
 from bylaw.trace import Identities
 from bylaw.trace.event import Call
-from bylaw.trace.log_file import LogFile
 from bylaw.trace.reader import Look, read_source
-from bylaw.trace.source import Source
+from bylaw.trace.source import LogFile, Source
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from bylaw.facts.world import World
 from bylaw.pack import Pack, build_pack, load_pack
 from bylaw.policy.document import Document
 from bylaw.policy.folder import find_folder, read_folder
-from bylaw.trace.log_file import LogFile, RemoteFile
+from bylaw.trace.source import LogFile, RemoteFile
 from bylaw.trace.trajectory import Trajectory
 
 _TEXTS = 256

@@ -14,8 +14,7 @@ from bylaw.engine.limited import by_limit, over_and_open
 from bylaw.engine.predicate_values import TellsUnanswered
 from bylaw.engine.verdict import WORST_FIRST, Verdict
 from bylaw.errors import RecordError
-from bylaw.facts.evidence import EvidenceCount, LookupEvidence
-from bylaw.facts.interval import rate
+from bylaw.facts.evidence import EvidenceCount, LookupEvidence, rate
 from bylaw.pack import CRITERIA, Criterion, Pack
 from bylaw.policy.statement import Citation
 from bylaw.rule.formula import atoms

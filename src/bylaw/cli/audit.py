@@ -15,10 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 from bylaw.audit.attestation import ATTESTATIONS, Attestation, every_attestation, file_beside
-from bylaw.audit.audited import write_audited
 from bylaw.audit.baseline import Comparison, compare_audits, read_baseline, write_comparison
 from bylaw.audit.finding import Finding, Gate
-from bylaw.audit.request import Request
+from bylaw.audit.request import Request, write_audited
 from bylaw.audit.run import Report, audit, open_examiner
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, read_waivers
@@ -32,8 +31,7 @@ from bylaw.errors import RecordError, UsageError
 from bylaw.pack import Criterion
 from bylaw.text.number import counted
 from bylaw.text.visible import clean, visible
-from bylaw.trace.log_file import LogFile
-from bylaw.trace.source import Columns
+from bylaw.trace.source import Columns, LogFile
 
 if TYPE_CHECKING:
     from bylaw.answering import Answerer

@@ -11,9 +11,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from bylaw.audit.audited import write_audited
 from bylaw.audit.report import write_report
-from bylaw.audit.request import Request
+from bylaw.audit.request import Request, write_audited
 from bylaw.audit.run import audit, read_calls
 from bylaw.cli.command import command
 from bylaw.cli.console import open_console

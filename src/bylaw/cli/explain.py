@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from bylaw.audit.audited import events_in_logs
 from bylaw.audit.finding import SEVERITIES, Finding, lacked, rank
+from bylaw.audit.request import events_in_logs
 from bylaw.audit.store import Store
 from bylaw.cli.command import Audited, Name, Word, command
 from bylaw.cli.console import open_console
@@ -27,7 +27,7 @@ from bylaw.engine.wording import (
     rule_words_for_reader,
 )
 from bylaw.errors import UsageError
-from bylaw.facts.acceptance import declaration_for
+from bylaw.facts.call_record import declaration_for
 from bylaw.pack import Criterion
 from bylaw.policy.statement import told_place
 from bylaw.policy.tool import Effect

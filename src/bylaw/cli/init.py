@@ -17,7 +17,7 @@ from bylaw.policy.document import LONGEST, PARTED, TOO_LONG, Document
 from bylaw.scan.effect import read_effects
 from bylaw.scan.skeleton import Skeleton, skeleton
 from bylaw.scan.table import read_tables
-from bylaw.trace.log_file import LogFile
+from bylaw.trace.source import LogFile
 
 _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from bylaw.errors import BylawError, FormatError, UsageError
 from bylaw.text.visible import visible
 from bylaw.trace import Identities, Trajectory, read
-from bylaw.trace.log_file import LogFile, RemoteFile, find_remote, log_file
+from bylaw.trace.source import LogFile, RemoteFile, find_remote, log_file
 
 
 class LogArgument(click.ParamType[LogFile]):

@@ -83,7 +83,7 @@ def risk_command(
     acts: Annotated[Count, "Acts to look ahead."] = 20,
 ) -> int:
     """Estimate from logs how likely each rule is to be broken."""
-    from bylaw.rule.risk import learn_chain, risk
+    from bylaw.rule.lines import learn_chain, risk
 
     loaded = load_pack(pack)
     with open_logs(logs) as opened:

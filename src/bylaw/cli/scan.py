@@ -18,7 +18,7 @@ from bylaw.scan.argument import Argument, Strange
 from bylaw.scan.effect import Guess, effects_file, read_effects
 from bylaw.scan.habit import FEWEST, CallPlace, Habit
 from bylaw.text.visible import clean
-from bylaw.trace.log_file import LogFile
+from bylaw.trace.source import LogFile
 
 _SHOWN = 3
 _REASONS = {

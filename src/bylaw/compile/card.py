@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from msgspec import Struct, field
 
-from bylaw.facts.acceptance import failed
+from bylaw.facts.call_record import failed
 from bylaw.policy.tool import Effect
 from bylaw.scan.shape import SeenValues
 from bylaw.trace import Call, Result, Trajectory

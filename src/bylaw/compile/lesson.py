@@ -16,7 +16,6 @@ from bylaw.engine.conduct import binding_of
 from bylaw.engine.session import Session
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
-from bylaw.rule.act import Act
 from bylaw.rule.circuit import Speech
 from bylaw.rule.formula import atoms
 from bylaw.rule.learning import (
@@ -28,6 +27,7 @@ from bylaw.rule.learning import (
     threshold_for,
     worst_leans,
 )
+from bylaw.rule.monitor import Act
 from bylaw.rule.rule import Rule, threshold_of
 from bylaw.scan.written import dump
 from bylaw.trace.event import Call

@@ -17,9 +17,8 @@ from bylaw.compile.card import DEEPEST, Card, has_table, names_in
 from bylaw.compile.desk import Desk, Prompt, Unreadable, prompt_text, stage
 from bylaw.compile.naming import digest_of
 from bylaw.errors import BylawError, PackError
-from bylaw.facts.acceptance import accepted
-from bylaw.facts.observation import Observation, sightings, unreadable
-from bylaw.facts.path import NOTHING
+from bylaw.facts.call_record import accepted
+from bylaw.facts.observation import NOTHING, Observation, sightings, unreadable
 from bylaw.facts.value import coerce
 from bylaw.llm.chat import unfenced
 from bylaw.pack import Pack

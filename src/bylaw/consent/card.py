@@ -20,12 +20,11 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.consent.card_facts import NO_FACTS, CardFacts
-from bylaw.facts.money import currency_of
 from bylaw.facts.result_places import leaves
-from bylaw.facts.value import INVISIBLE
+from bylaw.facts.value import INVISIBLE, currency_of
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import words_of
-from bylaw.text.amount import amount_spellings, figures, quantity_spellings
+from bylaw.text.number import amount_spellings, figures, quantity_spellings
 
 _REMARKS = frozenset(words_of("reason reasons note notes comment comments remark summary description"))
 """Arguments for the record: what is said there changes nothing that a user would agree to."""

@@ -9,9 +9,8 @@ from msgspec import Struct
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Fact
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.money import currency_of
 from bylaw.facts.seen import SeenFacts
-from bylaw.facts.value import plain
+from bylaw.facts.value import currency_of, plain
 
 
 class CardFacts(Struct, frozen=True):

@@ -37,7 +37,7 @@ from bylaw.facts.result_places import leaves
 from bylaw.facts.value import alike
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of
-from bylaw.rule.act import Act
+from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Event
 
 Basis = Literal["card", "told", "requested"]

@@ -5,10 +5,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from bylaw.audit.report.conversation import bounded
+from bylaw.audit.report.conversation import bounded, cut
 from bylaw.audit.report.finding import call_details, rule_details, steps_of
 from bylaw.audit.report.overview import policies as stated_policies
-from bylaw.audit.report.text import cut
 from bylaw.audit.store import CALLS, JsonRecord
 from bylaw.console.app import shown
 from bylaw.console.door import Asked, Refused

@@ -12,7 +12,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bylaw.audit.report.text import cut, spelled, whole_text
+from bylaw.audit.report.conversation import cut, spelled, whole_text
 from bylaw.consent.card import label_of, title_of
 from bylaw.console.app import changed, shown, streamed
 from bylaw.console.door import Asked, Visitor
@@ -20,8 +20,7 @@ from bylaw.console.page import running
 from bylaw.console.service_log import ServiceLog, ServicePages, ShownConversation, changes, known_by
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
-from bylaw.record.approval import Approval
-from bylaw.record.attestation import Attestation, read_attestation
+from bylaw.record.approval import Approval, Attestation, read_attestation
 from bylaw.shield.decision import Decision, Ground
 from bylaw.shield.history import History, read_decision, read_history
 from bylaw.trace.event import Call, Message

@@ -9,16 +9,16 @@ from starlette.responses import Response
 
 from bylaw.audit.finding import rank
 from bylaw.audit.notes import limits
+from bylaw.audit.report.conversation import cut
 from bylaw.audit.report.overview import overview
 from bylaw.audit.report.overview import policies as stated_policies
-from bylaw.audit.report.text import cut
 from bylaw.audit.store import JsonRecord
 from bylaw.console.app import shown
 from bylaw.console.conversations import finding_data, sentence_of
 from bylaw.console.door import Asked
 from bylaw.console.index import Index, Wanted
 from bylaw.console.view import AuditPages, View, conversations_of, read_summary
-from bylaw.facts.interval import rate
+from bylaw.facts.evidence import rate
 from bylaw.pack import Criterion
 from bylaw.text.number import counted
 

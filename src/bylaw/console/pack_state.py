@@ -15,7 +15,7 @@ from bylaw.pack import Pack
 from bylaw.pack.review import REVIEW, Sides, is_compiled, sides_of
 from bylaw.policy.folder import PackFolder, read_folder
 from bylaw.review.case import CaseResult, run_cases
-from bylaw.review.coverage import Covered, covered_sentences
+from bylaw.review.check import Covered, covered_sentences
 from bylaw.review.noted import Noted, noted_of
 from bylaw.review.reading import loaded
 

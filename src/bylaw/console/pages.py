@@ -13,13 +13,12 @@ from bylaw.console.app import application
 from bylaw.console.conversations import ConversationPages
 from bylaw.console.findings import FindingPages
 from bylaw.console.inbox import InboxPages
-from bylaw.console.live import LivePages
+from bylaw.console.live import LivePages, StopPages
 from bylaw.console.overview import OverviewPages
 from bylaw.console.page import load_templates
 from bylaw.console.policies import PolicyPages, ServedPolicyPages
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.sign_in import SignIn
-from bylaw.console.stopping import StopPages
 from bylaw.console.trying import TryPages, audit_bench, service_bench
 from bylaw.console.view import Opened, View
 from bylaw.errors import UsageError

@@ -25,7 +25,7 @@ from bylaw.pack import Criterion
 from bylaw.pack.review import REVIEW, Sides, read_signatures, standings
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult
-from bylaw.review.coverage import Covered
+from bylaw.review.check import Covered
 from bylaw.review.noted import Noted
 from bylaw.review.reading import signed_lines
 from bylaw.rule.drawing import draw_automaton, draw_circuit

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from starlette.responses import Response
 
-from bylaw.audit.audited import Audited, read_audited
+from bylaw.audit.request import Audited, read_audited
 from bylaw.audit.shelf import Shelf
 from bylaw.console.app import Pages, changed, shown
 from bylaw.console.backtest import CONVERSATIONS, Backtest, Backtests, Past
@@ -27,7 +27,7 @@ from bylaw.review.reading import check_lines, signed_lines
 from bylaw.shield.history import read_decision
 from bylaw.trace import Identities, Trajectory, read
 from bylaw.trace.event import Call
-from bylaw.trace.log_file import log_file
+from bylaw.trace.source import log_file
 
 LISTED = 50
 """Calls that a page lists."""

@@ -19,7 +19,7 @@ from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.policy.folder import ManifestError
 from bylaw.policy.posture import Postures
-from bylaw.text.own_log import own_log
+from bylaw.text.visible import own_log
 from bylaw.trace.event import Call
 from bylaw.trace.recorded_value import EARLIEST, LATEST, read_arguments
 

@@ -15,8 +15,8 @@ from bylaw.engine.conduct import Ask, Conduct, Tell
 from bylaw.engine.rule_finding import ActFindings, RuleFinding
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
-from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment, Evidence
+from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Event, Message, Result
 
 _WORST_FIRST = ("deny", "ask", "allow")

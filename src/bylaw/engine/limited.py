@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from bylaw.facts.acceptance import accepted, declares_refusal
-from bylaw.facts.call_record import is_readable
+from bylaw.facts.call_record import accepted, declares_refusal, is_readable
 from bylaw.pack import Pack
 from bylaw.rule.rule import Limit
 from bylaw.trace.event import Call, Message, Result

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from bylaw.engine.judgement import Judgement
 from bylaw.facts.entity import ABSENT, NOT_KNOWN, UNSEEN, Entity, Fact, FactSource, Field, Key, is_known
+from bylaw.facts.evidence import why_unread
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import Unread
-from bylaw.facts.unread import why_unread
 from bylaw.facts.value import key_of
 
 WhyMissing = Literal["never_seen", "stale", "pending", "claimed"]

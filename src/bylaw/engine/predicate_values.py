@@ -16,7 +16,7 @@ from bylaw.facts.value import alike
 from bylaw.guard import Completion, evaluate, evaluate_condition
 from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate, Witness
-from bylaw.rule.act import Act
+from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Confirmation, Event
 
 

@@ -27,8 +27,8 @@ from bylaw.facts.world import World
 from bylaw.guard import Inquiry
 from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
-from bylaw.rule.act import Act
 from bylaw.rule.circuit import Assessment, Evidence
+from bylaw.rule.monitor import Act
 from bylaw.text.condition import takes_back
 from bylaw.text.cost import spend
 from bylaw.text.once import once

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from bylaw.facts.acceptance import accepted, declares_refusal
+from bylaw.facts.call_record import accepted, declares_refusal
 from bylaw.facts.schema import Schema
 from bylaw.trace.event import Call, Event, Message, Result, tells_refusal
 from bylaw.trace.transcript import Transcript

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from bylaw.facts.call_record import CallRecord, has_gap
 from bylaw.facts.entity import Key
-from bylaw.facts.path import NOTHING, Finder
+from bylaw.facts.observation import NOTHING, Finder
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import alike, alike_key, key_of, loose, loose_key
 from bylaw.policy.verb import sounds_harmless

@@ -10,8 +10,7 @@ from typing import Any, cast
 
 from bylaw.errors import WorldError
 from bylaw.facts.entity import ABSENT, UNSEEN, Entity, Key, NoValue
-from bylaw.facts.observation import Sighting, sightings, thing_at
-from bylaw.facts.path import NOTHING, PathScope, compile_each
+from bylaw.facts.observation import NOTHING, PathScope, Sighting, compile_each, sightings, thing_at
 from bylaw.facts.schema import Schema, Stored
 from bylaw.facts.value import key_of
 from bylaw.facts.world import Snapshot, WorldRecord, agrees

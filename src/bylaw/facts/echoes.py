@@ -9,8 +9,8 @@ from functools import lru_cache
 from msgspec import Struct
 
 from bylaw.facts.result_places import EventTexts
-from bylaw.text.bare import is_word
 from bylaw.text.folding import fold, runs_of
+from bylaw.text.identifier import is_word
 from bylaw.text.spelling import Spelling
 
 

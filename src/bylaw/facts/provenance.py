@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from bylaw.facts.echoes import CANDIDATES, Echoes, Handed, RunIndex, letters_of
 from bylaw.facts.result_places import EventTexts, Place, ResultPlaces, leaf_values
 from bylaw.policy.tool import Tool
-from bylaw.text.bare import is_word, without_joined
 from bylaw.text.folding import fold, fold_said
+from bylaw.text.identifier import is_word, without_joined
 from bylaw.text.spelling import Spelling, spell
 from bylaw.trace.event import Call, Event, Message, Result
 

@@ -16,11 +16,10 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.facts.money import amount_of
+from bylaw.facts.value import amount_of
 from bylaw.policy.tool import Tool
-from bylaw.text.bare import without_joined
 from bylaw.text.folding import fold, fold_said
-from bylaw.text.identifier import identifiers, is_prose
+from bylaw.text.identifier import identifiers, is_prose, without_joined
 from bylaw.text.number import canonical
 from bylaw.text.spelling import Spelling
 from bylaw.trace.event import Call, Event, Message, Result

@@ -9,8 +9,7 @@ from msgspec.structs import force_setattr
 
 from bylaw.facts.card_fact import CardFact
 from bylaw.facts.entity import Entity, Key, ReadTool
-from bylaw.facts.observation import Change, Observation
-from bylaw.facts.path import PathScope, compile_each
+from bylaw.facts.observation import Change, Observation, PathScope, compile_each
 from bylaw.facts.world_change import WorldChange
 from bylaw.policy.tool import Tool
 

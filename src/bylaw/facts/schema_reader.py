@@ -8,11 +8,11 @@ from msgspec import UNSET
 
 from bylaw.errors import BylawError, GuardError, meant
 from bylaw.facts.entity import Entity, Field, FieldType, Origin, ReadTool, Saying
-from bylaw.facts.money import CURRENCIES
-from bylaw.facts.observation import Change, Observation
-from bylaw.facts.path import (
+from bylaw.facts.observation import (
     NOTHING,
+    Change,
     Getter,
+    Observation,
     PathError,
     PathScope,
     compile_each,
@@ -21,7 +21,7 @@ from bylaw.facts.path import (
     first_name,
 )
 from bylaw.facts.schema import Schema, Stored
-from bylaw.facts.value import key_of, names_several
+from bylaw.facts.value import CURRENCIES, key_of, names_several
 from bylaw.facts.world_change import Expression, WorldChange
 from bylaw.facts.written import (
     EntitiesFile,

@@ -22,7 +22,7 @@ from bylaw.facts.entity import (
     is_known,
 )
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.path import NOTHING
+from bylaw.facts.observation import NOTHING
 from bylaw.facts.shown import SeenThing, Shown, VisibleThing, beside, common_value, is_there, newest_of, shown_before
 from bylaw.facts.tracing import ArgumentOrigin, origins_of, trace_of
 from bylaw.facts.value import coerce, key_of

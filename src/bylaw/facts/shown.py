@@ -9,12 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.facts.acceptance import accepted
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import CallRecord, accepted
 from bylaw.facts.changes import Changes
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key, OneOf
-from bylaw.facts.observation import Sighting, searched_text, sightings, unreadable
-from bylaw.facts.path import NOTHING, Finder
+from bylaw.facts.observation import NOTHING, Finder, Sighting, searched_text, sightings, unreadable
 from bylaw.facts.schema import Schema
 from bylaw.facts.value import coerce, key_of, one_of
 from bylaw.facts.world_change import WorldChange, effect_on

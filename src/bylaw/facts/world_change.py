@@ -7,9 +7,8 @@ from typing import Any, cast
 from msgspec import Struct, field
 
 from bylaw.facts.entity import UNDECLARED, UNSEEN, Entity, Field, Key
-from bylaw.facts.money import amount_in, shared_currency
-from bylaw.facts.path import NOTHING, Finder, Getter, PathScope
-from bylaw.facts.value import coerce, key_of, names_several
+from bylaw.facts.observation import NOTHING, Finder, Getter, PathScope
+from bylaw.facts.value import amount_in, coerce, key_of, names_several, shared_currency
 
 Expression = Callable[[Mapping[str, Any]], Any]
 """A compiled expression over `args`, `result`, `item` and `old`; NOTHING where what it needs is not known."""

@@ -7,8 +7,8 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any
 
-from bylaw.facts.money import Amount, amount_in, currency_of, read_amount, shared_currency
 from bylaw.facts.unknown import Stuck, Unknown, derive, expression_text, gathered, kind_of, length, opaque_bool
+from bylaw.facts.value import Amount, amount_in, currency_of, read_amount, shared_currency
 from bylaw.facts.variable import DAY
 from bylaw.guard.language import DATE_METHODS, DATE_PARTS, LONGEST, TEXT_METHODS
 from bylaw.guard.operation import (

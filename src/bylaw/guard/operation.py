@@ -12,7 +12,6 @@ from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from bylaw.facts.money import Amount, amount_in, currency_of, shared_currency
 from bylaw.facts.unknown import (
     Stuck,
     Unknown,
@@ -25,6 +24,7 @@ from bylaw.facts.unknown import (
     kind_of,
     opaque_bool,
 )
+from bylaw.facts.value import Amount, amount_in, currency_of, shared_currency
 from bylaw.facts.variable import DAY, ORDERS, Order, is_of_times, result_kind, unlike
 from bylaw.guard.language import LARGEST, LONGEST, SMALLEST, TICKS
 from bylaw.policy.tool import Misfit

@@ -10,7 +10,7 @@ from msgspec import Struct
 from bylaw.errors import GuardError
 from bylaw.facts.card_fact import Computed
 from bylaw.facts.entity import Fact, FactSource
-from bylaw.facts.path import NOTHING
+from bylaw.facts.observation import NOTHING
 from bylaw.facts.unknown import Stuck, Unknown
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.evaluate import Inquiry, evaluate, is_ours, reason_of

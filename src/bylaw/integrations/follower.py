@@ -27,7 +27,7 @@ from bylaw.shield import Decision, LiveSession
 from bylaw.shield.feedback import feedback
 from bylaw.shield.grounds import Binding
 from bylaw.shield.host import Host
-from bylaw.text.own_log import own_log
+from bylaw.text.visible import own_log
 from bylaw.trace.event import Call, Message, Result
 
 Arguments = Mapping[str, Any] | str

@@ -20,8 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bylaw.errors import UsageError
-from bylaw.text.own_log import own_log
-from bylaw.text.visible import clean
+from bylaw.text.visible import clean, own_log
 
 FIRST = "the first listing"
 INSTRUCTIONS = "(server instructions)"

@@ -19,8 +19,8 @@ from bylaw.policy.reading import Scalar
 from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Effect
 from bylaw.policy.yaml import Located
-from bylaw.rule.act import Act
 from bylaw.rule.detectors import DETECTORS
+from bylaw.rule.monitor import Act
 from bylaw.trace.event import Event, Message, Result
 
 WAYS = (

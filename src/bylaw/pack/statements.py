@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bylaw.consent.card import SLOT, label_of
 from bylaw.errors import BylawError, meant
-from bylaw.facts.money import CURRENCIES
+from bylaw.facts.value import CURRENCIES
 from bylaw.policy.document import Document, Quote, Range, Which, number_of, read_quote
 from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.reading import Scalar, read_record

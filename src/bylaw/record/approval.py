@@ -16,6 +16,7 @@ from bylaw.record.entry import Draft
 if TYPE_CHECKING:
     from bylaw.record.database import Cursor
 
+
 Status = Literal["waiting", "approved", "rejected", "expired", "used"]
 
 FROM: dict[Status, tuple[Status, ...]] = {
@@ -145,3 +146,19 @@ def project(cursor: "Cursor", draft: Draft, time: float) -> str:
         (change.status, kept, draft.tenant, change.approval),
     )
     return ""
+
+
+WORDS = 500
+"""Characters of a reason at most."""
+
+
+class Attestation(Struct, frozen=True):
+    """Somebody says that the customer confirmed to them what a card asks. The card stays open: only the customer's own
+    answer settles it."""
+
+    card: str
+    by: str
+    reason: str
+
+
+read_attestation = msgspec.json.Decoder(Attestation).decode

@@ -11,9 +11,8 @@ import msgspec
 from msgspec.structs import replace
 
 from bylaw.errors import UsageError
-from bylaw.record.approval import Approval, Change, Status, draft
-from bylaw.record.attestation import WORDS as ATTESTED
-from bylaw.record.attestation import Attestation
+from bylaw.record.approval import WORDS as ATTESTED
+from bylaw.record.approval import Approval, Attestation, Change, Status, draft
 from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft
 from bylaw.record.journal import Answers, Journal, LogError
 from bylaw.record.last_writer import LastWriter

@@ -15,7 +15,7 @@ Names, postal addresses, dates of birth and numbers written as words are not fou
 import re
 from collections.abc import Callable, Iterator
 
-from bylaw.rule.act import Act
+from bylaw.rule.monitor import Act
 
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w-])")
 _PHONE = re.compile(r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,5}\)[ .-]?)?\d{2,5}(?:[ .-]?\d{2,5}){1,5}(?![\w-])")

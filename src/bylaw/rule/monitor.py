@@ -4,8 +4,9 @@ A monitor holds the set of states it may be in: one while everything is known, m
 What all of them agree on is reported; on the rest it says None.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from msgspec import Struct
 
@@ -14,6 +15,7 @@ from bylaw.rule.formula import Formula
 from bylaw.rule.letters import alphabet, letter_of, possible_letters
 from bylaw.rule.rule import Rule
 from bylaw.rule.table import ActValues, Keeps, TruthTable, lost
+from bylaw.trace.event import Event, Message, Result
 
 
 class Program:
@@ -373,3 +375,72 @@ class MonitorSet:
             if False in holds:
                 (open if True in holds else broken).append(place)
         return tuple(broken), tuple(open)
+
+
+class Act(Struct, frozen=True):
+    """One message or one call of the agent."""
+
+    step: int
+    tool: str | None
+    """The tool called; None for a message."""
+    arguments: dict[str, Any]
+    text: str
+    """The message's text; empty for a call."""
+    sayings: tuple[Message, ...]
+    """What the user said since the agent's last turn."""
+    results: tuple[Result, ...]
+    """What tools returned since the agent's last turn."""
+    calls_in_turn: int
+    """Of the turn so far, this act included; likewise the next two."""
+    writes_in_turn: int
+    text_in_turn: bool
+    effect: str
+    """The called tool's effect; empty for a message."""
+    fault: str = ""
+    """Why a call's arguments are not to be trusted."""
+    captured: bool = True
+    """False for a message whose text was not recorded."""
+    without_call: bool = False
+    """Whether the turn makes no call at all: the message waits for the user."""
+    asked: str = ""
+    """The agent's last message before this turn: what the user may have answered."""
+
+    def returns(self) -> list[str]:
+        """The results as texts."""
+        return [result.text for result in self.results]
+
+    def record(self) -> dict[str, Any]:
+        """The act as code in the guard language sees it."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__ if name not in _APART}
+        said = "\n".join(message.text for message in self.sayings)
+        return {**fields, "said": said, "returned": "\n".join(self.returns())}
+
+
+_APART = frozenset(("results", "sayings", "fault", "captured", "without_call"))
+"""What code in the guard language sees otherwise, or not at all."""
+
+
+class TurnSpan(Struct, frozen=True, gc=False):
+    """Where one turn of the agent stands in a trajectory."""
+
+    start: int
+    end: int
+    """The first step after it."""
+
+
+def turns(events: Sequence[Event]) -> Iterator[TurnSpan]:
+    """The agent's turns in order. A turn ends where something is heard or another turn begins."""
+    start, number = 0, None
+    for step, event in enumerate(events):
+        mine = None if isinstance(event, Result) or event.by != "agent" else event.turn
+        if mine != number:
+            if number is not None:
+                yield TurnSpan(start, step)
+            start, number = step, mine
+    if number is not None:
+        yield TurnSpan(start, len(events))
+
+
+def says_something(message: Message) -> bool:
+    """Whether a message is more than blanks; one that was not recorded may be."""
+    return not message.captured or (bool(message.text) and not message.text.isspace())

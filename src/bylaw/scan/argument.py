@@ -5,7 +5,7 @@ from collections import Counter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.facts.interval import wilson
+from bylaw.facts.evidence import wilson
 from bylaw.facts.provenance import OriginKind, ValueOrigin
 from bylaw.scan.habit import CallPlace
 from bylaw.scan.link import Firsts, is_id

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from bylaw.facts.interval import wilson
+from bylaw.facts.evidence import wilson
 from bylaw.scan.effect import Guess
 from bylaw.scan.link import Bond, Firsts, Preparedness
 

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from bylaw.facts.acceptance import failed
+from bylaw.facts.call_record import failed
 from bylaw.facts.entity import FieldType
-from bylaw.facts.money import amount_of
+from bylaw.facts.value import amount_of
 from bylaw.trace import Call, Result, Trajectory
 
 _SAMPLES = 300

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.errors import BylawError
-from bylaw.facts.acceptance import declaration_for, failed
+from bylaw.facts.call_record import declaration_for, failed
 from bylaw.facts.evidence import EvidenceCount, LookupEvidence
 from bylaw.facts.provenance import Provenance
 from bylaw.facts.result_places import leaf_values

@@ -2,8 +2,9 @@
 # pyright: basic, reportMissingImports=false
 
 import asyncio
+import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +23,6 @@ from bylaw.service.desk import PATIENCE, WRONG, Desk, failure
 from bylaw.service.keys import Key, Role, bearer_of, holder_of, may, tenant_of
 from bylaw.service.metrics import Metrics, waiting_text
 from bylaw.service.openapi import POSTS, document
-from bylaw.service.origin import Headers, is_from_here, is_json
 from bylaw.service.request import (
     MANY,
     Approvals,
@@ -41,11 +41,33 @@ from bylaw.service.request import (
     StopList,
 )
 from bylaw.shield.instructions import instructions, write_instructions
+from bylaw.trace.recorded_value import repeated_key
 
 if TYPE_CHECKING:
-    from bylaw.service.tracing import Tracing
+    from bylaw.service.metrics import Tracing
     from bylaw.service.webhook import Webhook
-from bylaw.trace.recorded_value import repeated_key
+
+
+_HERE = re.compile(rb"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
+_JSON = re.compile(rb"application/(\w[\w.+-]*\+)?json\s*(;.*)?", re.IGNORECASE)
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+def is_from_here(headers: Headers) -> bool:
+    """Whether the request used this machine's own name and does not come from another page."""
+    for name, value in headers:
+        if name == b"host" and not _HERE.fullmatch(value):
+            return False
+        if name == b"origin" and not _HERE.fullmatch(value.partition(b"://")[2]):
+            return False
+    return True
+
+
+def is_json(headers: Headers) -> bool:
+    """Whether the body is declared as JSON; pages can send other types without a preflight request."""
+    return any(name == b"content-type" and _JSON.fullmatch(value) is not None for name, value in headers)
+
 
 LARGEST = 1 << 20
 """Maximum size of a request in bytes."""

@@ -1,9 +1,18 @@
 """Counters of the service, in Prometheus's text format."""
+# pyright: basic, reportMissingImports=false
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from typing import Any
 
 from msgspec import Struct, field
+from opentelemetry import propagate, trace
+from opentelemetry.trace import SpanKind, Status, StatusCode
+
+from bylaw import __version__
+from bylaw.service.request import Decided
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
@@ -80,3 +89,51 @@ def waiting_text(tenant: str | None, count: int, oldest: float) -> str:
 
 def _quoted(label: str) -> str:
     return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+class Tracing:
+    """Creates spans, with the host's provider or a given one."""
+
+    def __init__(self, provider: Any = None) -> None:
+        self._is_given = provider is not None
+        self._tracer = trace.get_tracer("bylaw.service", __version__, provider)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether spans are recorded: the host has set a provider."""
+        return self._is_given or not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+    @contextmanager
+    def request(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Generator[Callable[[int], None]]:
+        """The span of one request, a child of the caller's span if its headers name one; call the result with the
+        status.
+        """
+        carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
+        about = {"http.request.method": "POST", "http.route": path}
+        parent = propagate.extract(carried)
+        with self._tracer.start_as_current_span(f"POST {path}", parent, SpanKind.SERVER, about) as span:
+
+            def ended(status: int) -> None:
+                span.set_attribute("http.response.status_code", status)
+                if status >= 500:
+                    span.set_status(Status(StatusCode.ERROR))
+
+            yield ended
+
+    def tell(self, tenant: str, decisions: Iterable[Decided]) -> None:
+        """Add decisions to the span of their request."""
+        span = trace.get_current_span()
+        if not span.is_recording():
+            return
+        for decision in decisions:
+            span.set_attributes({"bylaw.tenant": tenant, "gen_ai.conversation.id": decision.conversation})
+            told = {
+                "bylaw.decision.id": decision.id,
+                "gen_ai.tool.name": decision.tool,
+                "bylaw.answer": decision.answer,
+                "bylaw.allowed": decision.allowed,
+                "bylaw.policies": decision.policies,
+                "bylaw.seconds": decision.seconds,
+                "bylaw.pack": decision.pack,
+            }
+            span.add_event("bylaw.decision", told)

@@ -1,13 +1,16 @@
 """Runs the service: on loopback for local programs, elsewhere only with keys."""
 # pyright: basic, reportMissingImports=false
 
+import gc
 import ipaddress
+import select
 import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,10 +21,123 @@ from bylaw.service.app import Service
 from bylaw.service.board import Board, Failing
 from bylaw.service.desk import Desk
 from bylaw.service.doors import Limits, protocol
-from bylaw.service.garbage import look_when_idle
 from bylaw.service.keys import Key
-from bylaw.service.stand_in import StandIn
 from bylaw.service.webhook import Webhook
+
+NEW = 5_000
+"""Number of new objects that triggers a collection of new objects, which takes a millisecond or two."""
+NEVER = 1_000_000
+IDLE = 1.0
+"""Seconds without a request after which the worker counts as idle."""
+SELDOM = 60.0
+"""Minimum seconds between full collections."""
+AT_LAST = 900.0
+"""Seconds after which a full collection runs even under constant load."""
+
+
+def look_when_idle(requests: Callable[[], int]) -> None:
+    """Start collecting in a separate thread; `requests` returns the number of requests so far."""
+    gc.collect()
+    # The pack lives as long as the worker and need not be scanned.
+    gc.freeze()
+    gc.set_threshold(NEW, NEVER, NEVER)
+    threading.Thread(target=_look, args=(requests,), name="bylaw-garbage", daemon=True).start()
+
+
+def _look(requests: Callable[[], int]) -> None:
+    last, before, looked = time.monotonic(), requests(), 0
+    while True:
+        time.sleep(IDLE)
+        now, count = time.monotonic(), requests()
+        is_quiet = count == before and count != looked and now - last >= SELDOM
+        if is_quiet or now - last >= AT_LAST:
+            gc.collect()
+            last, looked = now, count
+        before = count
+
+
+STILL = 2.0
+"""Seconds without a tick after which the loop counts as blocked."""
+LOOK = 0.25
+"""Seconds between checks."""
+PATIENCE = 0.5
+"""Seconds a client has to send the head of its request, or the rest of it."""
+LARGEST = 1 << 16
+"""Maximum size of a head in bytes."""
+
+Headers = list[tuple[bytes, bytes]]
+Answer = Callable[[str, str, Headers, float], tuple[int, str, bytes]]
+"""From method, path, headers and blocked seconds to status, content type and body."""
+
+
+class StandIn:
+    """Accepts new connections while the loop is blocked. Connections the loop has accepted keep waiting for it."""
+
+    def __init__(self, taken: socket.socket, answer: Answer) -> None:
+        """`taken` is the socket on which the loop listens."""
+        self._taken = taken
+        self._answer = answer
+        self._ticked: float | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="bylaw-stand-in", daemon=True)
+        self._thread.start()
+
+    def tick(self) -> None:
+        """Record that the loop is alive."""
+        self._ticked = time.monotonic()
+
+    def end(self) -> None:
+        """Stop responding, because the loop has ended."""
+        self._ended.set()
+        self._thread.join()
+
+    def _stood_still(self) -> float:
+        """How long the loop has been blocked, in seconds; 0 if not for long."""
+        still = time.monotonic() - self._ticked if self._ticked is not None else 0.0
+        return still if still > STILL and not self._ended.is_set() else 0.0
+
+    def _watch(self) -> None:
+        while not self._ended.wait(LOOK):
+            while self._stood_still():
+                try:
+                    ready, _, _ = select.select([self._taken], [], [], LOOK)
+                    if ready and self._stood_still():
+                        with suppress(BlockingIOError):
+                            self._serve(self._taken.accept()[0])
+                except (OSError, ValueError, RuntimeError):
+                    # The client went away, counts changed because the loop resumed, or the socket was closed.
+                    if self._taken.fileno() < 0:
+                        return
+
+    def _serve(self, client: socket.socket) -> None:
+        with client:
+            client.settimeout(PATIENCE)
+            head, _, _ = _until_blank(client).partition(b"\r\n\r\n")
+            line, *rest = head.split(b"\r\n")
+            words = line.decode("latin-1").split(" ")
+            if len(words) != 3:
+                return
+            headers = [
+                (name.strip().lower(), value.strip()) for name, _, value in (each.partition(b":") for each in rest)
+            ]
+            path = words[1].partition("?")[0]
+            status, kind, body = self._answer(words[0], path, headers, self._stood_still())
+            about = f"content-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            client.sendall(f"HTTP/1.1 {status} {'OK' if status == 200 else 'No'}\r\n{about}".encode() + body)
+            # Closing a connection with unread data would discard the response.
+            client.shutdown(socket.SHUT_WR)
+            deadline = time.monotonic() + PATIENCE
+            while time.monotonic() < deadline and client.recv(LARGEST):
+                pass
+
+
+def _until_blank(client: socket.socket) -> bytes:
+    """The head of a request and anything received after it."""
+    head = b""
+    while b"\r\n\r\n" not in head and len(head) < LARGEST and (more := client.recv(LARGEST)):
+        head += more
+    return head
+
 
 KEEP_ALIVE = 75
 """Seconds a connection may be idle; longer than a reverse proxy keeps one, so the proxy never finds it closed."""
@@ -153,7 +269,7 @@ class _Ticking(uvicorn.Server):
 def _tracing() -> Any:
     """Tracing with the host's provider; None if OpenTelemetry is not installed."""
     try:
-        from bylaw.service.tracing import Tracing
+        from bylaw.service.metrics import Tracing
     except ImportError:
         return None
     return Tracing()

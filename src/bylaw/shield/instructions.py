@@ -16,11 +16,10 @@ from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate
 from bylaw.pack.rules import TOLD
 from bylaw.policy.tool import Tool
-from bylaw.rule.act import Act
 from bylaw.rule.formula import atoms
-from bylaw.rule.monitor import holds
+from bylaw.rule.monitor import Act, holds
 from bylaw.rule.rule import Rule
-from bylaw.text.amount import amount_spellings, quantity_spellings
+from bylaw.text.number import amount_spellings, quantity_spellings
 
 _ANSWERS = """\
 # Changes: look up, ask once, then call

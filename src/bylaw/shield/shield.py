@@ -23,7 +23,7 @@ from bylaw.shield.host import RunScheduled
 from bylaw.shield.instructions import instructions
 from bylaw.shield.resolving import RunTool
 from bylaw.shield.session import LiveSession
-from bylaw.text.own_log import own_log
+from bylaw.text.visible import own_log
 
 _logger = own_log()
 

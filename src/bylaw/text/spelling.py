@@ -6,9 +6,9 @@ from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
 
-from bylaw.text.bare import is_word
 from bylaw.text.day import MONTHS
 from bylaw.text.folding import fold, lowered, occurs, runs_of, stands_whole
+from bylaw.text.identifier import is_word
 from bylaw.text.number import ONES, TENS, canonical
 
 _SPOKEN = 10_000

@@ -1,6 +1,8 @@
 """Makes untrusted text safe for a terminal: no character can move the cursor or hide a line."""
 
 import json
+import logging
+import traceback
 from typing import Any, cast
 
 
@@ -32,3 +34,24 @@ def clean(text: str, most: int) -> str:
     """One visible line of at most `most` characters."""
     plain = visible(text[: most + 1]).replace("\n", "\\u000a")
     return plain if len(plain) <= most else plain[: most - 3] + "..."
+
+
+class _Visible(logging.Filter):
+    """Escapes every invisible character of a log record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = visible(record.getMessage()), ()
+        if record.exc_info:
+            # Handlers reuse an existing `exc_text`.
+            record.exc_text = visible("".join(traceback.format_exception(*record.exc_info)).rstrip("\n"))
+        return True
+
+
+_visible = _Visible()
+
+
+def own_log() -> logging.Logger:
+    """The logger `bylaw`."""
+    logger = logging.getLogger("bylaw")
+    logger.addFilter(_visible)
+    return logger

@@ -6,8 +6,8 @@ from bylaw.trace.event import Call, Event, Message, Party, Result
 from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
 if TYPE_CHECKING:
-    from bylaw.trace.identity import Identities
     from bylaw.trace.reader import read, sniff
+    from bylaw.trace.trajectory import Identities
 
 __all__ = ["Call", "Event", "Identities", "Message", "Party", "Result", "TaskOutcome", "Trajectory", "read", "sniff"]
 
@@ -19,7 +19,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(reader, name)
     if name == "Identities":
-        from bylaw.trace.identity import Identities
+        from bylaw.trace.trajectory import Identities
 
         return Identities
     raise AttributeError(f"module `{__name__}` has no `{name}`")

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast, final
 import msgspec
 from msgspec import Raw, Struct
 
-from bylaw.trace.contradicted import decode_json, either, merged
+from bylaw.trace.recorded_value import decode_json, either, merged
 
 Party = Literal["user", "agent"]
 

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from bylaw.trace.contradicted import decode_json, record_of
+from bylaw.trace.recorded_value import decode_json, record_of
 
 LONGEST = 1 << 20
 """Characters at most; a longer text stays text."""

@@ -10,10 +10,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from bylaw.errors import FormatError, RecordError
-from bylaw.trace.document import Layout, Malformed, decode
-from bylaw.trace.log_file import RemoteFile, log_file
-from bylaw.trace.shape import Format, glimpse, is_messages, shape
-from bylaw.trace.source import Columns, Source
+from bylaw.trace.document import Format, Layout, Malformed, decode, glimpse, is_messages, shape
+from bylaw.trace.source import Columns, RemoteFile, Source, log_file
 from bylaw.trace.trajectory import Trajectory
 
 BY_RECORD = frozenset(("openai", "tau1", "tau2"))

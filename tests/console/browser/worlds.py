@@ -63,8 +63,7 @@ def airline_audit(folder: Path) -> tuple[Path, Path]:
     """An audit of recorded airline runs, and a copy of the pack that judged it."""
     if not RUN.is_file():
         pytest.skip("no recorded conversations here")
-    from bylaw.audit.audited import write_audited
-    from bylaw.audit.request import Request
+    from bylaw.audit.request import Request, write_audited
     from bylaw.audit.run import audit
 
     pack = folder / "pack"

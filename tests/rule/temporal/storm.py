@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bylaw.rule.automaton import VERDICTS
+from bylaw.rule.lines import Chain, Risk
 from bylaw.rule.monitor import program
-from bylaw.rule.risk import Chain, Risk
 from bylaw.rule.rule import Rule
 
 Place = tuple[int | None, int]

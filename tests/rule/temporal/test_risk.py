@@ -5,7 +5,7 @@ import random
 import pytest
 
 from bylaw.errors import FormulaError
-from bylaw.rule.risk import Chain, learn_chain, risk
+from bylaw.rule.lines import Chain, learn_chain, risk
 from bylaw.rule.rule import Rule, read_rule
 
 from .formulas import random_formula, random_trace

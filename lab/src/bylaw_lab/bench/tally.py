@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from bylaw.facts.interval import wilson
+from bylaw.facts.evidence import wilson
 
 Outcome = Literal["succeeded", "resisted", "good", "poor", "broken_off"]
 """An attack that reached its goal or did not; without an attack a run that did its task or did not; a run that ended in

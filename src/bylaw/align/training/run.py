@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,14 +12,76 @@ from typing import Any, Literal
 import torch
 from datasets import Dataset
 from msgspec import Struct, to_builtins
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
 from bylaw.align.adapters import output_of
-from bylaw.align.training.dialect import with_dialect
 from bylaw.align.training.model_card import write_model_card
 from bylaw.align.training.preset import PresetName, Reinforced, Settings, Supervised, settings_of
-from bylaw.align.training.record import SAVE_EVERY, Clock, Lines, last_checkpoint
+
+SAVE_EVERY = 90.0
+"""Seconds between checkpoints: a run that is killed loses less than two minutes."""
+
+
+class Lines(TrainerCallback):
+    """Appends every logged set of metrics to `metrics.jsonl`, with its step and the seconds since the run began."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.began = time.monotonic()
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+        if not state.is_world_process_zero or not logs:
+            return
+        line = {"step": state.global_step, "seconds": round(time.monotonic() - self.began, 2)}
+        line |= {name: round(value, 6) if isinstance(value, float) else value for name, value in logs.items()}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+class Clock(TrainerCallback):
+    """Asks for a checkpoint when the last one is older than `seconds`, and ends a run whose time is up."""
+
+    def __init__(self, seconds: float | None, until: float | None = None) -> None:
+        self.seconds = seconds
+        self.until = until
+        self.saved = time.monotonic()
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.saved = time.monotonic()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self.seconds is not None and time.monotonic() - self.saved >= self.seconds:
+            control.should_save = True
+        if self.until is not None and time.monotonic() >= self.until:
+            control.should_training_stop = True
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.saved = time.monotonic()
+
+
+def last_checkpoint(out: Path) -> Path | None:
+    """The newest whole checkpoint. One that a kill left half written is removed."""
+    found = sorted(out.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
+    while found:
+        # The trainer writes its own state last.
+        if (found[-1] / "trainer_state.json").exists():
+            return found[-1]
+        shutil.rmtree(found.pop())
+    return None
+
+
+OPEN, CLOSE = "<|im_start|>", "<|im_end|>"
+_TEMPLATE = Path(__file__).parent / "chatml.jinja"
+
+
+def with_dialect(tokenizer: Any) -> Any:
+    """The tokenizer, with this template and its end of a turn."""
+    tokenizer.chat_template = _TEMPLATE.read_text(encoding="utf-8").strip()
+    tokenizer.eos_token = CLOSE
+    tokenizer.pad_token = tokenizer.pad_token or CLOSE
+    return tokenizer
+
 
 Stage = Literal[1, 2, 3]
 Row = Mapping[str, Any]

@@ -27,7 +27,7 @@ from bylaw.audit.request import Request
 from bylaw.audit.run import Examiner, Report, check_tools, open_examiner, write_summary
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
-from bylaw.trace.log_file import size_of, stamp_of
+from bylaw.trace.source import size_of, stamp_of
 
 Format = Literal["jsonl", "parquet"]
 WORK = ".run"

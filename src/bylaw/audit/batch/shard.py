@@ -15,9 +15,8 @@ from msgspec.structs import replace
 
 from bylaw.errors import BylawError
 from bylaw.trace.document import count_records
-from bylaw.trace.log_file import LogFile, stamp_of
 from bylaw.trace.reader import Look, look
-from bylaw.trace.source import CHUNK, Source, Span
+from bylaw.trace.source import CHUNK, LogFile, Source, Span, stamp_of
 
 SIZE = 16 << 20
 """Bytes of a shard unless another size is asked for."""

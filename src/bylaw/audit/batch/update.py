@@ -31,8 +31,7 @@ from bylaw.audit.request import Request
 from bylaw.audit.run import Examiner, Report, check_tools, open_examiner, write_summary
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
-from bylaw.trace.log_file import LogFile, log_file, stamp_of
-from bylaw.trace.source import UNOPENED
+from bylaw.trace.source import UNOPENED, LogFile, log_file, stamp_of
 
 STATE_SCHEMA = "bylaw.state/3"
 _NEXT, _BEFORE = ".tables-next", ".tables-before"

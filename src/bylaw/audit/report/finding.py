@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.audit.finding import SEVERITIES, gravity, lacked, rank
-from bylaw.audit.report.text import cut, spelled
+from bylaw.audit.report.conversation import cut, spelled
 from bylaw.audit.store import CALLS, RULES, JsonRecord, Store
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.engine.wording import host_words, is_hosts, policy_words_for_reader, rule_words_for_reader, source_words

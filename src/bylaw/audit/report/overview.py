@@ -6,7 +6,7 @@ from typing import Any, cast
 from bylaw.audit.counts import OPEN_REASONS
 from bylaw.audit.finding import SEVERITIES
 from bylaw.audit.notes import limits
-from bylaw.audit.report.text import cut
+from bylaw.audit.report.conversation import cut
 from bylaw.audit.store import CALLS, JsonRecord, Store
 from bylaw.pack import CRITERIA, Criterion
 

@@ -16,10 +16,9 @@ from typing import Any
 
 import msgspec
 
-from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places
+from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places, cut
 from bylaw.audit.report.finding import SOUGHT, WordList, find_place, index, kept, opening_kind, row, steps_of, telling
 from bylaw.audit.report.overview import overview, policies, undecided
-from bylaw.audit.report.text import cut
 from bylaw.audit.store import JsonRecord, Store
 from bylaw.errors import UsageError
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from bylaw.align.prompt import pack_named
 from bylaw.align.standing import Auditor, FreshAudit, KeptAudit
 from bylaw.errors import BylawError, UsageError
-from bylaw.trace.log_file import LogFile
+from bylaw.trace.source import LogFile
 from bylaw.trace.trajectory import Trajectory
 
 Placed = tuple[LogFile, Trajectory | BylawError]

@@ -17,11 +17,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.audited import conversations_in_logs
 from bylaw.audit.finding import gravity, lacked, rank
+from bylaw.audit.report.conversation import cut, spelled, whole_text
 from bylaw.audit.report.finding import flagged
 from bylaw.audit.report.finding import name as fact_name
-from bylaw.audit.report.text import cut, spelled, whole_text
+from bylaw.audit.request import conversations_in_logs
 from bylaw.audit.row import encode
 from bylaw.audit.store import CALLS, CONVERSATIONS, RULES, JsonRecord, Store
 from bylaw.console.index.query import Index, clean

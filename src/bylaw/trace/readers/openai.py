@@ -9,12 +9,11 @@ from msgspec import Raw, Struct
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import Record, conversations_in, is_list, read_each, trajectory_of
-from bylaw.trace.identity import agent_of_model
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import Id, follow, text_id
 from bylaw.trace.readers.dialects import ChatConversation, read_talk
 from bylaw.trace.source import Source
-from bylaw.trace.trajectory import TaskOutcome, Trajectory, tool_definitions
+from bylaw.trace.trajectory import TaskOutcome, Trajectory, agent_of_model, tool_definitions
 from bylaw.trace.transcript import Transcript
 
 MOST = 4096

@@ -9,10 +9,9 @@ from msgspec import Raw
 
 from bylaw.errors import FormatError, RecordError, UsageError
 from bylaw.trace.document import Malformed, Record, read_each
-from bylaw.trace.log_file import open_bytes
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.openai import conversation
-from bylaw.trace.source import CHUNK, Source
+from bylaw.trace.source import CHUNK, Source, open_bytes
 from bylaw.trace.trajectory import Trajectory
 
 NAMES = ("messages", "conversation", "conversations", "traj", "transcript", "dialog")
