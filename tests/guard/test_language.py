@@ -126,6 +126,22 @@ class TestRule3Attributes:
     def test_the_parts_of_records_are_read_either_way(self) -> None:
         assert outcome('call.rows[1].n == call.rows[1]["n"] == get(call.rows[1], "n", 0) == 3') == "permit"
 
+    @pytest.mark.parametrize(
+        ("expression", "instead"),
+        [
+            ("r.due < now() - timedelta(days=3)", "write days(n) or hours(n)"),
+            ("now().date() > r.due", "write date(x)"),
+            ("datetime.now() > r.due", "write now()"),
+            ("int(call.amount) > 3", "write money(x)"),
+            ('call.get("amount") == 3', 'write get(call, "name", default)'),
+            ("len(call.codes, 1) > 3", "write `len(x)`"),
+            ("r == None", "or `r.exists`"),
+            ("facts.Order(paid=True).paid", "any(... for x in facts.Order.seen(paid=...))"),
+        ],
+    )
+    def test_habits_of_python_are_told_what_to_write_instead(self, expression: str, instead: str) -> None:
+        assert instead in " ".join(faults(wrapped(expression)))
+
     def test_parts_of_the_key_need_no_look_up(self) -> None:
         completion = said(wrapped('r.order_id == "A" and facts.Line("B", 2).number == 2'))
         assert (completion.outcome, completion.reads) == ("permit", ())

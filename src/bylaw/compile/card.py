@@ -13,10 +13,12 @@ from bylaw.scan.shape import SeenValues
 from bylaw.trace import Call, Result, Trajectory
 
 _LONGEST = 1_200
+_DOCUMENTED = re.compile(r"\b(?:Args|Arguments|Parameters|Returns|Raises):|:param\b")
+"""Where a docstring goes on with what is told of arguments and results by themselves."""
 DEEPEST = 6
 """How far down a schema is followed."""
 _WORDS = 300
-"""Letters on one argument."""
+"""Letters on one argument, and on a bound tool."""
 
 
 class Card(Struct, frozen=True):
@@ -46,13 +48,17 @@ class Card(Struct, frozen=True):
     @property
     def short(self) -> str:
         """For whoever has to choose among tools."""
+        return self._line(_first(self.description))
+
+    def _line(self, described: str) -> str:
         hint = f" [{self.effect}]" if self.effect else ""
-        return f"- {self.signature}{hint}: {_first(self.description)}"
+        return f"- {self.signature}{hint}: {described}"
 
     @property
     def bound(self) -> str:
         """For whoever has to write what its calls are held to."""
-        return "\n".join([self.short, *(f"    {line}" for line in self._arguments)])
+        described = " ".join(_DOCUMENTED.split(self.description)[0].split())[:_WORDS]
+        return "\n".join([self._line(described), *(f"    {line}" for line in self._arguments)])
 
     @property
     def _arguments(self) -> list[str]:
@@ -66,6 +72,13 @@ class Card(Struct, frozen=True):
         hint = f"The catalogue says: {self.effect}." if self.effect else ""
         lines = [" ".join(self.description.split())[:_LONGEST], *self._arguments, hint, self.results]
         return "\n  ".join([self.signature, *(part for line in lines if line for part in line.splitlines())])
+
+
+def _first(text: str) -> str:
+    """The first sentence of a description."""
+    line = " ".join(text.split())
+    end = line.find(". ")
+    return line if end < 0 else line[: end + 1]
 
 
 def kind_of(schema: Any) -> str:
@@ -96,13 +109,6 @@ def schema_text(schema: Any) -> str:
     if record.get("type") == "array":
         return f"[{schema_text(record.get('items'))}, ...]"
     return kind_of(record)
-
-
-def _first(text: str) -> str:
-    """The first sentence of a description."""
-    line = " ".join(text.split())
-    end = line.find(". ")
-    return line if end < 0 else line[: end + 1]
 
 
 def names_in(schema: Any, depth: int = 0) -> Iterator[str]:

@@ -12,6 +12,8 @@ from bylaw.compile.things import Schema, Things, insides, shown_as
 _LONGEST = 24_000
 """Letters of tools in one question."""
 _SEVERAL = 2
+_MOST_OTHERS = 40
+"""Tools that are named beside those that are bound."""
 _ORDER = re.compile(
     r"\b(in (this|that|the following|the given) order|gives an order|first (look|check|see|make sure)"
     r"|looks? .{0,40} first)\b",
@@ -74,9 +76,14 @@ def _lists_note(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
     return ""
 
 
-def other_tool_names(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
+def other_tools_text(cards: Mapping[str, Card], tools: Iterable[str], sentences: str) -> str:
+    """The tools that are not bound, by name and arguments; of very many, those whose names the sentences have."""
     bound = set(tools)
-    return ", ".join(name for name in cards if name not in bound) or "none"
+    others = {name: card for name, card in cards.items() if name not in bound}
+    if len(others) > _MOST_OTHERS:
+        spoken = _words(sentences)
+        others = {name: card for name, card in others.items() if _words(name) & spoken}
+    return ", ".join(f"{name}({', '.join(card.parameters)})" for name, card in others.items()) or "none"
 
 
 def catalogue_text(cards: Mapping[str, Card], policies: str) -> str:

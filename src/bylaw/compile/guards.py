@@ -14,9 +14,9 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.compile.bench import Bench, Case, cases_answer, fault_text
+from bylaw.compile.bench import Bench, Case, cases_answer, fault_text, told_whole
 from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
-from bylaw.compile.context import bound_tools_text, code_notes, other_tool_names, things_text
+from bylaw.compile.context import bound_tools_text, code_notes, other_tools_text, things_text
 from bylaw.compile.desk import FAULTY, Desk, Prompt, Unanswered, Unreadable, grouped, render, stage
 from bylaw.compile.inputs import WORLDS, Trial, tried
 from bylaw.compile.naming import digest_of, function_name
@@ -31,6 +31,8 @@ from bylaw.policy.python import parse_python, text_of
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult
 
+_LACKS = re.compile(r"\d+: the call has no argument .*")
+"""How a guard fails that reads an argument which not every call has."""
 _CANNOT = re.compile(r"^#\s*cannot\s+([\w-]+)\s*:\s*(.*)$", re.MULTILINE)
 
 
@@ -229,6 +231,7 @@ def _ask(
         "policies": "\n\n".join(each.text([one.id for one in policies]) for each in group),
     }
     sentences = "\n\n".join(draft_text(each.draft) for each in group)
+    shown["others"] = other_tools_text(bench.cards, tools, sentences)
     shown["things"] = things_text(bench.things, bench.cards, tools, bench.request, sentences)
     beside = code_notes(bench.things, bench.cards, tools, f"{general}\n{shown['policies']}")
     for_code = shown | {"tools": shown["tools"] + beside}
@@ -238,7 +241,7 @@ def _ask(
     written = [each.made for each in codes]
     # What every generation says no call can tell needs no case of either kind.
     uncheckable = {each.id for each in policies if written and all(each.id in one.cannot for one in written)}
-    for_cases = {**shown, "now": bench.now, "others": other_tool_names(bench.cards, tools)}
+    for_cases = {**shown, "now": bench.now}
     needed = partial(read_given_cases, policies=policies, bench=bench, uncheckable=uncheckable)
     cases = desk.ask(_CASES, for_cases, needed, empty={})
     if len(codes) < len(outcomes):
@@ -293,10 +296,11 @@ def _settle(
             failed=f"no guard passes its cases after {repairs} repairs: {complaints[0]}",
             repairs=repairs,
         )
+    guard, _ = bench.guard(brief.policy, code)
     return Check(
         name,
         code,
-        cases=tuple(cases),
+        cases=tuple(told_whole(guard, cases) if guard is not None else cases),
         questions=tuple(questions),
         repairs=repairs,
         generated=len(trials),
@@ -406,6 +410,7 @@ def _mend(
             {
                 "general": brief.general,
                 "tools": brief.code_notes(bench),
+                "others": other_tools_text(bench.cards, brief.policy.tools, brief.text()),
                 "things": brief.things,
                 "policy": brief.text(),
                 "code": code,
@@ -435,13 +440,16 @@ def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Cas
     outcomes: set[str] = set()
     for result, case in zip(bench.run(policy, guard, cases) if cases else (), cases, strict=True):
         if isinstance(result, CaseResult) and result.passed:
-            outcomes.add(result.want)
+            outcomes.add(str(case.get("want")))
             continue
         got = result.got if isinstance(result, CaseResult) else fault_text(result)
         shown = {name: part for name, part in case.items() if name in ("call", "facts", "done", "now")}
         wrong.append(f"`{case.get('note', '')}`: {shown}: wanted {case.get('want')}, got {got}")
+    trials = _trials(bench, policy, [(code, guard)])
+    lacking = next(filter(None, (_LACKS.search(each.because[0]) for each in trials)), None)
+    wrong += [f"it fails on calls without an argument that need not be given: line {lacking[0]}"] if lacking else []
     if not {"permit", "deny"} <= outcomes:
-        outcomes |= {trial.outcomes[0] for trial in _trials(bench, policy, [(code, guard)])}
+        outcomes |= {trial.outcomes[0] for trial in trials}
     if "deny" not in outcomes:
         wrong.append(f"it denies no case and none of {WORLDS} generated calls, so it is no guard")
     if "permit" not in outcomes:

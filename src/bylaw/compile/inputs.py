@@ -26,6 +26,7 @@ from bylaw.policy.tool import Tool
 WORLDS = 400
 _ABSENT_SHARE = 0.03
 _UNMADE_SHARE = 0.3
+_MEMBER_SHARE = 0.4
 _IDS = ("X1", "X2")
 _LENGTHS = (0, 1, 1, 2, 2, 3)
 _LISTED_SHARE = 0.7
@@ -154,8 +155,17 @@ class World:
         return coerce(field, shown[field.name])
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Nothing is listed."""
-        return (), True
+        """Sometimes there are such things, one or two of them."""
+        found: list[Key] = []
+        if len(entity.key) != 1 or not all(isinstance(value, str | int) for value in match.values()):
+            return found, True
+        for key in ((each,) for each in _IDS):
+            shown = self.read_so_far.get((entity.name, key), {})
+            is_such = shown is not None and all(shown.get(name, value) == value for name, value in match.items())
+            if is_such and self._random("member", entity.name, key, *sorted(match)).random() < _MEMBER_SHARE:
+                self.read_so_far[entity.name, key] = {**(shown or {}), **match}
+                found.append(key)
+        return found, True
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
         """Sometimes there was such a call."""

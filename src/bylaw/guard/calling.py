@@ -9,8 +9,10 @@ from bylaw.guard.language import (
     BUILT_INS,
     DATE_METHODS,
     GATHERING,
+    INSTEAD,
     LONGEST,
     LOOPING,
+    METHODS_INSTEAD,
     NODES_PER_TICK,
     TEXT_METHODS,
 )
@@ -63,7 +65,8 @@ class Calling:
             or self.scope.kind(name) is not None
             or name in self.scope.kinds
         ):
-            return self.fault(node, f"there is no built-in `{name}`", self.meant(name, BUILT_INS))
+            hint = INSTEAD.get(name) or self.meant(name, BUILT_INS)
+            return self.fault(node, f"there is no built-in `{name}`", hint)
         if name == "done":
             return self.done(node)
         if node.keywords:
@@ -73,7 +76,7 @@ class Calling:
             return self.fault(
                 node,
                 f"`{name}` takes {least if least == most else f'{least} to {most}'} arguments",
-                "see the guard language page",
+                f"write `{name}({', '.join('xyz'[:most])})`" if most <= len("xyz") else "give at least one",
             )
         if name in GATHERING and len(node.args) == 1:
             inside = node.args[0]
@@ -147,11 +150,11 @@ class Calling:
                 return ast.Constant(None)
             return self.fault(node, f"`facts.{name}(...)` is not a value", "read one of its fields")
         arity = TEXT_METHODS.get(name) or DATE_METHODS.get(name)
+        if arity is None and self.scope.is_root(func.value, self.scope.call):
+            return self.fault(node, f"`call` has no method `{name}`", 'write get(call, "name", default)')
         value = self.expression(func.value)
         if arity is None:
-            hint = (
-                "use get(record, key, default)" if name == "get" else self.meant(name, [*TEXT_METHODS, *DATE_METHODS])
-            )
+            hint = METHODS_INSTEAD.get(name) or self.meant(name, [*TEXT_METHODS, *DATE_METHODS])
             return self.fault(node, f"there is no method `{name}`", hint)
         if node.keywords or not arity[0] <= len(node.args) <= arity[1]:
             return self.fault(node, f"`{name}` takes {arity[1]} arguments", "give them in order")

@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 from bylaw.facts.entity import Field
 from bylaw.guard.calling import Calling
-from bylaw.guard.language import BINARY, BUILT_INS, LARGEST, LONGEST, ORDER
+from bylaw.guard.language import BINARY, BUILT_INS, INSTEAD, LARGEST, LONGEST, ORDER
 from bylaw.guard.operation import may_be_read_otherwise
 from bylaw.guard.scope import Reading, Scope
 from bylaw.text.number import figure
@@ -88,7 +88,8 @@ class Expressions:
         name = node.id
         kind = self.scope.kind(name)
         if kind is not None:
-            return self.fault(node, f"`{name}` is a {kind}, not a value", f"read one of its fields, `{name}.field`")
+            hint = f"read one of its fields, `{name}.field`, or `{name}.exists`"
+            return self.fault(node, f"`{name}` is a {kind}, not a value", hint)
         if any(name in scope for scope in self.scope.scopes):
             return ast.Name(name, ast.Load())
         if name in self.scope.kinds:
@@ -99,7 +100,8 @@ class Expressions:
             return self.fault(node, f"`{name}` is not a value", f"read something of it, `{name}.x`")
         if name in BUILT_INS:
             return self.fault(node, f"`{name}` is a built-in, not a value", f"call it, `{name}(...)`")
-        return self.fault(node, f"there is no name `{name}`", self.meant(name, [*self.scope.kinds, *BUILT_INS]))
+        hint = INSTEAD.get(name) or self.meant(name, [*self.scope.kinds, *BUILT_INS])
+        return self.fault(node, f"there is no name `{name}`", hint)
 
     def unary(self, node: ast.UnaryOp) -> ast.expr:
         match node.op, node.operand:

@@ -78,6 +78,29 @@ RESERVED = BUILT_INS | LOOPING | {"call", "facts", "permit", "deny"}
 OF_LOOKUPS = frozenset(("found", "unseen", "history"))
 """Reserved in look-up functions; ordinary names in guards."""
 
+INSTEAD: Mapping[str, str] = {
+    "datetime": "write now(), date(x), time(x), days(n) or hours(n)",
+    "timedelta": "write days(n) or hours(n)",
+    "Decimal": 'write money("19.99")',
+    "isinstance": "fields and arguments have their declared types",
+    "str": "compare texts as they are",
+    **dict.fromkeys(("int", "float"), "write money(x) for an amount in a text; numbers are numbers already"),
+    **dict.fromkeys(("set", "list", "dict", "filter", "map"), "loop over the list, or use any, all, sum, count or len"),
+    "hasattr": "use get() for what may be missing",
+    "getattr": "use get() for what may be missing",
+}
+"""What to write for names of Python that guards do not have."""
+METHODS_INSTEAD: Mapping[str, str] = {
+    "get": "use get(record, key, default)",
+    "date": "write date(x)",
+    "now": "write now()",
+    "title": "compare lower(x)",
+    "casefold": "compare lower(x)",
+    **dict.fromkeys(("items", "keys", "values"), "name the parts of a record, or loop over a list"),
+    **dict.fromkeys(("append", "add", "extend"), "use any, all, sum, count or len over the list"),
+}
+"""The same of methods."""
+
 REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.While: ("`while` is not part of the language", "loop over a list with `for`"),
     ast.Try: ("`try` is not part of the language", "use get() for what may be missing"),

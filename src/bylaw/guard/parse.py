@@ -114,6 +114,11 @@ class Guard:
         return frozenset(f"{entity}.{node.attr}" for entity in entities for node in nodes)
 
     @cached_property
+    def searches(self) -> bool:
+        """Whether it asks for things by their fields, so that it permits only where all of them are known."""
+        return any(isinstance(node, ast.Attribute) and node.attr == "seen" for node in self._nodes())
+
+    @cached_property
     def unnamed(self) -> frozenset[str]:
         """The entities it reads whose keys the call's arguments do not name."""
         return unnamed_kinds(list(self._nodes()), self._helpers.nodes if self._helpers is not None else {})

@@ -147,7 +147,7 @@ class Scope:
     def refuse(self, node: ast.AST) -> ast.expr:
         name = type(node).__name__
         message, hint = REFUSED.get(
-            type(node), (f"`{name}` is not part of the language", "see the guard language page")
+            type(node), (f"`{name}` is not part of the language", "write it with `if`, `for` and the built-ins")
         )
         return self.fault(node, message, hint)
 
@@ -340,9 +340,10 @@ class Reading:
         parts.update(zip(entity.key, node.args, strict=False))
         for keyword in node.keywords:
             if keyword.arg not in entity.key or keyword.arg in parts:
-                return self.fault(
-                    node, f"`{keyword.arg}` is not a key of `{entity.name}`", self.meant(str(keyword.arg), entity.key)
-                )
+                keys = f"give its key, {', '.join(entity.key) or 'none'}"
+                search = f"to search, write any(... for x in facts.{entity.name}.seen({keyword.arg}=...))"
+                hint = f"{keys}; {search}" if keyword.arg in entity.fields else keys
+                return self.fault(node, f"`{keyword.arg}` is not a key of `{entity.name}`", hint)
             parts[keyword.arg] = keyword.value
         missing = [name for name in entity.key if name not in parts]
         if missing:
