@@ -1,0 +1,279 @@
+"""The words of an SQL text, without comments and without anything that two databases would cut differently.
+
+A text hides a write by ending a string, a name or a comment where one database does not and another does. The scanner
+therefore accepts a string, a quoted name or a comment only if its end is certain: for the dialect named, or else for
+every dialect. Strings lose their quotes and backslashes, so that the parser cannot cut them differently either.
+"""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from bylaw.reading.unreadable import Unreadable
+
+MAX_CHARACTERS = 100_000
+MAX_DEPTH = 24
+"""Brackets in brackets. The parser's time grows steeply with them."""
+
+Kind = Literal["word", "name", "string", "number", "sign"]
+
+
+class Token(Struct, frozen=True):
+    """One word, quoted name, string, number or sign, with its `text` as the parser may have it."""
+
+    kind: Kind
+    text: str
+    word: str = ""
+    """A word in lower case, or the content of a quoted name in lower case; empty for the rest."""
+    spaced: bool = False
+    """Whether white space or a comment comes before it."""
+
+
+class Lexis(Struct, frozen=True):
+    """What the strings, names and comments of a dialect look like. None: the text must read the same either way."""
+
+    backslash_escapes: bool | None = None
+    hash_comments: bool | None = None
+    dash_needs_space: bool | None = None
+    dollar_quotes: bool | None = None
+    bracket_names: bool | None = None
+    triple_quotes: bool | None = None
+    executable_comments: bool | None = None
+    has_braces: bool = False
+
+
+_ANY = Lexis()
+_STANDARD = Lexis(False, False, False, False, False, False, False)
+_LEXES: dict[str | None, Lexis] = {
+    None: _ANY,
+    "postgres": Lexis(False, False, False, True, False, False, False),
+    "mysql": Lexis(True, True, True, False, False, False, None),
+    "sqlite": Lexis(False, False, False, False, True, False, False),
+    "tsql": Lexis(False, False, False, False, True, False, False),
+    "duckdb": Lexis(False, False, False, True, False, False, False, has_braces=True),
+    "bigquery": Lexis(True, True, False, False, False, None, False),
+    "snowflake": Lexis(True, None, False, True, False, False, False),
+    "redshift": Lexis(None, False, False, True, False, False, False),
+    "trino": _STANDARD,
+    "oracle": _STANDARD,
+    "clickhouse": Lexis(True, None, None, None, False, False, False),
+    "databricks": Lexis(True, None, False, None, False, None, False),
+}
+DIALECTS = tuple(name for name in _LEXES if name is not None)
+"""The dialects that can be named, by `sqlglot`'s names."""
+
+_SPACE = re.compile(r"(?:[ \t\n]|\r\n)+")
+_WORD = re.compile(r"[^\W\d]\w*")
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|(?:[0-9][0-9_]*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_PARAMETER = re.compile(r"\$[0-9]+")
+_DOLLAR_TAG = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*)?\$")
+_SIGNS = frozenset("+-*/%<>=!~&|^@#?:.,()[];")
+_PLAIN_NAME = re.compile(r"[\w .$@#:/&%+-]+")
+_HARMLESS_INDEX = re.compile(r"(?:[\w\s,.:+*?$]|-(?!-)|'[\w\s,.:%-]*')*")
+_BAD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+_LOST = str.maketrans(dict.fromkeys("'\"`\\"))
+_RAW_PREFIXES = frozenset({"q", "nq", "r", "rb", "br"})
+
+
+def read_tokens(text: str, dialect: str | None) -> list[Token]:
+    """The tokens of a text, comments left out; raises `Unreadable` if the end of anything is uncertain."""
+    if dialect not in _LEXES:
+        raise ValueError(f"`{dialect}` is not a dialect; known are {', '.join(DIALECTS)}")
+    if len(text) > MAX_CHARACTERS:
+        raise Unreadable(f"the text has more than {MAX_CHARACTERS:,} characters")
+    if bad := _BAD.search(text):
+        raise Unreadable(
+            f"the control character U+{ord(bad.group()):04X} is in the text", line=_line(text, bad.start())
+        )
+    if (lone := re.search(r"\r(?!\n)", text)) is not None:
+        raise Unreadable("a carriage return without a line feed is in the text", line=_line(text, lone.start()))
+    return _Scanner(text, _LEXES[dialect]).tokens()
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+class _Scanner:
+    def __init__(self, text: str, lexis: Lexis) -> None:
+        self.text = text
+        self.lexis = lexis
+        self.at = 0
+        self.found: list[Token] = []
+        self.open: list[str] = []
+
+    def tokens(self) -> list[Token]:
+        while self.at < len(self.text):
+            before = self.at
+            self._skip()
+            if self.at < len(self.text):
+                self._read(spaced=self.at > before)
+        if self.open:
+            raise self._fault("a bracket is never closed")
+        return self.found
+
+    def _fault(self, reason: str) -> Unreadable:
+        return Unreadable(reason, line=_line(self.text, self.at))
+
+    def _add(self, kind: Kind, end: int, spaced: bool, *, text: str | None = None, word: str = "") -> None:
+        self.found.append(Token(kind, self.text[self.at : end] if text is None else text, word, spaced))
+        self.at = end
+
+    def _skip(self) -> None:
+        """Pass over white space and comments."""
+        while True:
+            here = self.at
+            if space := _SPACE.match(self.text, here):
+                self.at = space.end()
+            elif self.text.startswith("--", here) and self._is_dash_comment():
+                self._pass_line()
+            elif self.text.startswith("/*", here):
+                self._pass_block()
+            elif self.text.startswith("#", here) and self._is_hash_comment():
+                self._pass_line()
+            else:
+                return
+
+    def _is_dash_comment(self) -> bool:
+        after = self.text[self.at + 2 : self.at + 3]
+        if self.lexis.dash_needs_space is False or after in ("", " ", "\t", "\n", "\r"):
+            return True
+        if self.lexis.dash_needs_space:
+            return False
+        raise self._fault("`--` without a space after it is a comment for some databases only")
+
+    def _is_hash_comment(self) -> bool:
+        if self.lexis.hash_comments is None:
+            raise self._fault("`#` begins a comment for some databases only")
+        return self.lexis.hash_comments
+
+    def _pass_line(self) -> None:
+        end = self.text.find("\n", self.at)
+        self.at = len(self.text) if end < 0 else end + 1
+
+    def _pass_block(self) -> None:
+        end = self.text.find("*/", self.at + 2)
+        if end < 0:
+            raise self._fault("a comment is never closed")
+        inside = self.text[self.at + 2 : end]
+        if "/*" in inside:
+            raise self._fault("a comment in a comment ends elsewhere for some databases")
+        if inside.startswith(("!", "M!", "+")) and self.lexis.executable_comments is not False:
+            raise self._fault("a comment that some databases execute")
+        self.at = end + 2
+
+    def _read(self, *, spaced: bool) -> None:
+        here = self.text[self.at]
+        if here in "'\"":
+            self._read_quoted(here, spaced)
+        elif here == "`":
+            self._read_name("`", spaced)
+        elif here == "[":
+            self._read_bracket(spaced)
+        elif here == "$":
+            self._read_dollar(spaced)
+        elif word := _WORD.match(self.text, self.at):
+            self._read_word(word.group(), word.end(), spaced)
+        elif number := _NUMBER.match(self.text, self.at):
+            if _WORD.match(self.text, number.end()):
+                raise self._fault("a number runs into a word")
+            self._add("number", number.end(), spaced)
+        elif self.text.startswith("//", self.at) and not self.lexis.has_braces:
+            raise self._fault("`//` begins a comment for some databases")
+        elif here in _SIGNS or (here in "{}" and self.lexis.has_braces):
+            self._bracket(here)
+            self._add("sign", self.at + 1, spaced)
+        else:
+            raise self._fault(f"`{here}` outside a string")
+
+    def _read_word(self, word: str, end: int, spaced: bool) -> None:
+        after = self.text[end : end + 1]
+        if after == "$" or (after == "&" and word.lower() == "u" and self.text[end + 1 : end + 2] in ("'", '"')):
+            raise self._fault(f"`{word}{after}` is cut differently by some databases")
+        if after in ("'", '"') and (word.lower() in _RAW_PREFIXES or word.startswith("_")):
+            raise self._fault(f"a string with the prefix `{word}`")
+        if after == "'" and word.lower() in ("e", "b", "x", "n"):
+            self.at = end
+            self._read_quoted("'", spaced, escapes=True if word.lower() == "e" and self.lexis.dollar_quotes else None)
+            return
+        self._add("word", end, spaced, word=word.lower() if word.isascii() else word)
+
+    def _read_quoted(self, quote: str, spaced: bool, *, escapes: bool | None = None) -> None:
+        text, start = self.text, self.at
+        if self.lexis.triple_quotes is None and text.startswith(quote * 3, start):
+            raise self._fault("three quotes in a row begin a longer string for some databases")
+        escapes = self.lexis.backslash_escapes if escapes is None else escapes
+        plain, escaped = _end(text, start, quote, escapes=False), _end(text, start, quote, escapes=True)
+        if escapes is None and plain != escaped:
+            raise self._fault("a backslash before a quote ends the string for some databases only")
+        end = escaped if escapes else plain
+        if end < 0:
+            raise self._fault("a string is never closed")
+        inside = text[start + 1 : end - 1]
+        content = inside.translate(_LOST)
+        if quote == "'":
+            self._add("string", end, spaced, text=f"'{content}'")
+        elif not content or content != inside:
+            raise self._fault("a quoted name or string with quotes in it")
+        else:
+            self._add("name", end, spaced, text=f'"{content}"', word=content.lower())
+
+    def _read_name(self, quote: str, spaced: bool) -> None:
+        end = self.text.find(quote, self.at + 1)
+        content = self.text[self.at + 1 : end] if end > 0 else ""
+        if not _PLAIN_NAME.fullmatch(content) or self.text.startswith(quote, end + 1):
+            raise self._fault("a quoted name with more than letters, digits and spaces")
+        self._add("name", end + 1, spaced, word=content.lower())
+
+    def _read_bracket(self, spaced: bool) -> None:
+        if self.lexis.bracket_names:
+            end = self.text.find("]", self.at)
+            content = self.text[self.at + 1 : end] if end > 0 else ""
+            if not _PLAIN_NAME.fullmatch(content) or self.text.startswith("]", end + 1):
+                raise self._fault("a quoted name with more than letters, digits and spaces")
+            self._add("name", end + 1, spaced, word=content.lower())
+            return
+        if self.lexis.bracket_names is None:
+            end = self.text.find("]", self.at)
+            if end < 0 or not _HARMLESS_INDEX.fullmatch(self.text, self.at + 1, end):
+                raise self._fault("square brackets quote a name for some databases only")
+        self._bracket("[")
+        self._add("sign", self.at + 1, spaced)
+
+    def _read_dollar(self, spaced: bool) -> None:
+        if parameter := _PARAMETER.match(self.text, self.at):
+            self._add("number", parameter.end(), spaced, text="1")
+            return
+        tag = _DOLLAR_TAG.match(self.text, self.at)
+        if tag is None or not self.lexis.dollar_quotes:
+            raise self._fault("`$` begins a string for some databases only")
+        end = self.text.find(tag.group(), tag.end())
+        if end < 0:
+            raise self._fault("a string is never closed")
+        content = self.text[tag.end() : end].translate(_LOST)
+        self._add("string", end + len(tag.group()), spaced, text=f"'{content}'")
+
+    def _bracket(self, sign: str) -> None:
+        if sign in "([{":
+            self.open.append(sign)
+            if len(self.open) > MAX_DEPTH:
+                raise self._fault(f"more than {MAX_DEPTH} brackets in one another")
+        elif sign in ")]}" and (not self.open or self.open.pop() + sign not in ("()", "[]", "{}")):
+            raise self._fault(f"`{sign}` closes nothing")
+
+
+def _end(text: str, start: int, quote: str, *, escapes: bool) -> int:
+    """Where the string that begins at `start` ends, one past its quote; -1 if nowhere."""
+    at = start + 1
+    while at < len(text):
+        here = text[at]
+        if here == "\\" and escapes:
+            at += 2
+        elif here != quote:
+            at += 1
+        elif text.startswith(quote, at + 1):
+            at += 2
+        else:
+            return at + 1
+    return -1

@@ -1,0 +1,21 @@
+"""What words of SQL do, from `sql_words.toml`."""
+
+import tomllib
+from pathlib import Path
+
+_LISTS = {
+    name: frozenset(text.split())
+    for name, text in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+}
+
+FUNCTIONS = _LISTS["functions"]
+BEFORE_BRACKETS = _LISTS["before_brackets"]
+OF_WRITES = _LISTS["of_writes"]
+SESSION_STATEMENTS = _LISTS["session_statements"]
+WRITE_STATEMENTS = _LISTS["write_statements"]
+PARSED_WRITES = _LISTS["parsed_writes"]
+PRAGMAS = _LISTS["pragmas"]
+PRAGMAS_OF_A_TABLE = _LISTS["pragmas_of_a_table"]
+EXPLAIN_OPTIONS = _LISTS["explain_options"]
+NODES = _LISTS["nodes"]
+TABLE_HINTS = _LISTS["table_hints"]

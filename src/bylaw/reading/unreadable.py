@@ -1,0 +1,10 @@
+"""The one exception of every reader: the text cannot be read with certainty."""
+
+
+class Unreadable(Exception):
+    """A text that cannot be read with certainty; `line` counts from 1, and is 0 if no line is to blame."""
+
+    def __init__(self, reason: str, *, line: int = 0) -> None:
+        self.reason = reason
+        self.line = line
+        super().__init__(f"line {line}: {reason}" if line else reason)

@@ -1,0 +1,263 @@
+"""What SQL texts read and write, and that no write passes for a read."""
+
+import pytest
+
+from bylaw.reading import Unreadable
+from bylaw.reading.sql import Statement, read_sql
+
+READS = """
+select 1
+select * from users
+SELECT a, count(*) FROM users u JOIN t ON t.id=u.id WHERE a='x' GROUP BY 1 ORDER BY 2 LIMIT 3
+with x as (select * from y), z(a,b) as (select 1,2) select * from x, z
+with recursive x(n) as (select 1 union all select n+1 from x where n<5) select * from x
+explain select * from t
+explain analyze select * from t
+explain (analyze, buffers) select 1
+explain query plan select 1
+describe users
+show tables
+show create table x
+pragma table_info(users)
+select date_trunc('month', a::date), extract(epoch from b), a->>'x' from t
+select * from generate_series(1,3) as g(n)
+select case when a then 1 else 2 end from t where x in (1,2) and exists (select 1 from q)
+select row_number() over (partition by a order by b) from t
+select count(distinct a) filter (where b) from t
+select top 10 * from [Order Details]
+select * from `proj.ds.table`
+select pg_catalog.lower(x) from information_schema.columns
+select replace(a,'b','c') from t
+select a from t where name ~ '\\d+'
+values (1),(2)
+table users
+select cast(x as numeric(1,2)), x::varchar(20) from t
+select * from t offset 1 rows fetch first 5 rows only
+select x from a with (nolock)
+select * from a union all select * from b order by 1
+select ARRAY[1,2], arr[1] from t
+select 'delete from users; it''s only a text'
+select a from t -- delete from t
+select a /* delete from t */ from t;
+""".strip().splitlines()
+
+HOSTILE = """
+delete from users
+select 1; delete from users
+select 1 delete from users
+select 1DELETE from users
+with x as (delete from users returning *) select * from x
+with x as (select 1) delete from users
+select * into copied from users
+select 1 into outfile '/tmp/x'
+select 1 into @a
+select @a := 1
+explain analyze delete from users
+explain (analyze true) delete from users
+explain (analyze) insert into t values (1)
+copy users to program 'sh'
+copy (select 1) to program 'sh'
+call archive()
+do $$ begin delete from users; end $$
+select nextval('s')
+select "nextval"('s')
+select pg_catalog.nextval('s')
+select pg_catalog . setval ( 's', 1 )
+select nextval/**/('s')
+select a from t where lo_import('/etc/passwd') > 0
+select * from dblink('x', 'delete from users') as t(a int)
+select dblink_exec('x', 'delete from users')
+select pg_terminate_backend(1)
+select set_config('role', 'admin', false)
+select pg_read_file('/etc/passwd')
+select pg_sleep(10)
+select query_to_xml('delete from users', true, true, '')
+select * from users for update
+select * from users for no key update
+select * from users for share
+select * from users lock in share mode
+select next value for s
+select load_extension('x')
+select writefile('x', 'y')
+pragma user_version = 3
+pragma user_version(3)
+pragma writable_schema = on
+pragma journal_mode(delete)
+attach database 'x' as y
+set role admin
+set session_replication_role = replica
+commit
+rollback
+vacuum
+lock table users
+truncate users
+grant all on users to public
+merge into a using b on a.id = b.id when matched then update set x = 1
+replace into users values (1)
+insert into users values (1)
+update users set a = 1
+create table x as select * from y
+drop table users
+alter table users add column x int
+execute prepared
+prepare p as delete from users
+select 1 exec xp_cmdshell 'dir'
+select 1 drop table users
+select 1 shutdown
+exec sp_rename 'a', 'b'
+sp_rename 'a', 'b'
+handler users open
+begin; delete from users; commit
+(delete from users)
+refresh materialized view v
+notify channel
+listen channel
+use other
+xp_cmdshell 'dir'
+select sleep(10)
+select get_lock('a', 1)
+select benchmark(1000000, md5('a'))
+select load_file('/etc/passwd')
+select * from openrowset('x', 'y', 'delete from z')
+reindex table users
+analyze users
+discard all
+select pg_advisory_lock(1)
+select txid_current()
+select seq.nextval from dual
+summarize users
+""".strip().splitlines()
+
+AMBIGUOUS = [
+    "select '\\'; delete from users; --'",
+    "select 1 /*! ; delete from users */",
+    "select 1 /*!50000 into outfile 'x' */",
+    "select /*+ set_var(sql_log_bin=0) */ 1",
+    "select 1 /* /* */ ; delete from users -- */",
+    "select 1 --x\n",
+    "select 1 --1; delete from users",
+    "select 1 # ; delete from users",
+    "select 1 # \n; delete from users",
+    "select $$; delete from users; select $$",
+    "select a$$;delete from users;select b$$ from t",
+    "select U&'\\0027; delete from users --'",
+    "select E'\\'; delete from users; --'",
+    "select q'[']; delete from users; --]'",
+    "select r'\\'; delete from users; --'",
+    "select a['] ; delete from users; --'] from t",
+    "select a[1 -- ]; delete from users;\n] from t",
+    "select `'`; delete from users; -- `'`",
+    "select '''; delete from users; --'''",
+    "select 1 -- x\rdelete from users",
+    "select 1\x00; delete from users",
+    "select 1 // ; delete from users",
+    "select {fn user()}",
+    'select "a\\"; delete from users; --"',
+    "\\copy users to '/tmp/x'",
+    "select 1 \\gexec",
+    "select 'a",
+    "select 1 /* a",
+    "select (1; delete from users)",
+    "select 1)",
+    "",
+    " ; ",
+    "-- only a comment",
+    "select\u00a01",
+    "(" * 100 + "select 1" + ")" * 100,
+    "select '" + "a" * 200_000 + "'",
+]
+
+
+def writes(text: str, dialect: str | None = None) -> bool:
+    """Whether the text may write: an unreadable one may."""
+    try:
+        return any(statement.writes for statement in read_sql(text, dialect))
+    except Unreadable:
+        return True
+
+
+@pytest.mark.parametrize("text", READS)
+def test_a_query_reads(text: str) -> None:
+    assert not writes(text)
+
+
+@pytest.mark.parametrize("dialect", [None, "postgres", "mysql", "sqlite", "tsql", "bigquery", "snowflake", "duckdb"])
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_write_passes_for_a_read(text: str, dialect: str | None) -> None:
+    assert writes(text, dialect)
+
+
+@pytest.mark.parametrize("text", AMBIGUOUS)
+def test_what_databases_read_differently_is_unreadable_without_a_dialect(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read_sql(text)
+
+
+def only(text: str, dialect: str | None = None) -> Statement:
+    (statement,) = read_sql(text, dialect)
+    return statement
+
+
+def test_a_query_names_its_tables_and_no_cte_hides_one() -> None:
+    assert only("with x as (select * from y) select * from x join z using (id)").tables_read == {"y", "z"}
+    assert only("with users as (select * from users) select * from users").tables_read == {"users"}
+    assert only("with users as (select 1) select * from public.users").tables_read == {"public.users"}
+    assert only("select (select max(a) from inner_one) from outer_one").tables_read == {"inner_one", "outer_one"}
+
+
+def test_a_write_names_its_tables_and_columns() -> None:
+    inserted = only("insert into Orders (id, Total) select a, b from carts")
+    assert (inserted.kind, inserted.tables_written, inserted.tables_read) == ("insert", {"orders"}, {"carts"})
+    assert inserted.columns_written == {"id", "total"}
+    assert only("insert into orders values (1)").columns_written is None
+    assert only("update orders set a = 1, b = 2 where id = 3").columns_written == {"a", "b"}
+    assert only("truncate orders, carts").tables_written == {"orders", "carts"}
+    assert only("drop table orders").tables_written == {"orders"}
+    assert only("drop schema public cascade").tables_written is None
+    assert only("call archive()").tables_written is None
+
+
+def test_a_write_inside_a_query_is_a_statement_of_its_own() -> None:
+    found = read_sql("with gone as (delete from users where id = 1 returning *) select * from gone")
+    assert [(one.kind, one.writes) for one in found] == [("delete", True), ("select", False)]
+    assert found[0].tables_written == {"users"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_bounded"),
+    [
+        ("", False),
+        ("where true", False),
+        ("where 1 = 1", False),
+        ("where id = id", False),
+        ("where id > 0", False),
+        ("where id is not null", False),
+        ("where id = 1 or true", False),
+        ("where id = 1 or id <> 1", False),
+        ("where not id = 1", False),
+        ("where id in (select id from users)", False),
+        ("where 'a' = 'a'", False),
+        ("where id = 1", True),
+        ("where 1 = id", True),
+        ("where id = $1 and x > 3", True),
+        ("where (id in (1, 2)) and true", True),
+        ("where day between '2024-01-01' and '2024-01-31'", True),
+    ],
+)
+def test_a_delete_is_bounded_only_by_given_values(condition: str, is_bounded: bool) -> None:
+    assert only(f"delete from users {condition}").bounded == is_bounded
+    assert only(f"update users set a = 1 {condition}").bounded == is_bounded
+
+
+def test_a_named_dialect_decides_what_is_ambiguous() -> None:
+    assert not writes("select 'a\\' as b", "postgres")
+    assert not writes("select j #>> '{a,b}' from t", "postgres")
+    assert not writes("select $$delete from users$$", "postgres")
+    assert not writes("select 'it\\'s'", "mysql")
+    assert not writes("select 1 # a comment", "mysql")
+    assert writes("select '\\'; delete from users; --'", "postgres")
+
+
+def test_an_unknown_dialect_is_an_error() -> None:
+    with pytest.raises(ValueError, match="is not a dialect"):
+        read_sql("select 1", "klingon")
