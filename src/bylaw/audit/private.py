@@ -140,7 +140,7 @@ class WatchedWorld:
         return WatchedWorld(self._world.fork(), self._private)
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """One thing as of now."""
+        """An entity's current record."""
         found = self._world.record(entity, key)
         if entity in self._private.fields and not isinstance(found, NoValue):
             self.read[entity, key] = found

@@ -403,7 +403,7 @@ class Conversation:
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """What the host vouches for by now."""
+        """Update the values vouched for by the host."""
         return self._context
 
     def vouch(self, context: Mapping[str, Any]) -> None:

@@ -1,5 +1,7 @@
-"""The calls of a conversation as the ledger keeps them: what each may have changed, and those that were answered, found
-by what they asked for without looking through all of them."""
+"""The calls of a conversation as the ledger keeps them, with what each may have changed.
+
+Answered calls are indexed by their arguments, so that finding them needs no full scan.
+"""
 
 import re
 from bisect import insort
@@ -162,11 +164,11 @@ def _opening(text: str, *, whole: bool) -> str:
 
 
 TO_USER = "\0user"
-"""Who a result was delivered to where the user made the call."""
+"""The recipient of a result if the user made the call."""
 
 
 class CallRecord(Struct, eq=False):
-    """One call of the trajectory, its result once that has come, and what it changes."""
+    """One call, its result once known, and what it changes."""
 
     call: Call
     step: int
@@ -174,57 +176,58 @@ class CallRecord(Struct, eq=False):
     """First step of the call's turn."""
     tool: Tool | None
     who: str
-    """Whom its result is shown to."""
+    """The agent, or user, its result is shown to."""
     result: Result | None = None
     delivered: int | None = None
     accepted: bool | None = None
     value: Any = NOTHING
     has_told: bool = False
-    """Whether something was read in its result that tells more of a thing than its key."""
+    """Whether its result showed more of an entity than the key."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The arguments, as far as they are told in one way."""
+        """The arguments, without any that occur twice with different values."""
         return {} if self.call.fault else self.call.arguments
 
     def was_answered(self) -> bool | None:
-        """Whether a look-up was answered with something else than an error; None if that is not known."""
+        """Whether a look-up returned something other than an error; None if unknown."""
         if self.result is None or self.accepted is False:
             return self.accepted
         return accepted(self.tool, self.result)
 
     def counts_at(self, step: int) -> bool:
-        """Whether, for all that is known just before `step`, the call may have taken effect."""
+        """Whether the call may have taken effect, by what is known just before `step`."""
         return self.accepted is not False or self.delivered is None or self.delivered >= step
 
     def is_another_view(self) -> bool:
-        """Whether it is a look-up with an argument that nobody declared: what that made of the answer nobody knows."""
+        """Whether it is a look-up with an undeclared argument, whose effect on the result is unknown."""
         tool = self.tool
         return tool is not None and tool.effect == "read" and bool(tool.undeclared(self.call.arguments))
 
     def is_surely_refused(self) -> bool:
-        """Whether the call was not carried out by the word of a shield or of the pack, or failed before the tool ran.
+        """Whether the call certainly did not run: refused by a shield or by the pack's declaration, or failed before
+        the tool ran.
 
-        Any other error may have come after the deed: a tool can pay and then fail to write the receipt.
+        Any other error may have come after the effect: a tool can pay and then fail to write the receipt.
         """
         if self.accepted is not False or self.result is None:
             return self.call.refused
         return self.call.refused or self.result.refused is True or declares_refusal(self.tool, self.result)
 
     def is_doubtful(self) -> bool:
-        """Whether its result leaves open if it was done."""
+        """Whether its result does not say if it ran."""
         return self.accepted is None and self.result is not None and self.result.captured
 
     def is_perhaps_done(self) -> bool:
-        """Whether an answer came that leaves open if it was done, by its words or by a shield's mark."""
+        """Whether a result arrived that leaves open whether it ran, by its text or by a shield's mark."""
         return self.is_doubtful() or (self.result is not None and self.result.refused is False)
 
     def counts(self) -> bool:
-        """Whether, for all that is known now, the call may have taken effect."""
+        """Whether the call may have taken effect, by what is known now."""
         return self.accepted is not False
 
     def is_answered_at(self, step: int | None) -> bool:
-        """Whether its answer has come before a step, or by now."""
+        """Whether its result arrived before a step, or at all."""
         return self.delivered is not None and (step is None or self.delivered < step)
 
 
@@ -234,31 +237,33 @@ def record_of(call: Call, step: int, start: int, tool: Tool | None) -> CallRecor
 
 
 def matches(given: Mapping[str, Any], match: Mapping[str, Any]) -> bool | None:
-    """Whether arguments are these; None where a tool may take them for these or not."""
+    """Whether arguments match; None if a tool might treat them as equal."""
     found = [is_same(given[name], value) if name in given else False for name, value in match.items()]
     return False if False in found else None if None in found else True
 
 
 class Answers:
-    """The calls of one trajectory whose results came."""
+    """The calls of one trajectory that have results."""
 
     def __init__(self) -> None:
         self._by_tool: dict[str, AnsweredCalls] = {}
-        """Those that came since anybody asked are not yet among them."""
+        """Without the calls added since the last question."""
         self._unsorted: list[CallRecord] = []
         self.add = self._unsorted.append
-        """One more."""
+        """Add a call."""
 
     def by_tool(self) -> "Mapping[str, AnsweredCalls]":
-        """The calls whose results came, by tool."""
+        """The calls with results, by tool."""
         for made in self._unsorted:
             self._by_tool.setdefault(made.call.tool, AnsweredCalls()).add(made)
         self._unsorted.clear()
         return self._by_tool
 
     def of(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
-        """The calls of `tool` whose results the judged call's agent had been shown; those that may be taken for a call
-        with these arguments, and perhaps others, where they are given."""
+        """The calls of `tool` whose results the judged call's agent had seen.
+
+        With `arguments`, only calls that may have had these arguments, and perhaps a few others.
+        """
         answered = self.by_tool().get(tool)
         if answered is None:
             return
@@ -268,24 +273,24 @@ class Answers:
                 yield made
 
     def delivered(self, tool: str, at: CallRecord) -> Iterator[tuple[CallRecord, Any]]:
-        """The accepted calls of `tool` whose results the judged call's agent had been shown, with those results."""
+        """The accepted calls of `tool` whose results the judged call's agent had seen, with those results."""
         for made in self.of(tool, at):
             result = made.result
             if result is not None and result.captured and accepted(made.tool, result):
                 yield made, result.value()
 
     def to(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> list[CallRecord]:
-        """The calls of a look-up that were answered, even by an error, and may have been made with these arguments."""
+        """The calls of a look-up that returned, even an error, and may have had these arguments."""
         made = self.of(tool, at, arguments)
         return [record for record in made if matches(record.call.arguments, arguments) is not False]
 
     def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether every answer to a look-up was an error: the next one may well show what was wanted."""
+        """Whether every call of a look-up returned an error, so that the next one may succeed."""
         made = self.to(tool, arguments, at)
         return bool(made) and not any(each.result is not None and accepted(each.tool, each.result) for each in made)
 
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether the judged call's agent had made just that call, and been answered, before its turn."""
+        """Whether the judged call's agent had made exactly this call, and got a result, before its turn."""
         return any(
             made.arguments == arguments
             and made.result is not None
@@ -296,21 +301,23 @@ class Answers:
 
 
 class AnsweredCalls:
-    """Calls of one tool whose results came, in the order they were made: results may come in another."""
+    """Calls of one tool that have results, in the order they were made; results may arrive in another order."""
 
     def __init__(self) -> None:
         self.records: list[CallRecord] = []
         self._indexes: dict[tuple[str, ...], dict[tuple[str, ...] | None, list[CallRecord]]] = {}
-        """By names of arguments, the records by their rough values; by None those whose values are not plain."""
+        """By argument names, the records by their normalised values; under None those with values that
+        are not plain.
+        """
 
     def add(self, made: CallRecord) -> None:
-        """One more."""
+        """Add a call."""
         insort(self.records, made, key=_step)
         for names, index in self._indexes.items():
             insort(index.setdefault(_rough_of(made, names), []), made, key=_step)
 
     def about(self, arguments: Mapping[str, Any]) -> Sequence[CallRecord]:
-        """Those that may be taken for a call with these arguments, whatever others they have; and perhaps more."""
+        """The calls that may have had these arguments, among others; perhaps a few more."""
         names = tuple(arguments)
         wanted = _rough(arguments, names)
         if wanted is None:
@@ -329,7 +336,7 @@ def _rough_of(made: CallRecord, names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...] | None:
-    """What tools may take the values for, as `is_same` has it; None where one may name several things."""
+    """Values normalised like `is_same` does; None if one of them may name several entities."""
     found: list[str] = []
     for name in names:
         value = arguments.get(name)
@@ -346,11 +353,11 @@ def _step(record: CallRecord) -> int:
 _MASK = re.compile(
     r"\[[^\[\]]*\]|<[^<>]*>|\*+|\.{2,}|[\u2026\u2022\u25cf\u2588\u2593\u2592\u2591\u25a0\ufffd]+|(?i:x{3,}|_{3,})"
 )
-"""A gap in a recorded text: a placeholder in brackets, or marks written over characters or in their place."""
+"""A gap in recorded text: a placeholder in brackets, or masking characters."""
 
 
 def may_have_run(earlier: CallRecord, step: int) -> bool:
-    """Whether a call may have been carried out, by all that is known just before `step`."""
+    """Whether a call may have run, by what is known just before `step`."""
     return earlier.counts_at(step) or not earlier.is_surely_refused()
 
 
@@ -362,7 +369,7 @@ def could_be_same_call(earlier: CallRecord, call: CallRecord, ignored: frozenset
     if not could_have_had(earlier.call, earlier.tool, wanted):
         return False
     more = [name for name, value in earlier.call.arguments.items() if value is not None and name not in ignored]
-    # An undeclared argument may be an artefact of the record, or one that the tool does not read.
+    # An undeclared argument may come from the recording, or the tool may ignore it.
     return all(name in wanted or not _declares(earlier.tool, name) for name in more)
 
 
@@ -375,7 +382,7 @@ def could_have_had(earlier: Call, tool: Tool | None, arguments: Mapping[str, Any
             if not could_be_same_value(earlier.arguments[name], value):
                 return False
         elif value is not None and not (tool is not None and name in tool.required):
-            # A required argument that the record lacks was left out of the record.
+            # If the record lacks a required argument, the recording left it out.
             return False
     return True
 
@@ -388,7 +395,7 @@ def had(earlier: CallRecord, match: Mapping[str, Any]) -> bool | None:
 
 
 def could_be_same_value(recorded: Any, value: Any) -> bool:
-    """Whether a recorded value may stand for `value`: in another spelling, or cut off or masked."""
+    """Whether a recorded value may stand for `value` in another spelling, truncated or masked."""
     if isinstance(recorded, Mapping) and isinstance(value, Mapping):
         some, others = cast("Mapping[str, Any]", recorded), cast("Mapping[str, Any]", value)
         names = {name for each in (some, others) for name, part in each.items() if part is not None}
@@ -402,7 +409,7 @@ def could_be_same_value(recorded: Any, value: Any) -> bool:
 
 
 def is_readable(call: Call, tool: Tool | None) -> bool:
-    """Whether a record shows a call whole: only then are two calls that differ in it surely two."""
+    """Whether a record shows a call completely; only then are two different records certainly different calls."""
     if call.fault or has_gap(call.arguments):
         return False
     if tool is None:
@@ -423,7 +430,7 @@ def has_gap(value: Any) -> bool:
 
 
 def _could_be_masked(recorded: str, value: Any) -> bool:
-    """Whether a text with gaps may stand for a value: the characters that are left must occur in it, in their order."""
+    """Whether masked text may stand for a value: its remaining characters must occur in the value, in order."""
     parts = _MASK.split(recorded)
     if len(parts) == 1:
         return False

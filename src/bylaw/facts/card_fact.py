@@ -1,4 +1,4 @@
-"""Facts that the user is shown with a call, on its card or in its sentence, beside the call's arguments."""
+"""Facts shown to the user with a call, on its card or in its sentence, in addition to its arguments."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ class Computed(Struct, frozen=True):
 
     value: Any = None
     lacking: tuple[Fact, ...] = ()
-    """Unknown facts that the value depends on."""
+    """Unknown facts the value depends on."""
     fault: str = ""
     """Why the expression failed on facts that are known."""
 
@@ -23,12 +23,14 @@ class CardFact(Struct, frozen=True):
 
     name: str
     code: str
-    """The expression as the pack has it."""
+    """The expression as written in the pack."""
     place: str
     schema: Mapping[str, Any]
-    """How to write the value: `title`, `currency`, `unit`."""
+    """How to format the value: `title`, `currency`, `unit`."""
     compute: Callable[[Mapping[str, Any], FactSource], Computed]
     reads: frozenset[str] = frozenset()
-    """The fields it reads, as `Entity.field`; with several entities, each name after a dot under each of them."""
+    """The fields it reads, as `Entity.field`. With several entities, each attribute name is listed
+    under each of them.
+    """
     unnamed: frozenset[str] = frozenset()
     """The entities it reads whose keys are not arguments of the call."""

@@ -1,4 +1,4 @@
-"""What writes may have changed, by thing and field: where a fact becomes stale."""
+"""Records which fields writes may have changed, which makes known facts stale."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -17,16 +17,16 @@ from bylaw.trace.event import Call, Result
 
 
 class UndeclaredCall:
-    """What a call names. A write without declared changes may touch it; so may a tool without declaration."""
+    """The entities a call names. A write or tool without declared changes may change any of them."""
 
     __slots__ = ("_text",)
 
     def __init__(self, call: Call) -> None:
-        # Arguments that were not captured may have named anything.
+        # Uncaptured arguments may have named anything.
         self._text = None if call.fault else "\n".join(_texts(call.arguments))
 
     def may_touch(self, key: Key) -> bool:
-        """Whether every part of the key stands somewhere in the arguments; what has no key is never named."""
+        """Whether every part of the key occurs in the arguments; an entity without a key is never named."""
         text = self._text
         return bool(key) and (text is None or any(self._names(text, each) for each in {loose_key(key), alike_key(key)}))
 
@@ -48,7 +48,7 @@ def _texts(value: Any) -> Iterator[str]:
     elif value is not None:
         (text,) = key_of((value,))
         yield loose(text)
-        # Word by word too: in a sentence or a query blanks keep names apart.
+        # Also word by word: in a sentence or query, spaces separate names.
         words = _BREAKS.split(text)
         yield " ".join(map(loose, words))
         yield " ".join(map(alike, words))
@@ -64,18 +64,18 @@ def _alone(part: str) -> re.Pattern[str]:
 
 
 class Touch(NamedTuple):
-    """A write that may change fields of one thing, or of any of its kind."""
+    """A write that may change fields of one entity, or of any entity of a kind."""
 
     record: CallRecord
     fields: frozenset[str] | None = None
     """None for all of them."""
     by_result: bool = False
-    """It holds only until the answer comes: then the things it names have touches of their own, or all still have."""
+    """Only until the result arrives: then the entities it names have touches of their own, or any may have changed."""
     undeclared: UndeclaredCall | None = None
-    """Given for a call without declared changes: it may change any thing that it names."""
+    """Set for a call without declared changes, which may change any entity it names."""
 
     def counts(self, key: Key, known_at: int | None) -> bool:
-        """Whether, for all that is known just before a step, or now, the write may have changed the thing."""
+        """Whether the write may have changed the entity, by what is known just before a step or now."""
         record = self.record
         if self.by_result and record.is_answered_at(known_at):
             return False
@@ -85,31 +85,33 @@ class Touch(NamedTuple):
 
 
 class Changes:
-    """The writes of one trajectory, by what they may have changed."""
+    """The writes of one trajectory, indexed by what they may have changed."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._touches: dict[str, dict[tuple[Key | None, str | None], list[Touch]]] = {}
-        """By kind, then by key and field: the key in the form that all keys share that may be the same thing's, None
-        for any thing of the kind; None for all fields. In the order of the calls."""
+        """By entity, then by key and field, in call order. Keys are normalised so that spellings of one key coincide;
+        key None means any entity of the kind, field None all fields.
+        """
         self._undeclared: list[Touch] = []
-        """Calls without declared changes, in their order."""
+        """Calls without declared changes, in order."""
         self.under_way: dict[int, CallRecord] = {}
-        """By step, those of all these that were not answered yet, in their order."""
+        """Calls without a result yet, by step and in order."""
         self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
-        """By the step of a call that was made while others were under way: the start of its turn, and those of that
-        turn, or of earlier ones and answered since."""
+        """For each call made while others were running, by step: the start of its turn, and those running calls."""
         self._asked: list[int] = []
-        """The steps of these calls."""
+        """The steps of those calls."""
 
     def ask(self, made: CallRecord) -> None:
-        """Note a call that is made while others are under way: what it shows may be from before they are done."""
+        """Record a call made while others are running: its result may predate their effects."""
         of_turn = takewhile(lambda each: each.start == made.start, reversed(self.under_way.values()))
         self._beside[made.step] = (made.start, list(of_turn))
         self._asked.append(made.step)
 
     def write(self, made: CallRecord, find: Finder) -> None:
-        """Note a call that may change something, as no refused one does; `find` knows the fields that name others."""
+        """Record a call that may change something; refused calls change nothing. `find` returns fields that refer to
+        other entities.
+        """
         tool = made.tool
         if tool is None and sounds_harmless(made.call.tool):
             return
@@ -121,13 +123,13 @@ class Changes:
                 if made.call.fault or change.may_happen(made.call.arguments):
                     self._touch(change.entity, None, Touch(made, change.fields, by_result=True))
                 continue
-            # Arguments that were not captured, or were redacted, may have named any of the kind.
+            # Uncaptured or redacted arguments may have named any entity of the kind.
             for key in (None,) if made.call.fault else change.touched(made.call.arguments, find=find):
                 is_hidden = key is not None and any(map(has_gap, key))
                 self._touch(change.entity, None if is_hidden else key, Touch(made, change.fields))
 
     def end(self, made: CallRecord) -> None:
-        """Note that the answer to a call has come, whatever it says."""
+        """Record that a call's result arrived, whatever it says."""
         if self.under_way.pop(made.step, None) is None:
             return
         for step in self._asked[bisect_right(self._asked, made.step) :]:
@@ -136,7 +138,7 @@ class Changes:
                 beside.append(made)
 
     def answer(self, made: CallRecord, result: Result, find: Finder) -> None:
-        """Note what the answer to a write tells of the things it changed: all of a kind, where it names none."""
+        """Record the entities that a write's result names as changed; all of a kind if it names none."""
         for change in self._schema.changes.get(made.call.tool, ()):
             if not change.by_result:
                 continue
@@ -148,8 +150,9 @@ class Changes:
     def last(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """Step of the last call that may have changed the field since the look-up at a step saw it, of those that were
-        made before another step; None where none may."""
+        """The step of the last call, made before another step, that may have changed the field since a look-up saw it;
+        None if there is none.
+        """
         if entity not in self._touches and not self._undeclared:
             return None
         last = self.between(entity, key, field, after, before, known_at=known_at)
@@ -161,10 +164,12 @@ class Changes:
     def between(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """Step of the last call between two steps (both excluded) that may change the field; None where none does."""
+        """The step of the last call between two steps (both excluded) that may change the field; None
+        if there is none.
+        """
         last: int | None = None
         for mine in self._lists(entity, key, field):
-            # Asked as of an early step, the many that came later are not looked at one by one.
+            # For an early step, the many later calls are skipped by bisection.
             place = len(mine) if mine[-1].record.step < before else bisect_left(mine, before, key=_step)
             while place:
                 place -= 1
@@ -178,10 +183,9 @@ class Changes:
         return last
 
     def beside(self, entity: str, key: Key, field: str, asked: int, *, known_at: int | None = None) -> list[CallRecord]:
-        """The calls that may have changed the field only after the look-up at a step saw it, though they were made
-        before it: they were still under way.
+        """The calls made before a look-up that may have changed the field after it, because they were still running.
 
-        One of an earlier turn that nobody has answered yet is taken to be over, or nothing could be known ever again.
+        An unanswered call of an earlier turn counts as finished; otherwise nothing could ever be known again.
         """
         start, others = self._beside.get(asked, (0, ()))
         found = [
@@ -193,7 +197,7 @@ class Changes:
         return sorted(found, key=lambda made: made.step) if len(found) > 1 else found
 
     def _may_touch(self, made: CallRecord, entity: str, key: Key, field: str, known_at: int | None) -> bool:
-        """Whether a call, for all that is known at a step, or now, may have changed a field of a thing."""
+        """Whether a call may have changed a field, by what is known at a step or now."""
         for mine in self._lists(entity, key, field):
             place = bisect_left(mine, made.step, key=_step)
             while place < len(mine) and mine[place].record is made:
@@ -203,7 +207,7 @@ class Changes:
         return False
 
     def is_current(self, entity: str, key: Key, field: str, since: int, at: CallRecord) -> bool:
-        """Whether, for all that is known at the judged call, nothing has changed the field since a look-up saw it."""
+        """Whether nothing has changed the field since a look-up saw it, by what is known at the judged call."""
         return self.last(entity, key, field, since, at.step, known_at=at.step) is None
 
     def since(self, entity: str, key: Key, field: str, after: int, at: CallRecord) -> list[CallRecord]:
@@ -220,14 +224,14 @@ class Changes:
         kind, name = self._touches.setdefault(entity, {}), None if key is None else alike_key(key)
         for field in (None,) if touch.fields is None else touch.fields:
             touches = kind.setdefault((name, field), [])
-            # A result may come after other writes: the order of the calls is kept.
+            # A result may arrive after other writes; entries stay in call order.
             place = len(touches)
             while place and touches[place - 1].record.step > touch.record.step:
                 place -= 1
             touches.insert(place, touch)
 
     def _lists(self, entity: str, key: Key, field: str) -> Iterator[list[Touch]]:
-        """The writes that may change a field of a thing: by its key or by none, by its name or all fields."""
+        """The writes that may change a field: recorded under its key or any, under its name or all fields."""
         if self._undeclared:
             yield self._undeclared
         touches = self._touches.get(entity)

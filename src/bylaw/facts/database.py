@@ -1,4 +1,4 @@
-"""Worlds read from files: an SQLite database with a table for each kind of thing, or JSON records."""
+"""Worlds read from files: an SQLite database with a table per entity, or JSON records."""
 
 import json
 import re
@@ -16,11 +16,11 @@ from bylaw.facts.value import key_of
 from bylaw.facts.world import Snapshot, WorldRecord, agrees
 
 Index = dict[str, dict[Key, WorldRecord]]
-"""By kind of thing, the records by their keys."""
+"""By entity, the records by key."""
 
 
 class _Records:
-    """Things by kind and key. Of the `partial` kinds there may be more: one that is not among them is not known."""
+    """Records by entity and key. A `partial` entity may have more records than these; a missing one is unknown."""
 
     def __init__(self, schema: Schema, index: Index, partial: Set[str] = frozenset()) -> None:
         self._entities, self._index, self._partial = schema.entities, index, partial
@@ -40,14 +40,15 @@ class _Records:
 
 
 class _Placed:
-    """Things that stand where the pack's `world:` says. `read` gives the rows of a table by its name, or the whole
-    document for the empty one."""
+    """Records located by the pack's `world:`. `read` returns a table's rows by name, or the whole document for an empty
+    name.
+    """
 
     def __init__(self, read: Callable[[str], Any], place: str) -> None:
         self._read, self._place = read, place
 
     def things(self, name: str, places: Sequence[Stored]) -> dict[Key, WorldRecord]:
-        """All things of one kind."""
+        """All records of one entity."""
         index: dict[Key, WorldRecord] = {}
         for stored in sorted(places, key=lambda each: bool(each.list)):
             if stored.list:
@@ -73,7 +74,7 @@ class _Placed:
         return index
 
     def _found(self, stored: Stored) -> Iterator[tuple[PathScope, Sighting | None]]:
-        """Every item of a place, with the thing that it is; None where it is none."""
+        """Every item at a location, with the entity it is; None if it is not one."""
         data = self._read(stored.table)
         for path in (stored.of, "" if stored.of else stored.each):
             held = path.rpartition("[*]")[0] or path.rpartition(".*")[0]
@@ -85,14 +86,14 @@ class _Placed:
 
 
 def _shown(sighting: Sighting, known: WorldRecord | None = None) -> WorldRecord:
-    """All that a sighting shows of a thing, over what was known."""
+    """The fields a sighting shows, merged over what was known."""
     entity = sighting.observation.entity
     shown = {field: value for field in entity.fields if (value := sighting.show(field)) is not NOTHING}
     return {**(known or dict(zip(entity.key, sighting.key, strict=True))), **shown}
 
 
 def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a table, with the JSON that stands in its texts."""
+    """A table row with the JSON in its text columns decoded."""
     made = dict(row)
     for name, value in made.items():
         if isinstance(value, str) and value[:1] in ("{", "["):
@@ -102,7 +103,7 @@ def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _implied(schema: Schema, tables: Index) -> _Records:
-    """The tables, each record with what its own observation shows, and the things that stand inside records."""
+    """The tables, completed with what each record's own observation shows and with records nested in others."""
     index: Index = {name: dict(records) for name, records in tables.items()}
     partial: set[str] = set()
     for name in tables:
@@ -119,7 +120,7 @@ def _implied(schema: Schema, tables: Index) -> _Records:
 
 
 def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sighting, Key]]:
-    """What the tool that reads an entity would show of each of its records, with the record's key."""
+    """What an entity's look-up tool would show of each record, with its key."""
     if entity.read is None:
         return
     observations = [each for kinds in schema.shows.get(entity.read.tool, {}).values() for each in kinds]
@@ -132,14 +133,14 @@ def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sight
 
 
 KEPT = 1 << 16
-"""How many rows are remembered before they are forgotten together."""
+"""Number of cached rows at which the cache is emptied."""
 _ELSEWHERE = "or say where things stand in it, under `world:` in entities.yaml"
 _WHOLE = 1 << 63
-"""From here on, SQLite keeps no whole numbers."""
+"""SQLite integers are smaller than this."""
 
 
 def open_snapshot(path: Path, schema: Schema) -> Snapshot:
-    """The world in a file: SQLite by its first bytes, else JSON `{"Entity": [records]}`."""
+    """Open a world file: SQLite if its first bytes say so, else JSON `{"Entity": [records]}`."""
     try:
         with path.open("rb") as stream:
             start = stream.read(16)
@@ -189,7 +190,7 @@ class _Tables:
             self._every = {str(row[0]) for row in found}
             asked = [entity for name, entity in sorted(schema.entities.items()) if name not in schema.stored]
             self._tables = {entity.name: table for entity in asked if (table := self._table_of(entity))}
-            """By kind of thing."""
+            """Table by entity."""
             self._names = {entity: self._columns(table) for entity, table in self._tables.items()}
         except sqlite3.Error as error:
             raise WorldError(f"cannot read the world: {error}", place=str(path)) from None
@@ -203,11 +204,11 @@ class _Tables:
                     raise WorldError(f"table `{self._tables[entity]}` has no column `{part}`", place=str(path))
 
     def _known(self) -> str:
-        """The tables that there are, in words."""
+        """The names of existing tables, for messages."""
         return ", ".join(f"`{name}`" for name in sorted(self._every)) or "no table"
 
     def _table_of(self, entity: Entity) -> str:
-        """The table that its rows stand in: of its own name, or of one like it that has the columns of its key."""
+        """The entity's table: one with its name, or one with a similar name that has its key columns."""
         if entity.name in self._every:
             return entity.name
         names = {_plain(name): name for name in sorted(self._every)}
@@ -243,7 +244,7 @@ class _Tables:
         values = [value for _, values in narrowed for value in values]
         rows = self._base.execute(f'SELECT * FROM "{self._tables[entity.name]}" WHERE {where}', values).fetchall()
         exact = (row for row in rows if key_of([row[name] for name in entity.key]) == key)
-        # Where none is, a column that the database itself compares loosely (`COLLATE NOCASE`) has the say.
+        # If none matches exactly, columns that the database compares loosely (`COLLATE NOCASE`) decide.
         return next(exact, rows[0] if rows and all(each for _, each in narrowed) else None)
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
@@ -268,25 +269,25 @@ class _Tables:
 
 
 def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any]]:
-    """A condition, with its values, that an index can answer and that no row misses which agrees; others may pass."""
+    """An indexable SQL condition, with its values, that every matching row meets; other rows may meet it too."""
     kind = "string" if name in entity.key else entity.fields[name].type
     if kind in ("string", "enum"):
         try:
             text = key_of((wanted,))[0] if name in entity.key else wanted
         except ValueError:
             return "0", ()
-        # A lone surrogate, which SQLite does not take, is not printable; bytes are read as `b'...'`.
+        # SQLite does not accept lone surrogates, which are not printable; bytes are read as `b'...'`.
         if isinstance(text, str) and text.isprintable() and not text.startswith(("b'", 'b"')):
             forms = _forms(text)
             return f'"{name}" IN ({", ".join("?" * len(forms))})', forms
     elif kind == "integer" and isinstance(wanted, int) and abs(wanted) < _WHOLE:
-        # Texts come after all numbers: one of them may be read as this number too.
+        # In SQLite text sorts after all numbers, and a text column may also hold this number.
         return f'("{name}" = ? OR "{name}" >= \'\')', [int(wanted)]
     return "1", ()
 
 
 def _forms(text: str) -> list[Any]:
-    """What a column may hold that is read as this text."""
+    """The column values that read as this text."""
     try:
         number = float(text)
     except ValueError:
@@ -296,7 +297,7 @@ def _forms(text: str) -> list[Any]:
 
 
 def _nested(entity: Entity) -> list[str]:
-    """The fields that hold more than one value: columns keep them as JSON."""
+    """The fields with more than one value, which columns store as JSON."""
     return [name for name, field in entity.fields.items() if field.type in ("list", "object")]
 
 
@@ -316,7 +317,7 @@ def _document(path: Path) -> Any:
 
 
 def _named(schema: Schema, document: Any, path: Path) -> _Records:
-    """The records of a JSON document, by the names of their kinds."""
+    """The records of a JSON document, by entity name."""
     record = cast(dict[str, Any], document) if isinstance(document, dict) else {}
     named = {each.name: name for each in schema.entities.values() if (name := _name_in(record, each))}
     if not named and not schema.stored:
@@ -328,10 +329,11 @@ def _named(schema: Schema, document: Any, path: Path) -> _Records:
 
 
 def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
-    """The name that its records stand under: its own, or `orders`, `ORDERS`, `order` for `Order` if all have its key.
+    """The name of an entity's records in a document: its own, or `orders`, `ORDERS` or `order` for `Order`, if all
+    records have its key.
 
-    Every way to make a plural is tried (`classes`, `stays`, `stories`): a record has the thing's key or it is not one.
-    Under no such name, it is the one object whose records are named by that very key (`users` for `Customer`).
+    All plural forms are tried (`classes`, `stays`, `stories`). If no name fits, it is the only object whose records are
+    keyed by that key (`users` for `Customer`).
     """
     if entity.name in data:
         return entity.name
@@ -345,18 +347,18 @@ def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
 
 
 def _names_of(entity: Entity) -> tuple[str, ...]:
-    """What its records may be called together, without regard to how the words are put together."""
+    """Possible collective names of its records, ignoring how words are joined."""
     low = _plain(entity.name)
     return (f"{low}s", f"{low}es", f"{low.removesuffix('y')}ies", low)
 
 
 def _plain(name: str) -> str:
-    """A name however its words are put together: `OrderLine`, `order_line`, `ORDER-LINE`."""
+    """A name regardless of how its words are joined: `OrderLine`, `order_line`, `ORDER-LINE`."""
     return re.sub(r"[_\W]", "", name).lower()
 
 
 def _is_named_by(entity: Entity, body: Any) -> bool:
-    """Whether every record says under the entity's own key the name that it stands under."""
+    """Whether every record's own key field equals the name it is listed under."""
     if not isinstance(body, dict) or not body or len(entity.key) != 1:
         return False
     records = cast(dict[str, Any], body).items()
@@ -366,7 +368,7 @@ def _is_named_by(entity: Entity, body: Any) -> bool:
 
 
 def _records_in(entity: Entity, body: Any) -> list[dict[str, Any]] | None:
-    """The records of a list, or of an object by their keys; None where it holds anything else."""
+    """The records of a list, or of an object keyed by id; None if it contains anything else."""
     if isinstance(body, dict):
         named = cast(dict[str, Any], body).items()
         lone = entity.key[0] if len(entity.key) == 1 else ""
@@ -377,7 +379,7 @@ def _records_in(entity: Entity, body: Any) -> list[dict[str, Any]] | None:
 
 
 def _indexed(entity: Entity, body: Any, path: Path) -> dict[Key, WorldRecord]:
-    """The records of one kind, given as a list or by key."""
+    """The records of one entity, from a list or an object keyed by id."""
     records = _records_in(entity, body)
     if records is None:
         raise WorldError(f"`{entity.name}` must be a list of records", place=str(path))

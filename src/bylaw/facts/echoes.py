@@ -1,4 +1,6 @@
-"""What results only say again: what their own call was given, or what a write before was. An echo founds nothing."""
+"""Recognises echoes: values in results that only repeat an argument of the call or of an earlier write. An echoed value
+is not evidence.
+"""
 
 import re
 import unicodedata
@@ -15,7 +17,7 @@ from bylaw.text.spelling import Spelling
 
 
 class RunIndex:
-    """Steps by the runs of letters and of digits in their folded texts. It grows with the conversation."""
+    """Steps indexed by the runs of letters and of digits in their folded text. It grows with the conversation."""
 
     __slots__ = ("_steps",)
 
@@ -23,7 +25,7 @@ class RunIndex:
         self._steps: dict[str, list[int]] = {}
 
     def add(self, step: int, folded: str) -> None:
-        """Take in the text of a later step than all before."""
+        """Index the text of a step; steps must be added in order."""
         steps = self._steps
         for run in set(runs_of(folded)):
             known = steps.get(run)
@@ -33,9 +35,10 @@ class RunIndex:
                 known.append(step)
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """The steps before `before` that may say the value, in order: they hold the rarest run of a way to say it.
+        """The steps before `before` that may contain the value, in order: those with the rarest run of one of its
+        spellings.
 
-        What is rarest is told by these steps alone, so that later ones change nothing.
+        Rarity is measured over these steps alone, so that later ones cannot change the result.
         """
         runs = spelling.runs
         if len(runs) == 1:
@@ -44,7 +47,7 @@ class RunIndex:
         return ways[0] if len(ways) == 1 else sorted({step for way in ways for step in way})
 
     def _rarest(self, runs: tuple[str, ...], before: int) -> list[int] | None:
-        """The shortest list of steps among those of all runs; None where a run stands nowhere."""
+        """The shortest list of steps among all runs; None if a run occurs nowhere."""
         found: list[int] | None = None
         least = 0
         for run in runs:
@@ -60,40 +63,40 @@ class RunIndex:
 _BETWEEN = re.compile(r"[\W_]+")
 _TELLING = 6
 _TELLING_WORD = 8
-"""So many letters and digits, or letters alone, do not come together by chance where blanks are left out."""
+"""Minimum length of letters and digits, or of letters, that do not match by chance once spaces are removed."""
 _PIECE = 3
-"""The shortest piece, with a digit in it, that a value is put together from."""
+"""Minimum length of a piece with a digit from which a value can be assembled."""
 
 
 def letters_of(text: str) -> str:
-    """A text without its case, its width, its blanks and its signs, also those that nobody sees."""
+    """Text without case, width, spaces, punctuation and invisible characters."""
     return _BETWEEN.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 @lru_cache(maxsize=1024)
 def grouped(letters: str) -> re.Pattern[str]:
-    """Finds these letters and digits as people group them: `GB29 NWBK 6016`, `4111-1111-1111-1111`."""
+    """A pattern for these letters and digits grouped as people write them: `GB29 NWBK 6016`, `4111-1111-1111-1111`."""
     return re.compile(r"(?<!\w)" + r"[ \u00a0-]?".join(map(re.escape, letters)) + r"(?!\w)")
 
 
 class WrittenLetters:
-    """What writes were given, by letters and digits. It grows with the conversation."""
+    """The letters and digits of all write arguments. It grows with the conversation."""
 
     __slots__ = ("_alone", "_ends", "_late", "_steps", "_text")
 
     def __init__(self) -> None:
         self._steps: list[int] = []
         self._ends: list[int] = []
-        """By write, where its part of the text ends."""
+        """The end of each write's part of the text."""
         self._text = ""
-        """All that writes were given, one value on a line."""
+        """All write arguments, one value per line."""
         self._late: list[str] = []
-        """What has yet to be put to the text."""
+        """Values not yet added to the text."""
         self._alone: dict[str, int] = {}
-        """By what may stand for a value whole, the first write that was given it."""
+        """By complete value, the first write that had it as an argument."""
 
     def add(self, step: int, values: Iterable[str]) -> None:
-        """Take in what a later write than all before was given."""
+        """Add a write's arguments; writes must be added in order."""
         texts = [*values]
         leaves = [letters_of(text) for text in texts]
         written = "\n".join(leaves) + "\n"
@@ -104,7 +107,7 @@ class WrittenLetters:
             self._alone.setdefault(alone, step)
 
     def first(self, letters: str) -> int | None:
-        """The first write that was given a value, in any spelling, perhaps within a text."""
+        """The first write with this value as an argument, in any spelling, perhaps within a text."""
         alone = self._alone.get(letters)
         place = self._whole().find(letters) if is_telling(letters) else -1
         within = self._steps[bisect_right(self._ends, place)] if place >= 0 else None
@@ -112,7 +115,7 @@ class WrittenLetters:
         return min(found, default=None)
 
     def make_up(self, letters: str, before: int) -> bool:
-        """Whether a value can be put together from what writes before a step were given."""
+        """Whether a value can be assembled from the arguments of writes before a step."""
         count = bisect_left(self._steps, before)
         if not count or not is_telling(letters):
             return False
@@ -141,7 +144,7 @@ class WrittenLetters:
 
 
 def is_telling(letters: str) -> bool:
-    """Whether letters and digits would hardly come together by chance where blanks are left out."""
+    """Whether letters and digits are too specific to match by chance once spaces are removed."""
     return len(letters) >= (_TELLING if _has_digit(letters) else _TELLING_WORD)
 
 
@@ -154,53 +157,53 @@ def _has_digit(text: str) -> bool:
 
 
 CANDIDATES = 32
-"""Events that are looked at for one value: the first that hold its rarest part."""
+"""Maximum events examined per value: the first that contain its rarest part."""
 
 
 class Handed(Struct, frozen=True, gc=False):
-    """The first write that was given a value, and the first call that may be where a record has it from."""
+    """The first write with a value as an argument, and the first call a record may have taken it from."""
 
     anyhow: int | None
     telling: int | None
 
 
 class Echoes:
-    """Knows what calls were given and users said, in any spelling, as events come."""
+    """Tracks the values of call arguments and user messages, in any spelling."""
 
     def __init__(self, texts: EventTexts, shown: RunIndex) -> None:
-        """`shown` is what results showed, by its runs."""
+        """`shown` indexes the text of results."""
         self._texts, self._shown = texts, shown
         self._given = RunIndex()
-        """By their runs, what calls were given."""
+        """Call arguments by their runs."""
         self._written, self._asked = WrittenLetters(), WrittenLetters()
-        """What writes were given, and what other calls were, by letters and digits."""
+        """The arguments of writes and of other calls, by letters and digits."""
         self._said = WrittenLetters()
-        """What the user has said, by letters and digits."""
+        """The user's messages, by letters and digits."""
         self._said_at: list[int] = []
         self._shown_letters: dict[int, str] = {}
         self._given_letters: dict[int, WrittenLetters] = {}
 
     def add_said(self, step: int) -> None:
-        """Take in a message of the user."""
+        """Add a user message."""
         self._said.add(step, (self._texts.said(step),))
         self._said_at.append(step)
 
     def add_call(self, step: int) -> None:
-        """Take in a call."""
+        """Add a call."""
         self._given.add(step, self._texts.given(step))
         letters = self._written if self._texts.writes(step) else self._asked
         letters.add(step, self._texts.leaves(step))
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """The steps of calls before a step that may have been given a value."""
+        """The steps of calls before a step that may have had a value as an argument."""
         return self._given.candidates(spelling, before)[:CANDIDATES]
 
     def given(self, spelling: Spelling, before: int) -> list[int]:
-        """The steps of the calls before a step that were given a value, perhaps within a text."""
+        """The steps of calls before a step with a value as an argument, perhaps within a text."""
         return [step for step in self.candidates(spelling, before) if spelling.held_in(self._texts.given(step))]
 
     def is_given(self, spelling: Spelling, letters: str, step: int) -> bool:
-        """Whether the call at `step` was given a value, in any spelling."""
+        """Whether the call at `step` had a value as an argument, in any spelling."""
         if spelling.held_in(self._texts.given(step)):
             return True
         if not letters:
@@ -212,7 +215,7 @@ class Echoes:
         return given.first(letters) is not None
 
     def is_told(self, spelling: Spelling, before: int) -> bool:
-        """Whether a result before a step shows a value, in any place and any spelling."""
+        """Whether a result before a step contains a value, in any field and spelling."""
         steps = self._shown.candidates(spelling, before)[:CANDIDATES]
         if any(spelling.stands_in(self._texts.text(step)) for step in steps):
             return True
@@ -220,11 +223,11 @@ class Echoes:
         return is_telling(letters) and self._stood(letters, before)
 
     def handed(self, spelling: Spelling, letters: str, before: int) -> Handed:
-        """The first calls that were given a value, perhaps within a text, in whatever spelling.
+        """The first calls with a value as an argument, perhaps within a text, in any spelling.
 
-        What the user said in groups of figures is the user's, however the agent spells it. A mere word may stand in a
-        text by chance: such a text spoils no record, unless a result had shown the word before. A look-up spoils one
-        only of what a result had told by then: systems keep what was searched for, and show it.
+        A value the user said in groups of digits stays the user's, however the agent spells it. A plain word may occur
+        in a text by chance: such a text discredits no record, unless a result had shown the word before. A look-up
+        discredits only values that results had already shown, because systems store and display search terms.
         """
         loose = [each.first(letters) for each in (self._written, self._asked)] if letters else []
         sure = {step for step in loose if step is not None and step < before}
@@ -232,7 +235,7 @@ class Echoes:
         is_mere = not spelling.is_number and is_word(spelling.written[0])
         anyhow: int | None = None
         telling: int | None = None
-        # Hundreds of calls may have been given it: mostly the first tells.
+        # Hundreds of calls may contain it; usually the first one decides.
         for step in sorted({*self.candidates(spelling, before), *sure}):
             if step not in sure and not spelling.held_in(self._texts.given(step)):
                 continue
@@ -247,20 +250,21 @@ class Echoes:
         return Handed(anyhow, telling)
 
     def is_written(self, letters: str, written: int | None, before: int) -> bool:
-        """Whether what shows a value at a step may only say again what the agent wrote: one write before was given it,
-        or several were given its parts after a result had shown it."""
+        """Whether a value shown at a step may only repeat what the agent wrote: an earlier write had it as an argument,
+        or several had its parts after a result had shown it.
+        """
         if written is not None and written < before:
             return True
         is_made_up = self._written.make_up(letters, before) and self._stood(letters, before)
         return is_made_up and not self._is_said_in_groups(letters, before)
 
     def _is_alone(self, spelling: Spelling, letters: str, step: int) -> bool:
-        """Whether a word was all that an argument of the write at `step` said, or had been shown before it."""
+        """Whether a word was the complete argument of the write at `step`, or had been shown before it."""
         leaves = self._texts.leaves(step)
         return any(fold(leaf) == spelling.folded for leaf in leaves) or self._stood(letters, step)
 
     def _stood(self, letters: str, before: int) -> bool:
-        """Whether a result before a step shows these letters and digits, in whatever spelling."""
+        """Whether a result before a step contains these letters and digits, in any spelling."""
         return any(letters in self._letters_shown(step) for step, _, _ in self._texts.results(before=before))
 
     def _letters_shown(self, step: int) -> str:

@@ -1,4 +1,4 @@
-"""The things a policy speaks of, and single facts about them."""
+"""Entities, their fields, and single facts about them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,25 +9,25 @@ from msgspec import UNSET, Struct
 
 FieldType = Literal["string", "integer", "number", "money", "boolean", "date", "datetime", "enum", "list", "object"]
 Origin = Literal["system", "user", "context", "conversation"]
-"""Who knows a fact: the tools, only the user, the host, or nobody but the conversation that made it."""
+"""The source of a fact: the tools, the user, the host, or the conversation that created it."""
 
 UNDECLARED: Any = UNSET
-"""A field's default where the pack declares none."""
+"""The default of a field without a declared default."""
 
 Key = tuple[Any, ...]
 """One value per key field of the entity, in the declared order; empty for a keyless entity."""
 
 
 class Saying(Struct, frozen=True):
-    """One way a user fact gets its value: from an argument of the call, or from a pattern on user messages."""
+    """One source of a user fact: an argument of the call, or a pattern on user messages."""
 
     argument: str = ""
     says: str = ""
     value: Any = None
     but_not: str = ""
-    """A message with this in it says nothing of the kind."""
+    """A message that matches this does not count."""
     about: str = ""
-    """An argument of the call: only what a message says of the thing named there counts."""
+    """An argument of the call: only statements about the entity it names count."""
 
 
 class Field(Struct, frozen=True):
@@ -36,26 +36,26 @@ class Field(Struct, frozen=True):
     name: str
     type: FieldType = "string"
     values: tuple[str, ...] = ()
-    """The words an `enum` may take."""
+    """The values of an `enum`."""
     origin: Origin = "system"
     question: str = ""
-    """What to ask the user or a person where only they can say."""
+    """The question for the user or a person if only they know."""
     sayings: tuple[Saying, ...] = ()
-    """How a user fact gets its value, tried in order."""
+    """The sources of a user fact, tried in order."""
     claims: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Value -> phrases of a user message that claim it, beyond the value itself."""
+    """By value, phrases of a user message that claim it, besides the value itself."""
     default: Any = UNDECLARED
-    """What a record that lacks the field shows."""
+    """The value of the field in a record that lacks it."""
     private: bool = False
-    """Its values stay out of findings, reports and messages; a decision log keeps what was said."""
+    """Its values stay out of findings, reports and messages; the decision log keeps them."""
     nullable: bool = False
-    """`null` says that there is none. Of any other field it says only that whoever was asked does not know."""
+    """`null` means none. For any other field it means only that the value is not known."""
     currency: str = ""
-    """The currency of amounts that are written without one."""
+    """The currency of amounts written without one."""
 
 
 class ReadTool(Struct, frozen=True):
-    """The read tool that fetches an entity: argument name -> key field."""
+    """The tool that looks up an entity, with the key field for each argument."""
 
     tool: str
     arguments: dict[str, str]
@@ -66,26 +66,26 @@ SPOKEN: tuple[Origin, ...] = ("user", "context")
 
 
 class Entity(Struct, frozen=True):
-    """A kind of thing in the world, with a key and fields. Every entity also has the field `exists`."""
+    """An entity with a key and fields. Every entity also has the field `exists`."""
 
     name: str
     key: tuple[str, ...]
     fields: dict[str, Field]
     read: ReadTool | None = None
     fresh_for: float | None = None
-    """Seconds a seen fact stays known; None: it never expires."""
+    """Seconds a seen fact stays valid; None if it never expires."""
     origin: Origin = "system"
-    """`conversation` where only a conversation makes such things: what it showed is what is true."""
+    """`conversation` if the entity exists only in the conversation, which is then also the truth."""
     complete: bool = False
-    """What was not shown is surely not there, as long as every result that may show it was read."""
+    """Whether anything not shown certainly does not exist, provided that every result that may show it was readable."""
 
     @property
     def is_always_there(self) -> bool:
-        """Whether it is what somebody says and no tool shows: there is one, though nothing may have been said yet."""
+        """Whether it comes from statements rather than tools, and therefore always exists."""
         return not self.key and bool(self.fields) and all(each.origin in SPOKEN for each in self.fields.values())
 
     def named(self, field: str) -> Field:
-        """The field of a name."""
+        """The field with this name."""
         return EXISTS if field == "exists" else self.fields[field]
 
 
@@ -93,11 +93,11 @@ EXISTS = Field("exists", type="boolean")
 
 
 class Fact(NamedTuple):
-    """One field of one thing, e.g. `Reservation["4WQ150"].cabin`."""
+    """One field of one entity, for example `Reservation["4WQ150"].cabin`."""
 
     entity: str
     key: Key | None
-    """None where the key itself is not known."""
+    """None if the key itself is unknown."""
     field: str
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ class NoValue(Enum):
     UNSEEN = "unseen"
     """The source does not know."""
     ABSENT = "absent"
-    """The source knows that there is no such thing."""
+    """The source knows that the entity does not exist."""
 
 
 UNSEEN = NoValue.UNSEEN
@@ -122,49 +122,49 @@ ABSENT = NoValue.ABSENT
 
 
 class OneOf(Struct, frozen=True):
-    """A value that writes of the same turn leave open: the old one, or what they make of it."""
+    """A value left open by writes of the same turn: the old one, or their result."""
 
     values: tuple[Any, ...]
 
 
 class Between(Struct, frozen=True):
-    """A count of which the bounds are known: of some calls nobody can tell whether they took effect."""
+    """A count with known bounds, because some calls may or may not have taken effect."""
 
     least: int
     most: int
 
 
 NOT_KNOWN = frozenset((NoValue, OneOf))
-"""Classes of answers that are no value."""
+"""Types of answers that are not a value."""
 
 
 def is_known(answer: Any) -> bool:
-    """Whether a source has the fact: a value, or that there is no such thing."""
+    """Whether an answer is definite: a value, or that the entity does not exist."""
     return answer is not UNSEEN and answer.__class__ is not OneOf
 
 
 class FactSource(Protocol):
-    """Where a guard's facts come from: what the agent has seen, or what is really true.
+    """A source of facts for guards: what the agent has seen, or what is true.
 
-    One that knows the conversation also has `traced(value)`, the origin of a value, and `requested()`, whether the call
-    keeps to what the user asked for; both as in `SeenFacts`.
+    A source that knows the conversation also has `traced(value)`, the origin of a value, and `requested()`, whether the
+    call stays within the user's request; see `SeenFacts`.
     """
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The value, already of the field's type; `UNSEEN`; `OneOf` some; or `ABSENT` where no such thing exists.
+        """The value in the field's type; `UNSEEN`; a `OneOf`; or `ABSENT` if the entity does not exist.
 
-        For `EXISTS` the answer is True, False or UNSEEN. A value that is not of its type raises ValueError.
+        For `EXISTS` the answer is True, False or UNSEEN. A value of the wrong type raises ValueError.
         """
         ...
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Keys of the things whose fields equal `match`, and whether these are surely all there are."""
+        """The keys of the entities whose fields equal `match`, and whether these are certainly all."""
         ...
 
     def done(self, tool: str, match: Mapping[str, Any]) -> "int | Between | NoValue":
-        """How many earlier calls of `tool` in this conversation were accepted with arguments equal to `match`.
+        """The number of earlier accepted calls of `tool` in this conversation with arguments equal to `match`.
 
-        `Between` where one may have been refused since, or may have had such arguments; UNSEEN where nothing tells.
+        `Between` if some may have been refused since or may have had such arguments; UNSEEN if nothing is known.
         """
         ...
 
@@ -173,14 +173,14 @@ _KINDS: dict[FieldType, str] = {
     "integer": "number", "number": "number", "money": "amount", "date": "date", "datetime": "date and time"
 }  # fmt: skip
 _STARTS = {"is": "Is", "was": "Was", "are": "Are", "can": "Can", "may": "May", "will": "Will", "must": "Must"}
-"""How a name may begin that turns into a question when its thing comes second: `is_late`."""
+"""Prefixes of field names such as `is_late` that form a question when the entity follows."""
 _OF_HOST = {"now": "When is this call made?", "history": "What came before this call?"}
-"""What every host knows, whatever a pack declares."""
+"""Facts every host knows, regardless of the pack."""
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def question_about(fact: Fact, entity: Entity | None) -> str:
-    """What to ask where only somebody's word can tell it."""
+    """The question to ask if a fact can only come from a person."""
     field = entity.fields.get(fact.field) if entity is not None else None
     if field is not None and field.question:
         return field.question
@@ -202,7 +202,7 @@ def _asked(name: str, field: Field | None, thing: str) -> str:
     if kind == "boolean" and thing and rest and first == "has":
         return f"Does {thing} have {rest}? (yes or no)"
     if kind == "boolean":
-        # A name may be any part of speech; quoted, it reads as what it is.
+        # A field name may be any part of speech, so it is quoted.
         return f'Is this so{of}: "{words}"? (yes or no)'
     if kind == "enum" and field is not None and field.values:
         return f'Which one is the "{words}"{of}: {_either(field.values)}?'
@@ -212,7 +212,7 @@ def _asked(name: str, field: Field | None, thing: str) -> str:
 
 
 def _thing(fact: Fact) -> str:
-    """The thing in words: `order 7`; `the order`, where nobody knows which."""
+    """The entity in words: `order 7`, or `the order` if the key is unknown."""
     kind = _CAPITAL.sub(" ", fact.entity).replace("_", " ").lower()
     return f"{kind} {', '.join(map(str, fact.key))}" if fact.key else f"the {kind}"
 

@@ -164,7 +164,7 @@ _Z = 1.959963984540054
 
 
 def wilson(hits: int, cases: int) -> tuple[float, float]:
-    """Wilson's 95 % interval for a share of `hits` in `cases`; everything is possible where there are none."""
+    """Wilson's 95 % interval for `hits` in `cases`; 0 to 1 if there are no cases."""
     if cases == 0:
         return 0.0, 1.0
     share, square = hits / cases, _Z * _Z
@@ -174,7 +174,7 @@ def wilson(hits: int, cases: int) -> tuple[float, float]:
 
 
 def rate(count: int, of: int) -> dict[str, Any]:
-    """`count` of `of` as a rate; value and interval are None where `of` is 0."""
+    """`count` of `of` as a rate; value and interval are None if `of` is 0."""
     if of == 0:
         return {"value": None, "low": None, "high": None, "count": count, "of": 0}
     low, high = wilson(count, of)
@@ -182,10 +182,10 @@ def rate(count: int, of: int) -> dict[str, Any]:
 
 
 def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> Unread | None:
-    """Why the field is not known although the judged call's agent looked it up and was answered before its turn.
+    """Why the field is unknown although the judged call's agent looked it up and got a result before its turn.
 
-    A refusal is an answer that was read; a look-up that nothing answered showed nothing, unless a result came under the
-    id of no call: it may be the answer.
+    A refusal is a readable answer. A look-up without a result showed nothing, unless a result with an unknown id may
+    belong to it.
     """
     seen = ledger.seen_by(at, entity, key)
     if seen is not None and seen.is_contradicted(entity.named(field)):
@@ -194,14 +194,14 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
         return "not_captured"
     if not ledger.has_answer_about(entity.name):
         return None
-    # What was asked before the last change does not matter.
+    # Look-ups before the last change do not matter.
     changed = ledger.changes.between(entity.name, key, field, -1, at.step, known_at=at.step)
     for record in _asked_for(ledger, entity, key, field, 0 if changed is None else changed):
         delivered = record.delivered
         if delivered is None or delivered >= at.start or record.who != at.who:
             continue
         is_read = record.tool is not None and record.tool.effect == "read"
-        # What a write answered is no look-up, unless nobody knows what it answered.
+        # A write's result is not a look-up, unless it was not captured.
         if is_read or (record.result is not None and not record.result.captured):
             why = _why_not_told(ledger, record, entity, key, field)
             if why and ledger.changes.is_current(entity.name, key, field, record.step, at):
@@ -210,7 +210,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
 
 
 def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-    """Whether a look-up of the thing is without a result where one came after it that bears the id of no call."""
+    """Whether a look-up of the entity has no result but is followed by a result with an unknown id."""
     last = max((step for step in ledger.strays if step < at.start), default=-1)
     return any(
         made.step < last and made.result is None and not made.call.refused and made.who == at.who
@@ -221,7 +221,7 @@ def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at
 
 
 def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int) -> Sequence[CallRecord]:
-    """The answered calls from a step on that may have been about the thing, and perhaps others."""
+    """The answered calls from a step on that may concern the entity, and perhaps others."""
     ways = {way.tool: way for way in reversed(ledger.schema.ways[entity.name, field])}
     found: list[CallRecord] = []
     for tool, answered in ledger.answers.by_tool().items():
@@ -239,17 +239,17 @@ def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int)
 def _suspects(
     ledger: Ledger, tool: str, records: Sequence[CallRecord], entity: Entity, field: str
 ) -> Sequence[CallRecord]:
-    """Of the answers of a tool that is not asked by the key, those that may not have told the field, found once."""
+    """The results of a tool without the entity's key as an argument that may not have shown the field; cached."""
     count, found = ledger.suspects.get((tool, entity.name, field), (0, []))
     if count != len(records):
-        # One that came late stands before others.
+        # A result that arrived late may belong before others.
         found = [record for record in records if _not_told_at_all(ledger, record, entity, field)]
         ledger.suspects[tool, entity.name, field] = (len(records), found)
     return found
 
 
 def _not_told_at_all(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> Unread | None:
-    """Why a result that lists things of a kind tells the field of none."""
+    """Why a result that lists entities shows the field of none of them."""
     if record.result is None:
         return None
     if not record.result.captured:
@@ -262,7 +262,7 @@ def _not_told_at_all(ledger: Ledger, record: CallRecord, entity: Entity, field: 
 
 
 def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, field: str) -> Unread | None:
-    """Why a result does not tell the field, where it may be that it should."""
+    """Why a result does not show the field although it may be expected to."""
     is_about = _is_about(ledger.schema, record.call, entity, key, field)
     if is_about is False or record.result is None:
         return None
@@ -271,7 +271,7 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
     thing = ledger.thing(entity.name, key)
     shown = [each.value for each in thing.shown(field) if each.as_of == record.step] if thing is not None else []
     if shown:
-        # What was shown as a bare `null` was asked for, and not told.
+        # A bare `null` means that the field was requested but not given.
         is_null = any(value is None for value in shown) and not _may_be_none(entity, field)
         return "not_told" if is_null else None
     if _is_told_of(ledger, record, entity, field):
@@ -280,7 +280,7 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
 
 
 def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> bool:
-    """Whether a look-up told the field of the very thing that it named, which may be another by its spelling."""
+    """Whether a look-up showed the field of the entity it named, possibly in another spelling."""
     way = next(way for way in ledger.schema.ways[entity.name, field] if way.tool == record.call.tool)
     named = {part: record.call.arguments.get(argument) for argument, part in way.arguments.items()}
     thing = ledger.thing(entity.name, key_of([named[part] for part in entity.key]))
@@ -296,13 +296,13 @@ def _may_be_none(entity: Entity, field: str) -> bool:
 
 
 def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) -> bool | None:
-    """Whether a look-up asks for the thing by its key; None for one that lists things or lost its arguments."""
+    """Whether a look-up requests the entity by its key; None if it lists entities or its arguments are lost."""
     for way in schema.ways[entity.name, field]:
         if way.tool == call.tool and not call.fault:
             named = [str(call.arguments.get(argument)) for argument in way.arguments]
             wanted = [key[entity.key.index(part)] for part in way.arguments.values() if part in entity.key]
             if list(map(loose, named)) != list(map(loose, wanted)):
                 return False
-            # A search by a part of the key, such as a day, may be about others.
+            # A search by part of the key, such as a day, may concern other entities.
             return True if set(way.arguments.values()) >= set(entity.key) else None
     return None

@@ -1,4 +1,4 @@
-"""What was asked, answered, said and done so far in one trajectory; what results have shown is in `shown`."""
+"""The ledger: everything asked, answered, said and done in one trajectory. `shown` holds what results have shown."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -25,25 +25,25 @@ _GAPS = re.compile(r"[\s_-]+")
 
 
 class Form(NamedTuple):
-    """One way to state a value."""
+    """One form in which a message may state a value."""
 
     pattern: str
     parts: tuple[str, str]
-    """Texts in lower case that every match in an ASCII text contains."""
+    """Lower-case texts contained in every match within ASCII text."""
 
 
 class Claims:
-    """What the messages of one user state; `said` may grow."""
+    """The values that one user's messages state; `said` may grow."""
 
     def __init__(self, said: Sequence[tuple[int, str]]) -> None:
         self._said = said
         self._stating: dict[tuple[Form, ...], tuple[int, list[tuple[int, str]]]] = {}
-        """By forms, how many messages were searched for them, and those that have one: step and words."""
+        """By forms: how many messages were searched, and the matches as step and words."""
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """The last message before a step that states the value: its step, and the words that do.
+        """The step and words of the last message before a step that states the value.
 
-        UNSEEN stands for any value the field may take.
+        UNSEEN stands for any value of the field.
         """
         forms = _stating(field, value)
         if not forms:
@@ -51,7 +51,7 @@ class Claims:
         count, found = self._stating.get(forms, (0, []))
         for step, text in self._said[count:]:
             if text.isascii():
-                # Compiling a pattern takes longer than looking for texts that every match contains.
+                # Checking for the texts every match contains is faster than compiling the pattern.
                 lower = text.lower()
                 for _, (first, last) in forms:
                     if first in lower and last in lower:
@@ -88,7 +88,7 @@ def _forms(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], val
 
 
 def _listed(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> Iterator[Form]:
-    """What states the value, each bounded by non-word characters where it is a word."""
+    """The forms that state the value, with word boundaries around words."""
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
     for claimed, phrases in claims:
         if claimed == name:
@@ -108,7 +108,7 @@ def _listed(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], va
 
 
 def _form(pattern: str, first: str, last: str = "") -> Form:
-    # Letters beyond ASCII match in ways that lower case does not show.
+    # Case folding of non-ASCII letters goes beyond lower case.
     first, last = (part.lower() if part.isascii() else "" for part in (first, last))
     return Form(pattern, (first, last))
 
@@ -135,24 +135,24 @@ def _dates(value: Any) -> Iterator[Form]:
 
 
 class MissingResults:
-    """Follows the events of one conversation as far as somebody asks."""
+    """Finds missing results, reading events only as far as needed."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
         self._looked = 0
-        """How many of the events were looked at."""
+        """The number of events read."""
         self._lost: list[int] = []
-        """Steps of results that were not captured or were cut off."""
+        """Steps of results that were not captured or were truncated."""
         self._answers: dict[int, int] = {}
-        """By the step of a call, that of its result."""
+        """The step of each call's result, by the call's step."""
         self._turn = -1
         self._open: list[int] = []
-        """Calls of the latest turn."""
+        """Calls of the latest turn without a result."""
         self._left: list[int] = []
-        """Calls of earlier turns that had no result when the next one began."""
+        """Calls of earlier turns that had no result when the next turn began."""
 
     def any_before(self, step: int) -> bool:
-        """Whether one is missing of what the turn that begins at a step should have seen."""
+        """Whether a result is missing that the turn beginning at a step should have seen."""
         self._look(step)
         if self._lost and self._lost[0] < step:
             return True
@@ -179,46 +179,46 @@ class MissingResults:
 
 
 class Requests(Protocol):
-    """Who knows what the user's words allow."""
+    """Knows what the user's request allows."""
 
     def keeps(self, at: CallRecord) -> "bool | NoValue":
-        """Whether a call keeps to what the user asked for before it; UNSEEN where only the user can say."""
+        """Whether a call stays within the request made before it; UNSEEN if only the user can say."""
         ...
 
     def objections(self, at: CallRecord) -> Sequence[object]:
-        """Why it does not; each can be told in words."""
+        """Why it does not, as objects that convert to text."""
         ...
 
 
 class Ledger(ShownThings):
-    """The facts shown in one trajectory, with what was asked, said and done."""
+    """The facts shown in one trajectory, and everything asked, said and done."""
 
     turn = -1
-    """The number of the last turn, and the step at which it began."""
+    """The number of the current turn, and its first step."""
     turn_start = 0
     _provenance: Provenance | None = None
     requests: Requests | None = None
-    """Who knows what the user's words allow, where the pack asks for it."""
+    """Knows what the user's request allows, if the pack needs it."""
 
     def __init__(self, schema: Schema, vouched: Mapping[str, Any] | None = None) -> None:
         super().__init__(schema)
         self.vouched: Mapping[str, Any] = {} if vouched is None else vouched
-        """What the host vouches for."""
+        """Values vouched for by the host."""
         self.calls: dict[int, CallRecord] = {}
         self.writes: list[CallRecord] = []
-        """Calls that may change something: of tools that do, and of tools that nobody declared."""
+        """Calls that may change something: of write tools and of undeclared tools."""
         self.said: list[tuple[int, str]] = []
         self._unheard: list[int] = []
-        """The steps at which the user said something that was not recorded."""
+        """Steps of user messages that were not recorded."""
         self.answers = Answers()
         self.strays: list[int] = []
-        """The steps of results that bear the id of no call."""
+        """Steps of results whose id matches no call."""
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
-        """By pattern, how many of the user's messages were searched for it, and the places of those that have it."""
+        """By pattern: how many user messages were searched, and the positions of the matches."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
-        """By tool, kind and field, how many answers were looked at, and those that may not have told the field."""
+        """By tool, entity and field: how many results were checked, and those that may not have shown the field."""
         self._to_show: dict[int, CallRecord] = {}
-        """Calls, by step, that a shield refused after looking something up, while the agent has not been told."""
+        """Refused calls, by step, for which a shield looked something up that the agent has not been shown yet."""
 
     @once
     def _missing(self) -> MissingResults:
@@ -226,12 +226,12 @@ class Ledger(ShownThings):
 
     @cached_property
     def claims(self) -> Claims:
-        """What the user's messages state."""
+        """The values that the user's messages state."""
         return Claims(self.said)
 
     @property
     def events(self) -> Sequence[Event]:
-        """What was taken in so far."""
+        """The events so far."""
         return self._events
 
     @property
@@ -240,22 +240,22 @@ class Ledger(ShownThings):
         return len(self._events)
 
     def record(self, call: Call, step: int) -> CallRecord:
-        """The record of a call that is about to be observed."""
+        """Create the record of a call before it is observed."""
         start = self.turn_start if call.turn == self.turn else step
         return record_of(call, step, start, self.schema.tools.get(call.tool))
 
     def observe(self, step: int, event: Event, made: CallRecord | None = None) -> None:
-        """Take in the next event; `made` is the record of a call that was judged before it was observed."""
+        """Add the next event; `made` is the record of a call that was judged first."""
         self.observe_all(step, (event,), made)
 
     def observe_all(self, step: int, events: Sequence[Event], made: CallRecord | None = None) -> None:
-        """Take in the next events, the first of them at `step`; `made` is its record where it was judged before."""
+        """Add the next events, starting at `step`; `made` is the record of the first one if it was judged before."""
         tools, calls, shows, answered = self.schema.tools, self.calls, self.schema.shows, self.answers.add
         showing, under_way = self._showing, self.changes.under_way
         turn, start = self.turn, self.turn_start
         self._events += events
         for event in events:
-            # `isinstance` is slow to say no of a record, and Python finds fields fastest where it meets one type.
+            # A failed `isinstance` is slow, and attribute access is fastest if it always meets the same type.
             if type(event) is Result:
                 asked = calls.get(event.call) if event.call is not None else None
                 if asked is not None and asked.result is None and not asked.call.refused:
@@ -296,7 +296,7 @@ class Ledger(ShownThings):
                 if event.turn != turn:
                     turn = event.turn
                     start = step
-                # What the user answered to a card was not said in words.
+                # An answer to a card is not a statement in words.
                 if event.by == "user" and event.confirmation is None:
                     self.said.append((step, event.text))
                     if not event.captured:
@@ -305,7 +305,7 @@ class Ledger(ShownThings):
         self.turn, self.turn_start = turn, start
 
     def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
-        """Take in what a shield looked up for a call that it refused, and the agent was told in place of a result."""
+        """Record what a shield looked up for a call it refused and showed to the agent with the refusal."""
         call = refused.call
         for each in call.looked_up:
             if each.shown:
@@ -323,19 +323,19 @@ class Ledger(ShownThings):
         self.changes.answer(made, result, self.finder(made))
 
     def provenance(self, context: Mapping[str, Any]) -> Provenance:
-        """Where values of the conversation came from."""
+        """The origins of the conversation's values."""
         if self._provenance is None:
             self._provenance = Provenance(self._events, context=context, tools=self.schema.tools)
         return self._provenance
 
     def vouch(self, context: Mapping[str, Any]) -> None:
-        """What the host vouches for by now."""
+        """Update the values vouched for by the host."""
         self.vouched = context
         if self._provenance is not None:
             self._provenance.vouch(context)
 
     def read_ahead(self, result: Result) -> None:
-        """Read a result that has been observed before anybody asks for what it shows."""
+        """Decode an observed result in advance."""
         if self._provenance is not None:
             self._provenance.index()
         made = self.calls.get(result.call) if result.call is not None else None
@@ -343,23 +343,25 @@ class Ledger(ShownThings):
             self._absorb(entity)
 
     def has_heard_all(self, step: int) -> bool:
-        """Whether all that the user said before a step is there; where nothing is, the log may not keep such words."""
+        """Whether every user message before a step was recorded; false if there is none, because the log may not record
+        them.
+        """
         return self.has_heard_since(-1, step) and bool(self.said) and self.said[0][0] < step
 
     def is_whole_before(self, step: int) -> bool:
-        """Whether every message of the user and every result before a step is there: what was not found is new."""
+        """Whether every user message and result before a step is known, so that a value not found there is new."""
         return self.has_heard_all(step) and not self._missing.any_before(step)
 
     def has_heard_since(self, step: int, before: int) -> bool:
-        """Whether all that the user said after one step and before another is there."""
+        """Whether every user message between two steps was recorded."""
         return bisect_left(self._unheard, before) <= bisect_right(self._unheard, step)
 
     def is_last_unheard(self) -> bool:
-        """Whether of the user's last message nothing is there."""
+        """Whether the user's last message was not recorded."""
         return bool(self._unheard) and self._unheard[-1] == self.said[-1][0]
 
     def stating(self, patterns: Iterable[Pattern], before: int) -> Iterator[tuple[int, str]]:
-        """What the user said before a step that has one of the patterns, the latest first: each with its step."""
+        """The user messages before a step that match one of the patterns, with their steps, the latest first."""
         said = self.said
         found: list[Iterator[int]] = []
         until = bisect_left(said, (before,))
@@ -377,7 +379,9 @@ class Ledger(ShownThings):
     def done(
         self, tool: str, match: Mapping[str, Any], at: CallRecord, *, known_at: int | None = None
     ) -> int | Between:
-        """How many calls of `tool` before `at` took effect, or were answered, with arguments equal to `match`."""
+        """The number of calls of `tool` before `at` that took effect, or were answered, with arguments equal to
+        `match`.
+        """
         count = unsure = 0
         declared = self.schema.tools.get(tool)
         is_write = declared is None or declared.effect == "write"
@@ -387,7 +391,7 @@ class Ledger(ShownThings):
             if made.call.tool != tool:
                 continue
             is_known = made.delivered is not None and (known_at is None or made.delivered < known_at)
-            # A call of the same turn counts as done until its result comes, as it does for what it makes stale.
+            # A call of the same turn counts as done until its result arrives, as it does for staleness.
             is_pending = is_write and known_at is not None and made.start == at.start
             happened = (
                 (made.accepted if is_write else made.was_answered()) if is_known else True if is_pending else None

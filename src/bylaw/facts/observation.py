@@ -31,22 +31,22 @@ class _Nothing:
 
 
 NOTHING: Final[Any] = _Nothing()
-"""No value stands at the path."""
+"""The path has no value."""
 
 
 class PathScope(Struct, frozen=True, gc=False):
-    """What a path may start from."""
+    """The values a path can start from."""
 
     item: Any
     result: Any
     args: Mapping[str, Any]
     key: Any = NOTHING
     find: "Finder | None" = None
-    """A field of another thing, where one can be asked for: of writes, not of what results show."""
+    """Reads fields of other entities; available for writes, not for results."""
 
 
 Finder = Callable[[str, Any, str], Any]
-"""Entity, key and field -> the value as it is known then; NOTHING where it is not."""
+"""From entity, key and field to the value known at the time; NOTHING if unknown."""
 Getter = Callable[[PathScope], Any]
 
 _START: dict[str, Getter] = {
@@ -59,7 +59,9 @@ _START: dict[str, Getter] = {
 
 
 def compile_path(text: str) -> Getter:
-    """The value at a path without `*`, or a list of values at one with it; NOTHING where there is none."""
+    """Compile a path to a function that returns its value, or a list of values if the path has `*`; NOTHING if there is
+    none.
+    """
     if text.startswith("="):
         literal = text[1:]
         return lambda scope: literal
@@ -81,7 +83,7 @@ def compile_path(text: str) -> Getter:
 
 
 def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
-    """The values at a path with `*`; NOTHING where what it runs over is not there, which is not the same as empty."""
+    """The values at a path with `*`; NOTHING, rather than an empty list, if the container is missing."""
     first = next(place for place, step in enumerate(steps) if step in (None, "*"))
     wanted = list if steps[first] is None else dict
     held = _walk([(start(scope), scope.key)], steps[:first])
@@ -91,21 +93,21 @@ def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
 
 
 def compile_each(text: str) -> Callable[[PathScope], Sequence[tuple[Any, Any]]]:
-    """Every item at a path, with the name it stands under where an object is iterated."""
+    """Compile a path to a function that returns every item, with its name if an object is iterated."""
     root, steps = _parse(text)
     start = _START[root]
     return lambda scope: _walk([(start(scope), scope.key)], steps)
 
 
 def first_name(text: str) -> str | None:
-    """The field of a result, or of the rows it lists, that a path goes into first; None where it begins elsewhere."""
+    """The first field of a result, or of its rows, that a path enters; None if it starts elsewhere."""
     root, steps = _parse(text)
     name = next((step for step in steps if step is not None), None)
     return name if root in ("", "result") and isinstance(name, str) and name != "*" else None
 
 
 def compile_misfit(text: str) -> Callable[[PathScope], bool]:
-    """Whether something stands at a path with `*` that is of another shape than the path runs over."""
+    """Compile a test for values whose shape does not fit a path with `*`."""
     root, steps = _parse(text)
     start = _START[root]
 
@@ -122,7 +124,7 @@ def compile_misfit(text: str) -> Callable[[PathScope], bool]:
 
 
 _Step = str | int | None
-"""A name, a position, `*` for an object's values, None for a list's items."""
+"""A name, a position, `*` for an object's values, or None for a list's items."""
 
 
 def _parse(text: str) -> tuple[str, list[_Step]]:

@@ -1,7 +1,7 @@
-"""Where an argument's value came from: the reverse of asking what an agent has seen.
+"""Traces where an argument's value came from.
 
-Events are indexed as they come by the runs of letters and digits in them. A question looks only at those that hold the
-value's rarest run, and a result is decoded only where the value stands in it.
+Events are indexed by the runs of letters and digits in them. A query examines only events that contain the value's
+rarest run, and a result is decoded only if it contains the value.
 """
 
 import re
@@ -28,7 +28,7 @@ _WHEN = frozenset(
     ("date", "time", "timestamp", "day", "at", "sent", "received", "created", "posted", "modified", "last")
 )
 _OF = frozenset(("user", "username", "email", "mail", "address", "message", "msg", "display", "full", "first"))
-"""Words beside those: `sender_email`, `message_id`."""
+"""Words that accompany those: `sender_email`, `message_id`."""
 _SEARCH_ARGUMENTS = frozenset(("query", "q", "search", "keyword", "keywords", "text", "term", "terms", "contains"))
 _SPOKEN_OF = "subject|title|titled|entitled|headed|headline|called|named|about|regarding|concerning"
 _WORD = re.compile(r"[^\W_]+")
@@ -37,7 +37,7 @@ _QUOTES = "\"'\u201c\u2018\u00ab`"
 
 
 def own_fields(fields: Mapping[str, str], vouched: Callable[[str], bool]) -> frozenset[str] | None:
-    """Of the fields of a record those that tell what it is, folded; None where none says who wrote it, and all may."""
+    """The fields that identify a record, folded; None if no field names an author, in which case any field may."""
     words = {name: {*_words(name)} for name in fields}
     if not any(_is_who(words[name]) and not _is_nobody(value) for name, value in fields.items()):
         return None
@@ -45,18 +45,19 @@ def own_fields(fields: Mapping[str, str], vouched: Callable[[str], bool]) -> fro
 
 
 def is_file_name(field: str) -> bool:
-    """Whether a field says what a file is called."""
+    """Whether a field holds a file name."""
     return {*_words(field)} <= _FILE
 
 
 def is_search(argument: str) -> bool:
-    """Whether an argument of a look-up is words to be found anywhere, and not what the thing is called."""
+    """Whether an argument of a look-up is a search text rather than a name."""
     return bool({*_words(argument)} & _SEARCH_ARGUMENTS)
 
 
 def is_spoken_of(before: str, field: str = "") -> bool:
-    """Whether words of the user, after what stands before them, are in quotes or what a text is about or called, or
-    what a field of that name says."""
+    """Whether the user's words, judged by the words before them, are quoted, or name a topic, a title or a field with
+    this name.
+    """
     if before[-1:] and before[-1] in _QUOTES and not before[-2:-1].isalnum():
         return True
     names = "|".join([_SPOKEN_OF, *(re.escape(word) for word in _words(field))])
@@ -68,8 +69,9 @@ def _is_who(words: set[str]) -> bool:
 
 
 def _is_nobody(value: str) -> bool:
-    """Whether a value does not say which other person: an account or a telephone number, by which nobody is called, or
-    the user, who may call things of their own by anything in them."""
+    """Whether a value does not identify another person: an account or telephone number, or the user, who may refer to
+    their own records by anything in them.
+    """
     digits, letters = sum(map(str.isdigit, value)), sum(map(str.isalpha, value))
     return value == "me" or (digits > letters and "@" not in value)
 
@@ -84,10 +86,11 @@ def _words(name: str) -> list[str]:
 
 OriginKind = Literal["user", "host", "record", "text", "nowhere"]
 TracedSource = Literal["user", "host", "record", "content", "agent"]
-"""The user's words, the host's context, a whole field that its tool vouches for, any other part of a result, or the
-agent's own making."""
+"""The user's words, the host's context, a whole field its tool vouches for, any other part of a result, or the agent
+itself.
+"""
 WORST_FIRST: tuple[TracedSource, ...] = ("agent", "content", "record", "host", "user")
-"""Of several values the first of these counts."""
+"""For a combination of values, the first of these counts."""
 Way = Literal["exact", "normalised", "derived"]
 
 _NUMBERS = 200
@@ -98,11 +101,11 @@ _SCHEME = re.compile(r"^https?://", re.IGNORECASE)
 
 
 class ValueOrigin(Struct, frozen=True):
-    """The best-founded place a value came from: the user's words, the host, a record, free text, or none."""
+    """The most trusted origin of a value: the user's words, the host, a record, free text, or none."""
 
     kind: OriginKind
     step: int | None = None
-    """The message or result that showed it first; None for the host and for nowhere."""
+    """The step that first showed it; None for the host or no origin."""
     tool: str = ""
     """The tool whose result showed it."""
 
@@ -111,7 +114,7 @@ NOWHERE = ValueOrigin("nowhere")
 
 
 class Traced(Struct, frozen=True):
-    """Where a value came from, with all that tells whether to rely on it."""
+    """The origin of a value, with the evidence needed to decide whether to trust it."""
 
     source: TracedSource
     how: Way = "exact"
@@ -119,22 +122,24 @@ class Traced(Struct, frozen=True):
     """The message or result that showed it."""
     tool: str = ""
     arguments: Mapping[str, Any] = {}
-    """What the tool was called with."""
+    """The tool's arguments."""
     field: str = ""
-    """The field of the result, or the line of a text in it."""
+    """The field of the result, or the labelled line of a text in it."""
     is_whole: bool = True
-    """It is all that stands there, and not a part of a running text."""
+    """Whether the value is the whole field rather than part of running text."""
     beside: Mapping[str, str] = {}
-    """The short fields of the same record, folded."""
+    """The other short fields of the record, folded."""
     pointed: tuple[str, ...] = ()
-    """For content, what the user called the place by: arguments and fields beside it that the user said, folded."""
+    """For content, the names by which the user referred to the source: arguments and neighbouring fields the user said,
+    folded.
+    """
     parts: tuple[TracedSource, ...] = ()
-    """For a derived value the sources of what it is made of."""
+    """For a derived value, the origins of its parts."""
     number: int = -1
-    """The record of the result that it stands in; -1 where it stands in none."""
+    """The number of the record in the result; -1 if there is none."""
 
     def record(self) -> dict[str, Any]:
-        """As code in the guard language sees it."""
+        """The origin as a record for guards."""
         told = {name: getattr(self, name) for name in ("source", "how", "tool", "field")}
         return {
             **told,
@@ -147,7 +152,7 @@ class Traced(Struct, frozen=True):
 
 
 class Provenance:
-    """Answers, for one conversation, where values came from. `events` may grow while it is in use."""
+    """Finds the origins of values in one conversation. `events` may grow while it is in use."""
 
     def __init__(
         self,
@@ -164,20 +169,20 @@ class Provenance:
         self._texts = EventTexts(events, self._tools)
         self.text, self.places, self.results = self._texts.text, self._texts.places, self._texts.results
         self._said, self._shown_in = RunIndex(), RunIndex()
-        """By their runs: what the user said, and what results showed."""
+        """The user's messages and the results, by their runs."""
         self._echoes = Echoes(self._texts, self._shown_in)
         self._own_fields: dict[tuple[int, int], frozenset[str] | None] = {}
         self._answers: dict[int, int] = {}
-        """By step of a call, that of its result."""
+        """The step of each call's result, by the call's step."""
         self._numbers: list[tuple[int, float]] = []
         self._indexed = 0
 
     def vouch(self, context: Mapping[str, Any]) -> None:
-        """What the host vouches for by now."""
+        """Update the values vouched for by the host."""
         self._host = " \n ".join([self._instructions, *(str(value) for value in context.values())])
 
     def origin(self, value: Any, *, before: int) -> ValueOrigin:
-        """Where `value` came from, as of the events before step `before`."""
+        """The origin of `value` among the events before step `before`."""
         spelling = spell(value)
         if spelling is None:
             return NOWHERE
@@ -190,11 +195,11 @@ class Provenance:
         return self._shown(value, spelling, before)
 
     def trace(self, value: str | float, *, before: int) -> Traced:
-        """Where `value` came from, as of the events before step `before`, best founded first.
+        """The most trusted origin of `value` among the events before step `before`.
 
-        The user's words come first, then the host's, then a whole field of a record, then other content. What a call
-        was given comes back in its result, after a write in any result, and in records after a look-up of what a
-        result had told: that founds nothing.
+        The user's words rank first, then the host's, then a whole field of a record, then other content. Values that
+        only repeat a call's own arguments are not evidence: in its result, after a write in any result, and in records
+        after a look-up of something a result had shown.
         """
         forms = _forms(value)
         self.index()
@@ -214,15 +219,15 @@ class Provenance:
         return found or Traced("agent")
 
     def sights(self, value: str | float, *, before: int, confirmed: bool = False) -> Iterator[Traced]:
-        """The places in results before a step where a value stands of itself, and not as an echo, in order.
+        """The places in results before a step that show a value independently, not as an echo, in order.
 
-        With `confirmed` also fields that say again what their call was given, where nobody had told it to the agent.
+        With `confirmed`, also fields that repeat their call's argument if nothing had shown it to the agent.
         """
         spelling = spell(value)
         if spelling is None:
             return
         self.index()
-        # Without its point 5.0 would be 50: a number is written as one, or not at all.
+        # Without the decimal point 5.0 would become 50, so numbers are matched as numbers only.
         letters = "" if spelling.is_number else letters_of(spelling.folded)
         handed: Handed | None = None
         for step in self._shown_in.candidates(spelling, before)[:CANDIDATES]:
@@ -249,7 +254,7 @@ class Provenance:
         return bare != value and self.is_said(bare, before=before)
 
     def ways_back(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
-        """The steps of the writes before a step that were given a value, and of the results that showed it after."""
+        """The steps of writes before a step with a value as an argument, and of results that showed it afterwards."""
         spelling = spell(value)
         if spelling is None:
             return [], []
@@ -258,19 +263,19 @@ class Provenance:
         return writes, [step for step in shown if step > writes[0] and spelling.stands_in(self.text(step))]
 
     def numbers(self, *, before: int) -> list[float]:
-        """The numbers among what was said and shown before a step; the latest, where there are many."""
+        """The numbers said and shown before a step; the latest if there are many."""
         self.index()
         end = bisect_left(self._numbers, (before,))
         return [number for _, number in self._numbers[max(0, end - _NUMBERS) : end]]
 
     def given(self, value: str | float, *, before: int) -> list[int]:
-        """The steps of the calls before a step that were given a value, perhaps within a text."""
+        """The steps of calls before a step with a value as an argument, perhaps within a text."""
         spelling = spell(value)
         self.index()
         return [] if spelling is None else self._echoes.given(spelling, before)
 
     def mentions(self, value: str | float, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """Of the results before a step those that show a value or answer a call that was given it, in order."""
+        """The results before a step that show a value or belong to a call with it as an argument, in order."""
         spelling = spell(value)
         if spelling is None:
             return
@@ -282,7 +287,7 @@ class Provenance:
                 yield step, call, self.text(step)
 
     def index(self) -> None:
-        """Take in the events that came since."""
+        """Index the new events."""
         if self._indexed == len(self._events):
             return
         for step in range(self._indexed, len(self._events)):
@@ -293,7 +298,7 @@ class Provenance:
                         self._answers.setdefault(event.call, step)
                     folded = fold(self.text(step))
                     if "\\" in folded:
-                        # What begins a line of a text inside JSON stands after the letter of an escape.
+                        # Inside JSON, the start of a line follows the letter of an escape sequence.
                         folded = " ".join((folded, *_LINE_START.findall(folded)))
                     self._shown_in.add(step, folded)
                     self._note_numbers(step, folded)
@@ -334,15 +339,15 @@ class Provenance:
         name = self._texts.tool(step)
         tool = self._tools.get(name)
         is_record = place.is_whole and tool is not None and tool.vouches_for(place.top, place.within)
-        # What is told in place of a refused call's result is a text of the shield's, and may quote any tool.
+        # The result of a refused call is the shield's text and may quote any tool.
         is_record = is_record and not (call is not None and call.refused)
-        # Nor is a view that the agent made with an argument which nobody declared.
+        # Neither is a view the agent shaped with an undeclared argument.
         is_record = is_record and not (call is not None and tool is not None and tool.undeclared(call.arguments))
-        # A line of a field's text is not that field: whoever filled the field wrote it there.
+        # A line inside a field's text is not the field: whoever filled the field wrote that line.
         is_record = is_record and not (place.top and place.is_line)
         arguments = call.arguments if call is not None else {}
         beside = places.beside(place)
-        # A record counts wherever it stands.
+        # A record counts regardless of its position.
         named = [] if is_record else [*self._called_by(step, arguments, place.record, beside, before)]
         pointed = tuple(
             dict.fromkeys(fold(each) for each in named if _may_point(each) and self.is_said(each, before=before))
@@ -354,7 +359,7 @@ class Provenance:
         )
 
     def own_fields(self, step: int, number: int) -> frozenset[str] | None:
-        """Of the fields of a record those by which it may be called, folded; None where it may be by any."""
+        """The fields by which a record may be referred to, folded; None if any may."""
         if (step, number) not in self._own_fields:
             tool = self._tools.get(self._texts.tool(step))
             places = self.places(step)
@@ -366,8 +371,9 @@ class Provenance:
     def _called_by(
         self, step: int, arguments: Mapping[str, Any], number: int, beside: Mapping[str, str], before: int
     ) -> Iterator[str]:
-        """What a place may be called by: what its tool was given, and the short fields beside it; where these say who
-        wrote it, none that the writer chose, unless the user speaks of such a field."""
+        """The names by which a source may be referred to: its tool's arguments and neighbouring short fields. If the
+        fields name an author, those the author chose do not count unless the user mentions such a field.
+        """
         own = self.own_fields(step, number)
         for path, each in leaf_values(arguments):
             if own is None or not is_search(path):
@@ -377,7 +383,7 @@ class Provenance:
                 yield each
 
     def _is_spoken_of(self, field: str, value: str, before: int) -> bool:
-        """Whether the user said what a field says, and that it is of that field; `value` is folded."""
+        """Whether the user mentioned a field's value as being of that field; `value` is folded."""
         steps = [step for step in range(before) if self._texts.is_users(step)] if _may_point(value) else []
         return any(
             is_spoken_of(words[: found.start()], field)
@@ -387,7 +393,7 @@ class Provenance:
         )
 
 
-# Conversations of one log mostly share their instructions: folded once, asked once.
+# Conversations of one log usually share their system prompt, which is folded once.
 _fold_long = lru_cache(maxsize=16)(fold_said)
 
 
@@ -405,7 +411,7 @@ def _says(host: str, value: str | float) -> bool:
 
 
 def _forms(value: str | float) -> list[tuple[str | float, Way]]:
-    """A value, and other ways in which the same is written: a link without its scheme."""
+    """A value and equivalent spellings, such as a link without its scheme."""
     found: list[tuple[str | float, Way]] = [(value, "exact")]
     if (bare := plain_link(value)) != value:
         found.append((bare, "normalised"))
@@ -413,7 +419,7 @@ def _forms(value: str | float) -> list[tuple[str | float, Way]]:
 
 
 def plain_link(value: str | float) -> str | float:
-    """A link without its scheme and its last slash, as people write it; any other value as it is."""
+    """A link without scheme and trailing slash, as people write it; any other value unchanged."""
     if not isinstance(value, str) or not _SCHEME.match(value):
         return value
     return _SCHEME.sub("", value).rstrip("/") or value
@@ -424,7 +430,7 @@ def _way(value: str | float, text: str, way: Way) -> Way:
 
 
 def _better(found: Traced | None, other: Traced) -> Traced:
-    """The better founded of two: a record, then what stands alone, then where the user pointed; else the first."""
+    """The more trusted of two: a record, then a whole value, then a source the user referred to; else the first."""
     return other if found is None or _worth(other) > _worth(found) else found
 
 
@@ -433,5 +439,5 @@ def _worth(traced: Traced) -> tuple[bool, int, bool]:
 
 
 def _may_point(value: str) -> bool:
-    """Whether somebody may call a place by a value: not a letter, nor a figure that stands anywhere."""
+    """Whether a value is specific enough to refer to a source: not a single letter or a common digit."""
     return 2 < len(value) <= 200 and not value.replace(".", "").replace("-", "").isdigit()

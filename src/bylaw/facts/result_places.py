@@ -1,8 +1,8 @@
-"""What the events of a conversation say as text, and where values are in a result: as a whole field of a record, on a
-labelled line, or inside running text.
+"""The text of a conversation's events, and the places of values in results: a whole field of a record, a labelled line,
+or running text.
 
-JSON, YAML, what Python printed and plain text are all read. A text inside a record is read line by line too, since a
-bill or a letter says `IBAN: ...` on a line of its own.
+Reads JSON, YAML, printed Python values and plain text. Text inside a record is also read line by line, because a bill
+or a letter has `IBAN: ...` on a line of its own.
 """
 
 import json
@@ -33,7 +33,7 @@ _MARK = re.compile(r"\*{3,}|[\[<{*]+ ?[A-Za-z_][A-Za-z_ ]*[\]>}*]+")
 
 
 def number_forms(text: str) -> tuple[str, ...]:
-    """The number that a whole field is, as it is told without noughts and without its currency: `£96.00`."""
+    """Spellings of a field that is a number, without trailing zeros and without currency: `£96.00`."""
     try:
         return (canonical(float(text)),) if len(text) < 20 else ()
     except ValueError:
@@ -42,7 +42,7 @@ def number_forms(text: str) -> tuple[str, ...]:
 
 
 def is_cut(text: str) -> bool:
-    """Whether a result is not there as it came: data that breaks off, or a mark in its place such as `[REDACTED]`."""
+    """Whether a result is incomplete: truncated data, or a placeholder such as `[REDACTED]`."""
     bare = text.strip()
     if bare[:1] not in ("{", "["):
         return _MARK.fullmatch(bare) is not None
@@ -59,7 +59,7 @@ def _decoded(text: str) -> Any:
 
 
 def parse_result(text: str) -> Any:
-    """The data in a result's text: from JSON, else from YAML (which also reads Python's own notation)."""
+    """Decode a result's text: JSON, else YAML (which also covers printed Python values)."""
     data = _decoded(text)
     if data is not None or len(text) > _PARSED or not (":" in text or text.lstrip()[:1] in ("-", "[", "{")):
         return text if data is None else data
@@ -72,7 +72,7 @@ def parse_result(text: str) -> Any:
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?")
 _WHOLE = 200
-"""Characters of a value that can stand for itself; a longer one is a text."""
+"""Maximum characters of a single value; longer ones are texts."""
 _LEAVES = 20_000
 _LINES = 5_000
 _LABELLED = re.compile(r"^[\s>*#-]*([^:\n]{1,40}?)\s*:(?!//)\s+(\S.*?)\s*$")
@@ -81,50 +81,51 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _LABEL_WORDS = 4
 _LABEL = re.compile(r", (?=[A-Z][\w ]{0,30}: )")
 _LABELS = 3
-"""Labels of a line that is a row."""
+"""Minimum number of labels on a line that counts as a row."""
 _LINE_WORDS = 8
 
 
 class Place(Struct, frozen=True, gc=False):
-    """One place in a result where a value stands."""
+    """One place of a value in a result."""
 
     field: str
-    """The name of the field, or of the line inside of it; empty for a member of a list and a line without a label."""
+    """The name of the field or of the line within it; empty for a list item or an unlabelled line."""
     top: str
-    """The name of the record's own field, which trust goes by: a line of a mail's body is of the field `body`. Empty
-    in a text without fields."""
+    """The record's own field, which determines trust: a line of a mail's body belongs to the field `body`. Empty in
+    text without fields.
+    """
     record: int
-    """The record it is of, by its number; -1 where it is of none."""
+    """The number of its record; -1 if it belongs to none."""
     is_whole: bool
-    """It is all that stands there."""
+    """Whether the value is the whole content."""
     within: tuple[str, ...] = ()
-    """Names of the fields between the record's own field and the value, which may stand in records of its own."""
+    """The field names between the record's own field and the value, which may be in nested records."""
     is_line: bool = False
-    """It is a line of a text, a member of one or what stands there after a label: not the field, but within it."""
+    """Whether the value is a line or item within a field's text, or follows a label there."""
 
 
 class ResultPlaces:
-    """The values of one result, by how they are written."""
+    """The values of one result, indexed by spelling."""
 
     def __init__(self, content: Any) -> None:
-        """`content` is a result's text, or its data."""
+        """`content` is a result's text or decoded data."""
         self.records: list[dict[str, str]] = []
-        """Of each record its short fields, folded."""
+        """The short fields of each record, folded."""
         self._mappings: list[Mapping[Any, Any]] = []
         self._fields: dict[int, Mapping[str, str]] = {}
         self._whole: dict[str, list[Place]] = {}
         self._texts: list[tuple[Place, str]] = []
-        """What is longer than a value, folded, with the place of it."""
+        """Texts longer than a value, folded, with their places."""
         data = parse_result(content) if isinstance(content, str) else content
         self.is_listing = False
-        """Whether it is a text of short lines, none of which reads like prose."""
+        """Whether it consists of short lines, none of which reads like prose."""
         if isinstance(data, str):
             self.is_listing = "\n" in data and all(line.count(" ") < _PROSE_WORDS for line in data.splitlines())
             data = _rows(data) or data
         self.members = len(cast("list[Any]", data)) if isinstance(data, list) else 1
-        """How many things the result shows: the members of its list, else one."""
+        """The number of items shown: the length of its list, else one."""
         self._having: Counter[str] = Counter()
-        """By name of a field, how many records have it."""
+        """The number of records with each field."""
         left = _LEAVES
         pending: list[tuple[Any, str, str, int, tuple[str, ...]]] = [(data, "", "", -1, ())]
         while pending and left:
@@ -148,18 +149,18 @@ class ResultPlaces:
                 self._whole.setdefault(canonical(value), []).append(Place(field, top, record, True, within))
 
     def find(self, value: str | float, spelling: Spelling) -> Iterator[Place]:
-        """The places of a value, those where it stands alone first."""
+        """The places of a value, whole values first."""
         yield from self._whole.get(_folded(value), ())
         for place, words in self._texts:
             if spelling.said_in(words):
                 yield replace(place, is_whole=False)
 
     def beside(self, place: Place) -> Mapping[str, str]:
-        """The short fields of the record that a place is of."""
+        """The short fields of a place's record."""
         return self.records[place.record] if 0 <= place.record < len(self.records) else {}
 
     def fields(self, number: int) -> Mapping[str, str]:
-        """All fields of a record, texts and lists of values among them, folded; none for the number of no record."""
+        """All fields of a record, including texts and lists of values, folded; empty for an unknown number."""
         if number < 0:
             return {}
         found = self._fields.get(number)
@@ -169,27 +170,27 @@ class ResultPlaces:
         return found
 
     def names(self, number: int) -> list[str]:
-        """The names of a record's fields as they are written; none for the number of no record."""
+        """The field names of a record as written; empty for an unknown number."""
         return [str(name) for name in self._mappings[number]] if 0 <= number < len(self._mappings) else []
 
     def told(self, number: int) -> Iterator[str]:
-        """What the fields of a record say, as it was written; of a list its members."""
+        """The field values of a record as written; a list's items separately."""
         for name, part in self._mappings[number].items():
             yield part if isinstance(part, str) else self.fields(number)[fold(str(name))]
 
     def written(self, number: int, field: str) -> str:
-        """The text of a record's field as it was written, lines and all; empty where there is none."""
+        """The text of a record's field as written, with line breaks; empty if there is none."""
         part = self._mappings[number].get(field) if 0 <= number < len(self._mappings) else None
         return part if isinstance(part, str) else ""
 
     def values(self, field: str | None = None) -> Iterator[str]:
-        """The values, folded, that stand alone in a field, or in any; for an empty name the members of a list."""
+        """The whole values, folded, of one field or of all; for an empty name, list items."""
         for value, places in self._whole.items():
             if field is None or any(place.field == field for place in places):
                 yield value
 
     def in_every_record(self, value: str, field: str) -> bool:
-        """Whether every record that has a field, and there are several, has a value in it, alone or in a list."""
+        """Whether several records have a field and all of them have a value in it, alone or in a list."""
         records = {place.record for place in self._whole.get(_folded(value), ()) if place.top == field}
         return len(records) > 1 and len(records) == self._having[field]
 
@@ -213,8 +214,9 @@ class ResultPlaces:
 
 
 def _rows(text: str) -> list[dict[str, str]]:
-    """The rows of a text in which every line says the same things under the same labels, in the same order: `Flight: A,
-    Price: 9`; else none. A line that somebody added something to makes it a text like any other."""
+    """The rows of a text in which every line has the same labels in the same order: `Flight: A, Price: 9`; empty for
+    any other text. A line with anything added makes it ordinary text.
+    """
     lines = [line for line in text.splitlines() if line.strip()][:_LINES]
     found = [[part.split(": ", 1) for part in _LABEL.split(line.strip())] for line in lines]
     labels = {tuple(part[0] for part in row) for row in found}
@@ -223,7 +225,7 @@ def _rows(text: str) -> list[dict[str, str]]:
 
 
 def _parts(line: str) -> Iterator[tuple[str, str]]:
-    """What a line says alone or under a label: `IBAN: X`, `- X`, `Hotels: A, B`."""
+    """The unlabelled or labelled values of a line: `IBAN: X`, `- X`, `Hotels: A, B`."""
     bare = _BULLET.sub("", line).strip()
     if not bare:
         return
@@ -247,7 +249,7 @@ def _folded(value: Any) -> str:
 
 
 def _folded_all(value: Any) -> str:
-    """A value folded; of a list its members."""
+    """A value, or all items of a list, folded."""
     if isinstance(value, list):
         return " \n ".join(_folded(part) for part in cast("list[Any]", value) if not isinstance(part, (dict, list)))
     return "" if value is None or isinstance(value, (dict, bool)) else _folded(value)
@@ -257,7 +259,7 @@ _ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)((?:\\u[0-9a-f]{4})+)", re.IGNORECASE)
 
 
 class EventTexts:
-    """The texts of messages, results and what calls were given. `events` may grow while it is in use."""
+    """The texts of messages, results and call arguments. `events` may grow while it is in use."""
 
     def __init__(self, events: Sequence[Event], tools: Mapping[str, Tool]) -> None:
         self._events, self._tools = events, tools
@@ -268,40 +270,40 @@ class EventTexts:
         self._data: dict[int, ResultPlaces] = {}
 
     def text(self, step: int) -> str:
-        """What the result at `step` holds, as text."""
+        """The text of the result at `step`."""
         text = self._texts.get(step)
         if text is None:
             text = self._texts[step] = _with_signs(self._result(step).text)
         return text
 
     def places(self, step: int) -> ResultPlaces:
-        """Where values stand in the result at `step`."""
+        """The places of values in the result at `step`."""
         found = self._places.get(step)
         if found is None:
             found = self._places[step] = ResultPlaces(self.text(step))
         return found
 
     def data(self, step: int) -> ResultPlaces:
-        """The same of the result's data, out of the message part that holds it."""
+        """Like `places`, for data inside a message part."""
         found = self._data.get(step)
         if found is None:
             found = self._data[step] = ResultPlaces(self._result(step).value())
         return found
 
     def results(self, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """The results before a step, each with its call and its text."""
+        """The results before a step, with their call and text."""
         for step in range(min(before, len(self._events))):
             if isinstance(event := self._events[step], Result) and event.captured and (call := self.called(step)[0]):
                 yield step, call, self.text(step)
 
     def called(self, step: int) -> tuple[Call | None, int]:
-        """The call that the result at `step` answers, and its step."""
+        """The call that the result at `step` belongs to, and its step."""
         result = self._result(step)
         call = None if result.call is None else self._events[result.call]
         return (call, result.call or 0) if isinstance(call, Call) else (None, -1)
 
     def tool(self, step: int) -> str:
-        """The tool whose result stands at `step`."""
+        """The tool of the result at `step`."""
         call = self.called(step)[0]
         return self._result(step).tool or ("" if call is None else call.tool)
 
@@ -312,33 +314,33 @@ class EventTexts:
         return event.text
 
     def said(self, step: int) -> str:
-        """The same, folded, names with their underscores."""
+        """The message at `step`, folded; names keep their underscores."""
         words = self._folded.get(step)
         if words is None:
             words = self._folded[step] = fold_said(self.message(step))
         return words
 
     def said_bare(self, step: int) -> str:
-        """The same in words of their own: no part of an address, a link, a path or an id."""
+        """The message at `step` without addresses, links, paths and ids."""
         words = self._bare.get(step)
         if words is None:
             words = self._bare[step] = fold_said(without_joined(self.message(step)))
         return words
 
     def is_users(self, step: int) -> bool:
-        """Whether the user says something at `step`."""
+        """Whether `step` is a user message."""
         event = self._events[step]
         return isinstance(event, Message) and event.by == "user"
 
     def given(self, step: int) -> str:
-        """What the call at `step` was given, folded."""
+        """The arguments of the call at `step`, folded."""
         words = self._folded.get(step)
         if words is None:
             words = self._folded[step] = fold(" \n ".join(self.leaves(step)))
         return words
 
     def leaves(self, step: int) -> list[str]:
-        """The values inside of what the call at `step` was given."""
+        """The values inside the arguments of the call at `step`."""
         call = self._events[step]
         assert isinstance(call, Call)
         tool = self._tools.get(call.tool)
@@ -358,7 +360,7 @@ class EventTexts:
 
 
 def _with_signs(text: str) -> str:
-    """JSON with the letters and signs beyond ASCII that its writer escaped: nobody finds the 96 in `\\u00a396.00`."""
+    r"""JSON with escaped non-ASCII characters decoded, so that 96 is found in `\u00a396.00`."""
     return _ESCAPED.sub(_unescaped, text) if "\\u" in text else text
 
 
@@ -369,7 +371,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Every value, in order."""
+    """Every leaf value, in order."""
     if isinstance(value, dict):
         value = list(cast("dict[str, Any]", value).values())
     if isinstance(value, list):
@@ -380,7 +382,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def with_keys(value: Any, names: Collection[str]) -> Any:
-    """Data in which keys that are none of these names are values beside the others: `{"jo@x.com": "editor"}`."""
+    """Data in which keys outside `names` become values: `{"jo@x.com": "editor"}`."""
     if isinstance(value, dict):
         record = cast("dict[str, Any]", value)
         keys = [key for key in record if key not in names]
@@ -392,9 +394,9 @@ def with_keys(value: Any, names: Collection[str]) -> Any:
 
 
 def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
-    """The traceable values inside a call's arguments, each with its path, e.g. `flights[].date`.
+    """The traceable values in a call's arguments, each with its path, for example `flights[].date`.
 
-    Of running text only the identifiers in it (addresses, links, codes) are traced: the rest is composed.
+    In running text only identifiers (addresses, links, codes) are traced; the rest is composed.
     """
     pending: list[tuple[str, Any]] = [("", arguments)]
     left = _LEAVES

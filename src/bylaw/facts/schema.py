@@ -1,4 +1,4 @@
-"""What a pack's entities, observations and changes come to; `schema_reader` makes it of their YAML."""
+"""The compiled form of a pack's entities, observations and changes; `schema_reader` builds it from YAML."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import tzinfo
@@ -15,18 +15,18 @@ from bylaw.policy.tool import Tool
 
 
 class Stored(Struct, frozen=True):
-    """One place where things of a kind stand: a table, or a path in a document; and in each item there."""
+    """One location of an entity's records: a table, or a path in a document, and a path within each item."""
 
     observation: Observation
     table: str = ""
     of: str = ""
-    """The path to what holds the items, where each item needs something of it."""
+    """The path to the item's container, if items need a value from it."""
     each: str = ""
     list: str = ""
-    """The field that the items of one key are a list in, where they are no things themselves."""
+    """The field under which items with the same key form a list, if they are not entities themselves."""
 
     def scopes(self, data: Any) -> Iterator[PathScope]:
-        """Every item, `$of` being what holds it."""
+        """Every item, with `$of` set to its container."""
         whole = PathScope(data, data, {})
         if not self.of:
             yield from (PathScope(item, data, {}, name) for item, name in _items(self.each, whole))
@@ -41,40 +41,40 @@ def _items(each: str, scope: PathScope) -> Sequence[tuple[Any, Any]]:
 
 
 class ShownResults(Protocol):
-    """The results an agent had been shown."""
+    """The results that an agent has been shown."""
 
     def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Records `{arguments, value, step}` of the calls of `tool` whose arguments equal `match`, oldest first."""
+        """Records `{arguments, value, step}` of the calls of `tool` with arguments equal to `match`, oldest first."""
         ...
 
 
 FieldSearch = Callable[[Key, ShownResults], Any]
-"""Finds a field's value in what was shown, or answers UNSEEN."""
+"""Finds a field's value in the results shown, or returns UNSEEN."""
 
 
 class Schema(Struct, frozen=True):
-    """What the tools of a pack show and change."""
+    """The facts that a pack's tools show and change."""
 
     entities: dict[str, Entity]
     tools: dict[str, Tool]
     shows: dict[str, dict[str, tuple[Observation, ...]]]
-    """Tool -> kind of thing -> how its results show it."""
+    """By tool and entity, how its results show the entity."""
     changes: dict[str, tuple[Change, ...]]
     effects: dict[str, tuple[WorldChange, ...]]
     searches: dict[tuple[str, str], FieldSearch] = field(default_factory=dict[tuple[str, str], FieldSearch])
-    """Look-up functions by entity and field: asked where no observation shows the field."""
+    """Look-up functions by entity and field, used if no observation shows the field."""
     stored: dict[str, tuple[Stored, ...]] = field(default_factory=dict[str, tuple[Stored, ...]])
-    """Where things of a kind stand in a database of another shape."""
+    """Where an entity's records are in a database with a different structure."""
     writing: frozenset[str] = frozenset()
-    """The tools that change something."""
+    """The write tools."""
     ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
-    """By entity and field, the read calls keyed by the entity's own key that may show it, its declared `read` first."""
+    """By entity and field, the look-ups by the entity's own key that may show it, its declared `read` first."""
     is_told: bool = False
-    """Whether any fact is what the user says in words."""
+    """Whether any fact comes from the user's words."""
     zone: tzinfo | None = None
-    """Whose clocks times are read from; None for UTC."""
+    """The time zone of all times; None for UTC."""
     card_facts: Mapping[str, Sequence[CardFact]] = {}
-    """By tool, what its cards and sentences show beside the arguments."""
+    """By tool, the facts its cards and sentences show besides the arguments."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "writing", frozenset(name for name, tool in self.tools.items() if tool.effect == "write"))
@@ -89,7 +89,7 @@ class Schema(Struct, frozen=True):
         for tool, kinds in self.shows.items():
             shown = kinds.get(entity.name) if entity.key else None
             if shown and any(not each.only or field in each.fields for each in shown):
-                declared = self.tools.get(tool)  # none in a pack with that fault, of which the rest is read too
+                declared = self.tools.get(tool)  # None in a faulty pack, the rest of which is read too.
                 if declared and declared.effect == "read" and set(declared.parameters) == set(entity.key):
                     ways.append(ReadTool(tool, {part: part for part in entity.key}))
         return ways
@@ -99,7 +99,7 @@ class Schema(Struct, frozen=True):
         return frozenset(name for tool in tools if tool in self.tools for name in self.tools[tool].parameters)
 
     def texts(self) -> frozenset[str]:
-        """Arguments that every tool that takes them declares as text."""
+        """Arguments declared as text in every tool that has them."""
         declared = [(name, spec) for tool in self.tools.values() for name, spec in tool.parameters.items()]
         others = {
             name for name, spec in declared if not isinstance(spec, dict) or cast(Any, spec).get("type") != "string"
@@ -107,7 +107,7 @@ class Schema(Struct, frozen=True):
         return frozenset(name for name, _ in declared) - others
 
     def has_expiring(self) -> bool:
-        """Whether anything grows old: then it matters when things happened."""
+        """Whether any fact expires, so that the times of events matter."""
         return any(entity.fresh_for is not None for entity in self.entities.values())
 
     def declared(self) -> dict[str, frozenset[str]]:

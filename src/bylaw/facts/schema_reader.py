@@ -1,4 +1,4 @@
-"""A pack's entities and observations, and where a world holds them, compiled once from their YAML."""
+"""Compiles a pack's entities, observations and world locations from YAML."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -50,7 +50,7 @@ class SchemaError(BylawError):
 
 
 class PathReader:
-    """Compiles what stands in `entities.yaml` and `tools.yaml`; keeps every fault it meets."""
+    """Compiles paths and expressions of `entities.yaml` and `tools.yaml`, collecting every error."""
 
     def __init__(
         self,
@@ -60,14 +60,14 @@ class PathReader:
         compile: Callable[[str, str], Expression] | None,
     ) -> None:
         self.entities: dict[str, Entity] = {}
-        """Those that were read so far."""
+        """The entities read so far."""
         self.faults = faults
         self._source, self._tool_source = source, tool_source
         self._compile = compile
-        """Makes an expression of its text and its place; this area does not know the language."""
+        """Compiles an expression from its text and location; this area does not know the guard language."""
 
     def value(self, path: Any, at: YamlPath) -> Getter:
-        """What a path finds; a value that is not a path stands for itself."""
+        """Compile a path; a value that is not a path is a constant."""
         if not isinstance(path, str) or not path.startswith(("$", "=")):
             return lambda scope: path
         if path.startswith("$of") and at[:1] != ("world",):
@@ -79,7 +79,7 @@ class PathReader:
             return lambda scope: None
 
     def each(self, path: Any, at: YamlPath) -> Callable[[PathScope], Sequence[tuple[Any, Any]]] | None:
-        """What a path with stars finds: items, each with its key."""
+        """Compile a path with stars, which yields items with their keys."""
         if path is None:
             return None
         try:
@@ -89,7 +89,7 @@ class PathReader:
             return None
 
     def key(self, entity: Entity, body: WrittenKey | None, at: YamlPath) -> tuple[tuple[Getter, ...], ...]:
-        """The ways to the parts of a thing's key."""
+        """Compile the paths to the parts of an entity's key."""
         if is_through(entity, body):
             named = self.through(cast(dict[str, Scalar], body), at)
             return ((lambda scope: NOTHING if (part := named(scope)) is None else part,),)
@@ -107,7 +107,7 @@ class PathReader:
         )
 
     def through(self, body: Mapping[str, Scalar], at: YamlPath) -> Getter:
-        """What a field of another thing says: `{of: Line.account_id, key: $args.line_id}`."""
+        """Compile a reference to a field of another entity: `{of: Line.account_id, key: $args.line_id}`."""
         name, _, field = str(body["of"]).partition(".")
         other = self.entities.get(name)
         if other is None or field not in other.fields:
@@ -132,7 +132,7 @@ class PathReader:
         return found
 
     def when(self, body: WrittenWhen, at: YamlPath) -> Callable[[PathScope], bool] | None:
-        """Whether an item counts."""
+        """Compile a condition on items."""
         path = self.value(body.path, at)
         if body.is_ is not UNSET:
             return lambda scope: path(scope) == body.is_
@@ -145,7 +145,7 @@ class PathReader:
         return None
 
     def pattern(self, text: Any, at: YamlPath, *, but_not: str = "") -> Pattern | None:
-        """A pattern on text."""
+        """Compile a pattern on text."""
         try:
             return compile_pattern(str(text), but_not)
         except PatternError as error:
@@ -153,7 +153,7 @@ class PathReader:
         return None
 
     def expression(self, text: Any, at: YamlPath) -> Expression | None:
-        """A small computation over the call and the thing."""
+        """Compile an expression over the call and the entity."""
         if self._compile is None:
             self.fault("expressions are not read here", *at)
             return None
@@ -164,52 +164,52 @@ class PathReader:
             return None
 
     def fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:
-        """Note what is wrong, with its place."""
+        """Record an error with its location."""
         self.faults.append(SchemaError(message, place=self.place(*at), hint=hint, lacks=lacks))
 
     def no_tool(self, tool: str, known: Iterable[str], *at: str | int) -> None:
-        """Note that a tool is named which tools.yaml does not list."""
+        """Record a reference to a tool that tools.yaml does not list."""
         self.fault(f"`{tool}` is not a tool", *at, hint=meant(tool, known), lacks=f"tool {tool}")
 
     def no_entity(self, entity: str, *at: str | int) -> None:
-        """Note that a kind of thing is named which entities.yaml does not declare."""
+        """Record a reference to an entity that entities.yaml does not declare."""
         known = meant(entity, self.entities)
         self.fault(f"`{entity}` is not an entity", *at, hint=known, lacks=f"entity {entity}")
 
     def no_field(self, entity: Entity, name: str, *at: str | int) -> None:
-        """Note that a field is named which its kind of thing does not have."""
+        """Record a reference to a field its entity does not have."""
         known = meant(name, entity.fields)
         message = f"`{entity.name}` has no field `{name}`"
         self.fault(message, *at, hint=known, lacks=f"field {entity.name}.{name}")
 
     def place(self, *at: str | int) -> str:
-        """Where something stands in the files."""
+        """A location in the pack's files."""
         if at[:1] != ("tools",):
             return self._source.place(*at)
         return self._tool_source.place(*at) if self._tool_source is not None else "tools.yaml"
 
 
 def is_through(entity: Entity, body: Any) -> bool:
-    """Whether a key is what a field of another thing says."""
+    """Whether a key is a reference to a field of another entity."""
     return isinstance(body, dict) and "of" in body and "of" not in entity.key
 
 
 class ChangeReader:
-    """Reads what a write makes stale, and what it makes of a world."""
+    """Reads the changes and effects of writes."""
 
     def __init__(self, paths: PathReader) -> None:
         self._paths = paths
 
     def changes(self, tool: Tool) -> list[Change]:
-        """What it makes stale."""
+        """The facts a tool makes stale."""
         at = ("tools", tool.name, "changes")
         if tool.changes is None:
             if tool.effects:
                 faults = len(self._paths.faults)
                 told = list(self._implied_by_effects(tool))
-                del self._paths.faults[faults:]  # told where effects are read
+                del self._paths.faults[faults:]  # Reported when effects are read.
                 return told
-            # What has no key fields is the only one of its kind, which any write may be about.
+            # An entity without key fields is the only one of its kind, so any write may concern it.
             kinds = [e for e in self._paths.entities.values() if not e.is_always_there]
             return [Change(e.name, None, _argument_key(e), None) for e in kinds if set(e.key) <= set(tool.parameters)]
         found: list[Change] = []
@@ -234,8 +234,8 @@ class ChangeReader:
         return found
 
     def _moved_unsaid(self, tool: Tool, said: set[str]) -> None:
-        """What an effect moves and `changes` leaves out would be moved and still be taken for what was shown before."""
-        made = [body for body in tool.effects if _is_by_result(body)]  # new, so never shown before
+        """Report fields that an effect changes and `changes` omits, because their old values would still count."""
+        made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
             if name in self._paths.entities and name not in said:
                 hint = f"add `{name}` to `changes`, or leave `changes` out: it is then what the effects set"
@@ -244,7 +244,7 @@ class ChangeReader:
                 )
 
     def _implied_by_effects(self, tool: Tool) -> Iterator[Change]:
-        """What a write makes stale that says only what it does."""
+        """The changes implied by a write's effects."""
         at = ("tools", tool.name, "effects")
         for body in tool.effects:
             entity = self._paths.entities.get(str(body.as_))
@@ -268,7 +268,7 @@ class ChangeReader:
         return self._paths.expression(body.when, at) if body.when is not None else None
 
     def effects(self, tool: Tool) -> list[WorldChange]:
-        """What it makes of a world."""
+        """The effects of a tool on a world."""
         at = ("tools", tool.name, "effects")
         found: list[WorldChange] = []
         for body in tool.effects:
@@ -298,7 +298,7 @@ class ChangeReader:
         return found
 
     def _how(self, field: str, value: Any, at: YamlPath) -> tuple[str, Any]:
-        """How an effect moves a field, and by what."""
+        """How an effect changes a field, and the value it uses."""
         if not isinstance(value, dict):
             return "is", value
         record = cast(dict[str, Any], value)
@@ -313,7 +313,7 @@ class ChangeReader:
         return how, record.get(how)
 
     def _given(self, value: Any, at: YamlPath) -> Getter:
-        """A value, at a path or as a field of another thing has it."""
+        """Compile a value: a path, or a field of another entity."""
         if isinstance(value, dict):
             if "of" in value:
                 return self._paths.through(cast(dict[str, Any], value), at)
@@ -323,7 +323,7 @@ class ChangeReader:
 
 
 def _is_by_result(body: WrittenChange | WrittenEffect) -> bool:
-    """Whether the result says which things are meant."""
+    """Whether the result names the affected entities."""
     return "$result" in f"{body.each} {body.key}"
 
 
@@ -332,18 +332,18 @@ def _argument_key(entity: Entity) -> tuple[tuple[Getter, ...], ...]:
 
 
 def _change(text: str) -> WrittenChange:
-    """`Order.state`, or `Order` for all of it."""
+    """Parse `Order.state`, or `Order` for all fields."""
     name, _, field = text.partition(".")
     return WrittenChange(name, field or "*")
 
 
 _TYPES = frozenset(get_args(FieldType))
 _NOT_THERE = r"not found|no such|do(es)? not exist|doesn't exist"
-"""How look-ups say that there is nothing to show."""
+"""Texts by which look-ups report that nothing was found."""
 
 
 class SchemaReader:
-    """Reads `entities.yaml` and what `tools.yaml` says of changes; keeps every fault it meets."""
+    """Reads `entities.yaml` and the changes in `tools.yaml`, collecting every error."""
 
     def __init__(
         self,
@@ -353,14 +353,14 @@ class SchemaReader:
         compile: Callable[[str, str], Expression] | None = None,
         compared_with_none: Collection[str] = (),
     ) -> None:
-        """`compared_with_none` names fields of which guards ask whether there is one."""
+        """`compared_with_none` names the fields that guards compare with None."""
         self._file, located, self.faults = read_record(source or Located("entities.yaml", {}, {}), EntitiesFile)
         self._tools = dict(tools)
         self._compared_with_none = compared_with_none
         self._paths = PathReader(located, tool_source, self.faults, compile)
 
     def read(self) -> Schema:
-        """The compiled schema; look at `faults` before using it."""
+        """Compile the schema. Check `faults` before using it."""
         for name, body in self._file.entities.items():
             self._paths.entities[name] = self._entity(name, body or WrittenEntity())
         if context := self._file.context:
@@ -375,7 +375,7 @@ class SchemaReader:
                 if observation is not None:
                     shows.setdefault(tool, {}).setdefault(observation.entity.name, []).append(observation)
         for entity in list(self._paths.entities.values()):
-            # A look-up shows the thing that it looks up, unless its observations say what it shows.
+            # A look-up shows its own entity, unless its observations say otherwise.
             tool = entity.read.tool if entity.read is not None else ""
             if tool in self._tools and tool not in self._file.observations:
                 own = WrittenObservation(entity.name, absent=_NOT_THERE)
@@ -393,7 +393,7 @@ class SchemaReader:
         )
 
     def _stored(self, name: str, bodies: WrittenStored | list[WrittenStored] | None) -> Iterator[Stored]:
-        """Where things of one kind stand in a database."""
+        """The locations of an entity's records in a database."""
         for index, body in enumerate(listed(bodies)):
             at = ("world", name, index)
             if body.of is not None and body.each is None:
@@ -461,7 +461,7 @@ class SchemaReader:
         return ReadTool(tool, arguments)
 
     def _no_parameters(self, tool: str, arguments: Sequence[str], at: YamlPath) -> None:
-        """Note that a look-up by a key declares no parameters: mostly they were left out in tools.yaml."""
+        """Report a look-up by key without declared parameters, which were usually left out of tools.yaml."""
         declared = ", ".join(f"{name}: string" for name in arguments)
         said = f"`{tool}` has no `parameters`, and {self._paths.place(*at)} looks `{at[1]}` up by them"
         hint = (
@@ -540,9 +540,9 @@ class SchemaReader:
         )
 
     def _is_whole(self, entity: Entity, tool: str, each: str) -> bool:
-        """Whether what a tool shows of a thing is all there is to tell: what its own look-up does, and no list.
+        """Whether a tool shows a complete record: its own look-up does, a list does not.
 
-        A thing that only the conversation makes has no look-up of its own.
+        An entity that exists only in the conversation has no look-up of its own.
         """
         declared = self._tools.get(tool)
         if declared is None or declared.effect == "write":
@@ -555,7 +555,7 @@ class SchemaReader:
 def _names_read(body: WrittenObservation) -> frozenset[str]:
     keys = body.key.values() if isinstance(body.key, dict) else (body.key,)
     within = (*keys, *body.fields.values())
-    # Beside `each`, a path that begins with `$.` begins at the item.
+    # With `each`, a path that begins with `$.` starts at the item.
     paths = [path for path in within if body.each is None or str(path).startswith("$result")]
     found: set[str] = set()
     for path in (body.each, *paths):

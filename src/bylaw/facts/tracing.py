@@ -1,4 +1,4 @@
-"""Where the value of a judged call's argument came from, as far as the conversation is known."""
+"""The origin of the judged call's arguments, as far as the conversation is known."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ from bylaw.text.identifier import identifiers, is_prose
 _JOINTS = re.compile(r"[\s,;/]+")
 _PIECES = 8
 _LETTERS = 3
-"""A piece of fewer stands anywhere."""
+"""Shorter pieces match anywhere."""
 _DIGITS = 6
 
 
 def derive(provenance: Provenance, value: str | float, traced: Traced, *, before: int) -> Traced:
-    """Where a value came from, with what it was made of in place of `agent`; as it was where nothing tells.
+    """The origin of a value assembled from others, instead of `agent`; unchanged if its parts are not found.
 
-    A sum may come out by chance, so it stays the agent's own; its `parts` say what it may be made of.
+    A sum may match by chance, so it stays the agent's own value; `parts` lists the candidates.
     """
     if traced.source != "agent":
         return traced
@@ -43,7 +43,7 @@ def _may(pieces: Sequence[str]) -> bool:
 
 
 def _joined(found: Sequence[Traced], traced: Traced) -> Traced:
-    """The worst founded of the pieces, where each was found."""
+    """The least trusted of the pieces, if all were found."""
     worst = min(found, key=lambda each: WORST_FIRST.index(each.source))
     if worst.source == "agent":
         return traced
@@ -52,7 +52,7 @@ def _joined(found: Sequence[Traced], traced: Traced) -> Traced:
 
 
 def _terms(value: float, numbers: Sequence[float]) -> tuple[float, float] | None:
-    """Two numbers that a value is the sum or the difference of."""
+    """Two numbers whose sum or difference is the value."""
     known = {round(number, _DIGITS): number for number in numbers if number}
     for number in known.values():
         for other in (value - number, number - value):
@@ -64,21 +64,21 @@ def _terms(value: float, numbers: Sequence[float]) -> tuple[float, float] | None
 
 _NONE = Traced("agent")
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,39}")
-"""A field's name; a label that somebody wrote may be anything."""
+"""A field name; labels that somebody wrote may be any text."""
 
 
 class ArgumentOrigin(Struct, frozen=True):
-    """Where an argument of a call came from, and how it went on from there."""
+    """The origin of an argument, and how it was reused afterwards."""
 
     argument: str
     traced: Traced
     written_at: tuple[int, ...] = ()
-    """Earlier writes that were given it."""
+    """Steps of earlier writes with this argument."""
     shown_again_at: tuple[int, ...] = ()
-    """Results that showed it after such a write, which founds nothing."""
+    """Steps of results that showed it after such a write, which is not evidence."""
 
     def record(self) -> dict[str, Any]:
-        """For a line of an audit: no value, and no word of anybody."""
+        """The origin for an audit's output, without values or quoted words."""
         traced = self.traced
         told: dict[str, Any] = {"argument": self.argument, "source": traced.source, "how": traced.how}
         if traced.step is not None:
@@ -95,9 +95,9 @@ class ArgumentOrigin(Struct, frozen=True):
 
 
 def trace_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any], value: Any) -> Mapping[str, Any] | NoValue:
-    """A value's origin as guards see it, of a list or record its worst founded part.
+    """The origin of a value for guards; for a list or record, that of its least trusted part.
 
-    Where a message or a result was not captured, what was not found may have stood there: UNSEEN.
+    UNSEEN if the value was not found and a message or result was not captured.
     """
     provenance = ledger.provenance(context)
     found = [_traced(provenance, part, at.start) for part in _parts(value, at)] or [_NONE]
@@ -112,7 +112,7 @@ def _traced(provenance: Provenance, value: str | float, before: int) -> Traced:
 
 
 def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> list[ArgumentOrigin]:
-    """Where each argument of a call came from, its worst founded part."""
+    """The origin of each argument of a call: that of its least trusted part."""
     provenance = ledger.provenance(context)
     found: list[ArgumentOrigin] = []
     for name, value in at.call.arguments.items():
@@ -128,7 +128,7 @@ def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> li
 
 def _parts(value: Any, at: CallRecord) -> list[str | float]:
     if isinstance(value, str) and (value.count("@") > 1 or is_prose(value)) and (found := identifiers(value)):
-        # Addresses that were joined to one text, and what is named in a text that was composed.
+        # Addresses joined into one text, and identifiers inside composed text.
         return [*found]
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return [value] if value != "" else []

@@ -1,8 +1,8 @@
-"""Values nobody has told us: expressions over facts that answer comparisons with Unknown booleans.
+"""Unknown values: expressions over facts that answer comparisons with Unknown booleans.
 
-An Unknown knows the fact or expression it stands for, so the same question gets the same answer along one path.
-Arithmetic with constants on one fact is undone (`now() - r.created_at < hours(24)` asks about `created_at` alone);
-whatever is derived otherwise is a variable of its own, named by its expression.
+An Unknown records the fact or expression it represents, so the same question gets the same answer along one path.
+Arithmetic with constants on one fact is undone (`now() - r.created_at < hours(24)` asks about `created_at` alone). Any
+other derived value is a separate variable, named by its expression.
 """
 
 import hashlib
@@ -43,14 +43,14 @@ TEXT = 500
 
 
 class Stuck(Exception):
-    """A path cannot go on without the value of an Unknown: it ends undetermined, never as a failure."""
+    """A path cannot continue without an Unknown's value. It ends undetermined, never as a failure."""
 
     def __init__(self, unknown: "Unknown") -> None:
         self.unknown = unknown
 
 
 class BranchDecider(Protocol):
-    """Who answers an Unknown boolean when a branch depends on it."""
+    """Decides an Unknown boolean when a branch depends on it."""
 
     def decide(self, truth: "UnknownBool") -> bool: ...
 
@@ -60,7 +60,7 @@ def _comparison(order: Order) -> "Callable[[Unknown, object], Any]":
 
 
 class Unknown:
-    """A value that is not known: `sign * variable + offset` on a line, or just an expression."""
+    """An unknown value: `sign * variable + offset`, or any expression."""
 
     __slots__ = ("decider", "exact", "kind", "needs", "offset", "sign", "step", "text", "variable")
 
@@ -97,7 +97,7 @@ class Unknown:
         return f"<unknown {self.text}>"
 
     def moved(self, sign: int, offset: int | Fraction, kind: ValueKind, text: str) -> "Unknown":
-        """The same variable seen through `sign * self + offset`."""
+        """The same variable transformed to `sign * self + offset`."""
         other = Unknown.__new__(Unknown)
         other.decider, other.needs, other.variable = self.decider, self.needs, self.variable
         other.step, other.exact, other.kind, other.text = self.step, self.exact, kind, _short(text)
@@ -154,7 +154,7 @@ class Unknown:
 
 
 class UnknownBool(Unknown):
-    """An Unknown boolean: true where the variable lies in the region."""
+    """An Unknown boolean: true if the variable lies in the region."""
 
     __slots__ = ("region",)
 
@@ -164,7 +164,7 @@ class UnknownBool(Unknown):
 
     @property
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Written only when asked for: most Unknown booleans are decided and forgotten."""
+        """Built on demand: most Unknown booleans are decided and discarded."""
         assert self.variable is not None
         return _short(show_region(self.variable, self.region))
 
@@ -201,12 +201,12 @@ class UnknownBool(Unknown):
 
 
 def opaque_bool(decider: BranchDecider, text: str, needs: Mapping[Fact, Origin]) -> UnknownBool:
-    """An Unknown boolean remembered by its expression alone."""
+    """An Unknown boolean identified only by its expression."""
     return UnknownBool(decider, Variable(_short(text), EITHER, None, needs, "boolean"), TRUE)
 
 
 def derive(name: str, parts: Iterable[Any], kind: ValueKind = "any", *, step: int | None = None) -> Unknown:
-    """An Unknown made of `parts` by a function; remembered by its expression."""
+    """An Unknown that a function computes from `parts`, identified by its expression."""
     parts = tuple(parts)
     unknown = next(part for part in parts if isinstance(part, Unknown))
     text = f"{name}({', '.join(expression_text(part) for part in parts)})"
@@ -215,12 +215,12 @@ def derive(name: str, parts: Iterable[Any], kind: ValueKind = "any", *, step: in
 
 
 def length(unknown: Unknown) -> Unknown:
-    """`len(unknown)`: a whole number, not negative."""
+    """`len(unknown)`: a non-negative integer."""
     return Unknown(unknown.decider, f"len({unknown.text})", unknown.needs, "number", step=1, lowest=0)
 
 
 def compare(order: Order, one: Unknown, other: Any) -> Any:
-    """`one order other`: an Unknown boolean, or a plain one where the value does not matter."""
+    """`one order other`: an Unknown boolean, or a plain one if the value does not matter."""
     if isinstance(other, Unknown):
         return _compare_unknowns(order, one, other)
     if other is None:
@@ -270,7 +270,7 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
     alike = [value for value in values if kind_of(value) == one.kind]
     if why := next(filter(None, (unlike(kind_of(value), one.kind) for value in values)), ""):
         if alike:
-            # Whether it is one of those that are alike would settle it.
+            # The answer depends on whether it equals one of the similar values.
             raise Stuck(one)
         raise ValueError(why)
     if not alike:
@@ -291,7 +291,7 @@ def add(one: Unknown, other: Any) -> Any:
 
 
 def subtract(one: Any, other: Any) -> Any:
-    """`one - other`, where at least one is Unknown."""
+    """`one - other` if at least one is Unknown."""
     kind = result_kind("subtract", kind_of(one), kind_of(other))
     if not isinstance(other, Unknown) and one.variable is not None and one.exact and is_exact(other):
         return one.moved(1, -place_of(other), kind, f"({one.text} - {expression_text(other)})")
@@ -308,7 +308,7 @@ def kind_of(value: Any) -> ValueKind:
 
 
 def expression_text(value: Any) -> str:
-    """A value as it stands in the expression of an Unknown."""
+    """A value as written in an Unknown's expression."""
     if isinstance(value, Unknown):
         return value.text
     if isinstance(value, (list, tuple)):
@@ -317,7 +317,7 @@ def expression_text(value: Any) -> str:
 
 
 def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
-    """The facts that `parts` need, each once, in order."""
+    """The facts that `parts` need, without repeats, in order."""
     needs: dict[Fact, Origin] = {}
     for part in parts:
         if isinstance(part, Unknown):
@@ -326,7 +326,7 @@ def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
 
 
 def _typed(one: Unknown, kind: ValueKind) -> Unknown:
-    """What an Unknown of no known kind is when it is compared with a value of `kind`: a variable of its own."""
+    """Give an Unknown of unknown type the type of the value it is compared with, as a separate variable."""
     return Unknown(one.decider, f"{one.text} as {kind}", one.needs, kind)
 
 
@@ -359,13 +359,16 @@ def _plain(one: Unknown) -> Unknown:
     """The variable behind an Unknown, without its offset."""
     assert one.variable is not None
     plain = one.moved(1, -one.offset, one.kind, one.variable.name)
-    # A moved variable may have another kind than its base: a duration since a time. Only the pairing matters here.
+    # A transformed variable may have another type than its base, such as a duration since a time. Only the pairing
+    # matters here.
     plain.kind = "time" if one.kind == "time" else "number"
     return plain
 
 
 def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBool:
-    """Remembered by its expression, written one way round: `a > b` is `b < a`, `a != b` denies `a == b`."""
+    """A comparison identified by its expression in one canonical form: `a > b` is `b < a`, `a != b`
+    negates `a == b`.
+    """
     needs = gathered((one, other))
     first, second = one.text, other.text
     if order in ("==", "!="):
@@ -378,5 +381,5 @@ def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBoo
 
 
 def _short(text: str) -> str:
-    """Expressions can double at every step: past a length their digest stands for them."""
+    """Expressions can double in length at every step; long ones are replaced by their digest."""
     return text if len(text) <= TEXT else f"<{hashlib.sha256(text.encode()).hexdigest()[:16]}>"

@@ -1,4 +1,4 @@
-"""Values of facts: raw as a tool or database gave them, then of the field's type."""
+"""Conversion of raw values from tools and databases to the types of fields."""
 
 import math
 import re
@@ -57,11 +57,11 @@ _SIGNS = {
     "zł": "PLN",
     "Kč": "CZK",
     "Ft": "HUF",
-    # Several currencies are written with each of these: it stands for itself, and goes with no code.
+    # Signs shared by several currencies. Each is its own currency and matches no code.
     **{sign: sign.rstrip(".") for sign in ("$", "¥", "kr", "kr.", "Rs", "Rs.", "Fr", "Fr.")},
 }
 _THOUSANDTHS = frozenset(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"))
-"""Currencies with three places: `1,234` of them may be a thousand, or one and a bit."""
+"""Currencies with three decimal places: `1,234` may be a thousand or a little more than one."""
 _BLANK = " \u00a0\u202f"
 _INNER = rf"\d.,'\u2019{_BLANK}"
 _SIGN = "|".join(map(re.escape, sorted({*_SIGNS, *CURRENCIES}, key=len, reverse=True)))
@@ -81,7 +81,7 @@ _GROUPED_SUM = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 
 
 class Amount(Decimal):
-    """An amount whose currency was named."""
+    """An amount with a currency."""
 
     __slots__ = ("currency",)
     currency: str
@@ -103,7 +103,7 @@ class Amount(Decimal):
 
 
 def amount_in(figures: Decimal, currency: str | None) -> Decimal:
-    """An amount in a currency, or in none that was named."""
+    """An amount in a currency, or without one."""
     if currency is None:
         return figures
     amount = Amount(figures)
@@ -112,12 +112,12 @@ def amount_in(figures: Decimal, currency: str | None) -> Decimal:
 
 
 def currency_of(value: Any) -> str | None:
-    """The currency that an amount was written with."""
+    """The currency of an amount, if any."""
     return value.currency if value.__class__ is Amount else None
 
 
 def shared_currency(one: Any, other: Any) -> str | None:
-    """The currency of two amounts that are held against each other; ValueError where they are in two."""
+    """The common currency of two amounts; ValueError if they differ."""
     mine, theirs = currency_of(one), currency_of(other)
     if mine is not None and theirs is not None and mine != theirs:
         raise ValueError(f"amounts in {mine} and {theirs} do not go together; convert one of them first")
@@ -126,7 +126,7 @@ def shared_currency(one: Any, other: Any) -> str | None:
 
 @lru_cache(maxsize=4096)
 def read_amount(text: str) -> Decimal:
-    """An amount of money that can be read in one way only; ValueError for any other text."""
+    """Read an unambiguous amount of money; ValueError for any other text."""
     text = text.strip()
     if front := _FRONT.fullmatch(text):
         minus, sign, inner, figures = front.groups()
@@ -144,7 +144,7 @@ def read_amount(text: str) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def amount_of(text: str) -> Amount | None:
-    """The amount that a text of no known type surely is: letters stand before figures in ids too (`R2`, `TOP 5`)."""
+    """The amount that an untyped text certainly is. Ids also have letters before digits (`R2`, `TOP 5`)."""
     if len(text) > _LONGEST or text[:1].isdigit() == text[-1:].isdigit():
         return None
     try:
@@ -156,7 +156,7 @@ def amount_of(text: str) -> Amount | None:
 
 
 def _plain(figures: str, currency: str) -> str | None:
-    """Figures that stand with a currency, without what parts their thousands."""
+    """The digits of an amount without thousands separators."""
     unclear = _UNCLEAR.fullmatch(figures)
     if unclear and (unclear[1] == "." or currency in _THOUSANDTHS):
         return None
@@ -166,9 +166,9 @@ def _plain(figures: str, currency: str) -> str | None:
 
 
 def written_number(text: str, what: str = "a number") -> str:
-    """A number as everybody reads it, without commas between thousands; ValueError for any other text.
+    """A number without thousands separators; ValueError for text that is not an unambiguous number.
 
-    `20,00` is twenty to some and two thousand to others; `4_0` and full-width digits are numbers to Python alone.
+    `20,00` is twenty or two thousand depending on the country; `4_0` and full-width digits are numbers only in Python.
     """
     text = text.strip()
     if _PLAIN.fullmatch(text):
@@ -181,11 +181,11 @@ def written_number(text: str, what: str = "a number") -> str:
 _TRUE = frozenset({"true", "yes", "y", "1"})
 _FALSE = frozenset({"false", "no", "n", "0"})
 _DIGITS = 100
-"""Places before or after the point that an amount may need: exact arithmetic on `1e-999999999` would never end."""
+"""Maximum digits before or after the decimal point: exact arithmetic on `1e-999999999` would never end."""
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
 _SHORT = 64
-"""No longer text is kept with what it was found to be, nor read as a number by `alike`."""
+"""Longer texts are neither cached nor read as numbers by `alike`."""
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*))?")
 INVISIBLE = dict.fromkeys(map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"))
 INVISIBLE.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
@@ -193,9 +193,9 @@ INVISIBLE.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), 
 
 
 def coerce(field: Field, raw: Any) -> Any:
-    """`raw` as a value of the field's type; ValueError where it is none.
+    """Convert `raw` to the field's type; ValueError if it does not fit.
 
-    `null` is None where the pack says that there may be none, else not known: UNSEEN.
+    `null` becomes None if the field is nullable, else UNSEEN.
     """
     if raw is None:
         return None if field.nullable else UNSEEN
@@ -211,7 +211,7 @@ def coerce(field: Field, raw: Any) -> Any:
 
 
 def one_of(field: Field, raw: Iterable[Any]) -> Any:
-    """The value where all of these tell the same, else `OneOf` what they tell; UNSEEN where one tells nothing."""
+    """The value if all agree, else `OneOf` them; UNSEEN if one of them is unknown."""
     values: list[Any] = []
     for each in raw:
         value = coerce(field, each)
@@ -222,7 +222,7 @@ def one_of(field: Field, raw: Iterable[Any]) -> Any:
 
 
 def key_of(parts: Sequence[Any]) -> Key:
-    """A key as the ledger keeps it: texts, whatever type a guard or a log gave its parts."""
+    """Normalise a key to texts, whatever types a guard or log used."""
     for part in parts:
         if type(part) is not str:
             return tuple(part if type(part) is str else _text(part) for part in parts)
@@ -231,18 +231,20 @@ def key_of(parts: Sequence[Any]) -> Key:
 
 @lru_cache(maxsize=65_536)
 def loose_key(key: Key) -> Key:
-    """The same for every two keys that a tool may take for one: only where it differs are they surely two things."""
+    """Normalise a key so that any two keys a tool may treat as one coincide; different results are certainly different
+    entities.
+    """
     return tuple(map(loose, key))
 
 
 @lru_cache(maxsize=65_536)
 def alike_key(key: Key) -> Key:
-    """The same, as `alike` has its parts: what is done to `AC-22` or `1e1` is perhaps done to `AC22` or `10`."""
+    """Normalise a key like `alike`: a change to `AC-22` or `1e1` may also be one to `AC22` or `10`."""
     return tuple(map(alike, key))
 
 
 def is_same(one: Any, other: Any) -> bool | None:
-    """Whether two arguments are one, as keys are compared; None where a tool may take them for one or for two."""
+    """Whether two arguments are the same, as keys are compared; None if a tool may treat them either way."""
     ours, theirs = key_of((one,)), key_of((other,))
     if ours == theirs or (_is_number(one) and _is_number(other) and one == other):
         return True
@@ -256,14 +258,14 @@ def _is_number(value: Any) -> bool:
 
 
 def names_several(part: Any) -> bool:
-    """Whether what stands for a key may name any number of things: a list or an object, as data or as text."""
+    """Whether a value may name several entities: a list or an object, as data or as text."""
     return isinstance(part, (list, dict)) or (type(part) is str and part.lstrip()[:1] in ("[", "{"))
 
 
 def loose(text: str) -> str:
-    """A text without what tools tend not to mind and people do not see.
+    """Text without differences that tools usually ignore and people do not see.
 
-    That is case, forms of letters, blanks and invisible characters, quotes around it, `7.0` for `7`.
+    These are case, Unicode forms, spaces and invisible characters, surrounding quotes, and `7.0` for `7`.
     """
     return _loose(text) if len(text) <= _SHORT else _loose.__wrapped__(text)
 
@@ -288,10 +290,11 @@ _MIDNIGHT = re.compile(r"(?<=\d)[t ]00:00(?::00(?:\.0+)?)?(?:z|[+-]00:?00)?$")
 
 
 def alike(value: Any) -> Any:
-    """The same for two values that a tool may take for one: case, blanks, punctuation, signs of currencies and what is
-    not given aside, and numbers by what they are worth, also as text and however their thousands are parted.
+    """A normal form shared by all values a tool may treat as equal.
 
-    It takes more for one than ids are compared by (`1e2` is 100), so it may refuse and never allow.
+    Ignores case, spaces, punctuation, currency signs and missing values; numbers compare by value, also as text and
+    with any thousands separators. It equates more values than key comparison does (`1e2` is 100), so use it only to
+    refuse, never to allow.
     """
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
@@ -309,7 +312,7 @@ _PARTS = str.maketrans("", "", ".,'")
 
 @lru_cache(maxsize=16_384)
 def _alike(written: str) -> str:
-    """The same for one value; a conversation names the same few again and again."""
+    """`alike` for one text, cached because conversations repeat few values."""
     text = _MIDNIGHT.sub("", loose(written).replace("\u2212", "-").strip(_MARKS))
     if len(text) > _SHORT or not any(map(str.isdigit, text)):
         return "".join(filter(str.isalnum, text)) or text
@@ -324,7 +327,7 @@ def _alike(written: str) -> str:
 
 
 def _figures(text: str) -> str:
-    """A number in figures alone, however its thousands and its fraction are parted; other texts as they are."""
+    """The plain digits of a number with any separators; other texts unchanged."""
     if (comma := _COMMA.fullmatch(text)) is not None:
         return f"{comma[1]}.{comma[2]}"
     if (grouped := _GROUPED.fullmatch(text)) is not None and (grouped[2] != "." or grouped[3] or text.count(".") > 1):
@@ -333,7 +336,7 @@ def _figures(text: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON and YAML can hold it."""
+    """A value as JSON and YAML can represent it."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, Mapping):

@@ -1,6 +1,7 @@
-"""Variables: what has one value per path, of what kind its values are, where they lie, and how that reads.
+"""Variables: their types, the sets of values still possible for them, and how both are displayed.
 
-What is still possible for one is a set of words, or a set of spans of a number line."""
+A variable has one value per path. Its possible values are a set of words or a set of spans on a number line.
+"""
 
 import math
 import operator
@@ -25,9 +26,9 @@ ORDERS: Mapping[Order, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 FLIPPED: Mapping[Order, Order] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""The same, read from right to left."""
+"""Each comparison with its operands swapped."""
 Number = int | float | Fraction
-"""A place on a line: exact, or plus or minus infinity."""
+"""A point on a line: exact, or plus or minus infinity."""
 
 
 class Words(Struct, frozen=True, gc=False):
@@ -37,7 +38,7 @@ class Words(Struct, frozen=True, gc=False):
     all_but: bool = False
 
     def meet(self, other: "Words") -> "Words":
-        """What is in both."""
+        """The intersection."""
         if self.all_but:
             if other.all_but:
                 return Words(self.values | other.values, True)
@@ -45,20 +46,20 @@ class Words(Struct, frozen=True, gc=False):
         return Words(self.values - other.values if other.all_but else self.values & other.values)
 
     def rest(self) -> "Words":
-        """What is not in it."""
+        """The complement."""
         return Words(self.values, not self.all_but)
 
     def is_empty(self) -> bool:
-        """Whether nothing is in it."""
+        """Whether it is empty."""
         return not self.values and not self.all_but
 
     def size(self) -> int:
-        """How much it takes to write it down."""
+        """The size of its representation."""
         return len(self.values)
 
 
 class Cut(NamedTuple):
-    """A place between values: just before `at`, or just after it."""
+    """A boundary between values: just before or just after `at`."""
 
     at: Number
     after: bool = False
@@ -69,12 +70,12 @@ HIGHEST = Cut(math.inf)
 
 
 class Spans(Struct, frozen=True, gc=False):
-    """Disjoint spans of a line in rising order, each from a cut up to a later cut."""
+    """Disjoint spans of a line in ascending order, each between two cuts."""
 
     spans: tuple[tuple[Cut, Cut], ...]
 
     def meet(self, other: "Spans") -> "Spans":
-        """What is in both, found in one walk along the line."""
+        """The intersection, computed in one pass."""
         found: list[tuple[Cut, Cut]] = []
         ours, theirs = iter(self.spans), iter(other.spans)
         one, another = next(ours, None), next(theirs, None)
@@ -89,26 +90,26 @@ class Spans(Struct, frozen=True, gc=False):
         return Spans(tuple(found))
 
     def rest(self) -> "Spans":
-        """What is not in it."""
+        """The complement."""
         edges = [LOWEST, *(cut for span in self.spans for cut in span), HIGHEST]
         pairs = zip(edges[::2], edges[1::2], strict=True)
         return Spans(tuple((low, high) for low, high in pairs if low < high))
 
     def is_empty(self) -> bool:
-        """Whether nothing is in it."""
+        """Whether it is empty."""
         return not self.spans
 
     def size(self) -> int:
-        """How much it takes to write it down."""
+        """The size of its representation."""
         return len(self.spans)
 
 
 ValueSet = Words | Spans
 
 _KEPT = 4096
-"""Guards ask the same of one call after the other: so many answers are kept."""
+"""Cache size: guards ask the same questions about one call after another."""
 SMALL = 16
-"""Sets of more values or spans are not kept: a call may list thousands."""
+"""Larger sets are not cached, because a call may list thousands of values."""
 EVERYWHERE = Spans(((LOWEST, HIGHEST),))
 TRUE = Words(frozenset((True,)))
 FALSE = Words(frozenset((False,)))
@@ -123,7 +124,7 @@ def word(value: str, all_but: bool) -> Words:
 
 @lru_cache(maxsize=_KEPT)
 def span_of(order: Order, at: Number, step: int | None) -> Spans:
-    """Where `x order at` holds; `step` is the distance of the values that occur, None where they are dense."""
+    """The set where `x order at` holds; `step` is the distance between possible values, None if they are dense."""
     before, after = _settle(Cut(at), step), _settle(Cut(at, True), step)
     match order:
         case "==":
@@ -142,7 +143,7 @@ def span_of(order: Order, at: Number, step: int | None) -> Spans:
 
 
 def points(places: Iterable[Number], step: int | None) -> Spans:
-    """Where `x in places` holds."""
+    """The set where `x in places` holds."""
     spans = {span for place in places for span in span_of("==", place, step).spans}
     return Spans(tuple(sorted(spans)))
 
@@ -151,7 +152,7 @@ Parted = tuple[ValueSet, ValueSet, bool | None]
 
 
 def parted(possible: ValueSet, region: ValueSet) -> Parted:
-    """Of what is possible: what lies in the region, what does not, and whether all of it does, if that is sure."""
+    """Split the possible values into those in the region and the rest, and say whether all are in it, if certain."""
     is_small = possible.size() <= SMALL and region.size() <= SMALL
     return _kept_parted(possible, region) if is_small else _parted(possible, region)
 
@@ -165,7 +166,7 @@ _kept_parted = lru_cache(maxsize=_KEPT)(_parted)
 
 
 def meet(one: ValueSet, other: ValueSet) -> ValueSet:
-    """What is in both; they are of one kind because they speak of one value."""
+    """The intersection of two sets of the same kind."""
     if isinstance(one, Words):
         assert isinstance(other, Words)
         return one.meet(other)
@@ -174,7 +175,7 @@ def meet(one: ValueSet, other: ValueSet) -> ValueSet:
 
 
 def _settle(cut: Cut, step: int | None) -> Cut:
-    """The same cut among values `step` apart: always just before one of them, so that equal sets look equal."""
+    """Move a cut to just before the next value on a grid of `step`, so that equal sets compare equal."""
     if step is None or cut.at in (math.inf, -math.inf):
         return cut
     if cut.at.__class__ is int:
@@ -187,7 +188,7 @@ def _settle(cut: Cut, step: int | None) -> Cut:
 
 
 ValueKind = Literal["number", "time", "duration", "text", "list", "record", "any"]
-"""What an Unknown is comparable with; `any` for what we cannot tell, such as an item of an unknown record."""
+"""The type an Unknown can be compared with; `any` if undeclared, as for an item of an unknown record."""
 LINES = ("number", "time", "duration")
 KINDS: Mapping[type, ValueKind] = {
     str: "text",
@@ -199,27 +200,27 @@ KINDS: Mapping[type, ValueKind] = {
     datetime: "time",
     timedelta: "duration",
 }
-"""The kinds of plain values by their class, all of them good as keys."""
+"""Types of plain, hashable values by class."""
 DAY = 86_400_000_000
-"""Microseconds: the distance of two dates on the line of times."""
+"""Microseconds between two dates on the time line."""
 
 
 class Variable(NamedTuple):
-    """Something that has one value per path: a fact, or an expression remembered by its text."""
+    """Something with one value per path: a fact, or an expression identified by its text."""
 
     name: str
     universe: ValueSet
     step: int | None
     needs: Mapping[Fact, Origin]
-    """The facts that are not known, in the order they were met."""
+    """The unknown facts, in the order they were met."""
     kind: str
     thing: tuple[str, Any] | None = None
-    """For `exists`: whose existence this is."""
+    """For `exists`, the entity in question."""
 
 
 @lru_cache(maxsize=_KEPT)
 def words_of(values: tuple[str, ...]) -> Words:
-    """The words that a field may take."""
+    """The values of an enumeration."""
     return Words(frozenset(values))
 
 
@@ -227,7 +228,7 @@ ANY_TEXT = Words(frozenset(), True)
 
 
 def name_of_fact(entity: str, key: Any, field: str) -> str:
-    """A fact's name as a variable: its key is written so that `1` and `"1"` differ."""
+    """A fact's name as a variable; keys are written so that `1` and `"1"` differ."""
     if key == ():
         return f"{entity}.{field}"
     if key.__class__ is tuple and len(key) == 1:
@@ -237,7 +238,7 @@ def name_of_fact(entity: str, key: Any, field: str) -> str:
 
 
 def place_of(value: Any) -> int | Fraction:
-    """Where a known value stands on its line; a float stands where the decimal it prints as does."""
+    """The position of a known value on its line; a float counts as the decimal it prints as."""
     match value:
         case int():
             return value
@@ -258,7 +259,7 @@ def place_of(value: Any) -> int | Fraction:
 
 
 def value_at(place: Any, kind: str) -> str:
-    """A place of a line as a person writes it."""
+    """A position on a line, formatted for people."""
     if kind == "time":
         at = datetime.min + timedelta(microseconds=int(place) - DAY)
         return str(at.date()) if int(place) % DAY == 0 else at.isoformat(sep=" ")
@@ -294,7 +295,7 @@ def _show_span(span: tuple[Any, Any], variable: Variable) -> str:
 
 
 def plain_kind(value: Any) -> ValueKind:
-    """The kind of a known value."""
+    """The type of a known value."""
     kind = KINDS.get(value.__class__)
     if kind is not None:
         return kind
@@ -311,11 +312,11 @@ def plain_kind(value: Any) -> ValueKind:
 
 
 _TEXTLIKE: Mapping[ValueKind, str] = {"number": "money", "time": "date"}
-"""What a text may be to a person and to Python never is, and what makes it so."""
+"""Types that text may look like to a person, with the built-in that converts it."""
 
 
 def unlike(one: ValueKind, other: ValueKind) -> str:
-    """Why values of two kinds cannot be held against each other, or nothing."""
+    """Why values of two types cannot be compared; empty if they can."""
     kind = other if one == "text" else one
     if "text" not in (one, other) or kind not in _TEXTLIKE:
         return ""
@@ -324,7 +325,7 @@ def unlike(one: ValueKind, other: ValueKind) -> str:
 
 
 def is_exact(value: Any) -> bool:
-    """Whether adding `value` loses nothing: floats round."""
+    """Whether adding `value` is exact; floats round."""
     return isinstance(value, (int, Decimal, date, timedelta)) and not isinstance(value, bool)
 
 
@@ -338,16 +339,16 @@ _RESULTS: Mapping[tuple[str, ValueKind, ValueKind], ValueKind] = {
     ("subtract", "time", "time"): "duration",
     ("multiply", "number", "duration"): "duration",
 }
-"""The kind of a result, by operation and the kinds of both sides."""
+"""Result types by operation and operand types."""
 
 
 def is_of_times(name: str, kinds: tuple[ValueKind, ValueKind]) -> bool:
-    """Whether an operation on times and durations, or a duration and a number, has a meaning."""
+    """Whether an operation on times and durations, or a duration and a number, is defined."""
     return kinds != ("number", "number") and (name, *kinds) in _RESULTS
 
 
 def result_kind(name: str, one: ValueKind, other: ValueKind) -> ValueKind:
-    """The kind of a sum or difference; raises TypeError if there is none."""
+    """The type of a sum or difference; TypeError if undefined."""
     if "any" in (one, other):
         return "any"
     found = _RESULTS.get((name, one, other))

@@ -1,4 +1,4 @@
-"""What is really true: a snapshot that moves with the accepted writes, whatever it is read from."""
+"""The true state of the world: a snapshot, updated by each accepted write."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -17,29 +17,29 @@ _NONE: frozenset[str] = frozenset()
 
 
 class World(Protocol):
-    """What is really true while one trajectory runs."""
+    """The true state during one trajectory."""
 
     def fork(self) -> "World":
-        """The same world as it was before any trajectory, for a new one."""
+        """The initial world, for a new trajectory."""
         ...
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """One thing's raw field values as of now; else ABSENT or UNSEEN.
+        """An entity's current raw field values; ABSENT or UNSEEN if it has none.
 
-        A field that is UNSEEN has moved to an unknown value; one that is not there has its default, if it has one.
+        A field that is UNSEEN was changed to an unknown value. A missing field has its default, if any.
         """
         ...
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Keys of all things whose fields, read by their types, equal `match`; None where it cannot list them."""
+        """The keys of all entities whose typed fields equal `match`; None if the world cannot list them."""
         ...
 
     def apply(self, call: Call, result: Result | None) -> None:
-        """The call was accepted: move."""
+        """Apply an accepted call."""
         ...
 
     def unsettle(self, call: Call) -> None:
-        """Nobody knows whether the call was accepted: what it would have moved is not known any more."""
+        """Forget everything a call would have changed, because it is unknown whether it was accepted."""
         ...
 
 
@@ -48,10 +48,10 @@ Lister = Callable[[str, Mapping[str, Any]], Sequence[Key] | None]
 
 
 class Snapshot:
-    """A world read through a function, with the writes of one trajectory laid over it.
+    """A world read through a function, overlaid with the writes of one trajectory.
 
-    A write moves it by the effects its pack declares. Where a pack declares none, what the write's
-    result shows is taken over, and whatever else it declares changed is no longer known.
+    A write applies its declared effects. Without declared effects, the values shown in its result are used, and
+    everything else it declares as changed becomes unknown.
     """
 
     def __init__(self, schema: Schema, reader: Reader, lister: Lister | None = None) -> None:
@@ -60,19 +60,19 @@ class Snapshot:
         self._lister = lister
         self._overlay: dict[tuple[str, Key], WorldRecord | NoValue] = {}
         self._forgotten: dict[str, frozenset[str] | None] = {}
-        """By kind, the fields that a write may have moved of any thing; None for all of them."""
+        """By entity, the fields a write may have changed in any record; None for all fields."""
         self._blurred: set[tuple[str, Key]] = set()
-        """Written under a key that nothing has: some thing of almost that key may have moved."""
+        """Writes to a key no record has, which may have changed a record with a similar key."""
         self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
-        """Kinds of which a write may have made one more, or moved one that only its lost result names."""
+        """Entities of which a write may have created a record, or changed one named only in its lost result."""
 
     def fork(self) -> "Snapshot":
-        """The untouched world."""
+        """The world without any writes."""
         return Snapshot(self._schema, self._reader, self._lister)
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """One thing as of now."""
+        """An entity's current record."""
         laid = self._overlay.get((entity, key))
         if laid is not None:
             return laid
@@ -84,7 +84,7 @@ class Snapshot:
         return found if not lost or isinstance(found, NoValue) else _forgetting(found, lost)
 
     def _is_lost(self, entity: str, key: Key) -> bool:
-        """Whether something may have moved the thing and nothing tells where to."""
+        """Whether the entity may have changed in an unknown way."""
         return (
             self._forgotten.get(entity, _NONE) is None
             or (bool(self._blurred) and (entity, loose_key(key)) in self._blurred)
@@ -92,7 +92,7 @@ class Snapshot:
         )
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """All things that match, those made or changed by the trajectory's writes included."""
+        """All matching entities, including those created or changed by the trajectory's writes."""
         lost = self._forgotten.get(entity, _NONE)
         if self._lister is None or lost is None or lost & match.keys() or entity in self._perhaps_more:
             return None
@@ -107,7 +107,7 @@ class Snapshot:
         return None if None in found.values() else [key for key in keys if found.get(key, True)]
 
     def _matches(self, entity: str, key: Key, match: Mapping[str, Any]) -> bool | None:
-        """Whether a thing that was written matches; None where what it was compared by is not known any more."""
+        """Whether a written entity matches; None if a compared field is no longer known."""
         record = self.record(entity, key)
         if isinstance(record, NoValue):
             return None if record is UNSEEN else False
@@ -117,7 +117,7 @@ class Snapshot:
         return True if len(known) == len(match) else None
 
     def apply(self, call: Call, result: Result | None) -> None:
-        """Move with an accepted write."""
+        """Apply an accepted write."""
         tool = self._schema.tools.get(call.tool)
         if tool is None:
             if not sounds_harmless(call.tool):
@@ -128,7 +128,7 @@ class Snapshot:
         effects = self._schema.effects.get(call.tool, ())
         value = result.value() if result is not None and result.captured else NOTHING
         if call.fault:
-            # Arguments that were not captured may have named any of the kind.
+            # Uncaptured arguments may have named any entity of the kind.
             for change in self._schema.changes.get(call.tool, ()):
                 self._forget(change.entity, None, change.fields)
             for effect in effects:
@@ -136,7 +136,7 @@ class Snapshot:
             return
         for effect in effects:
             self._affect(effect, call, value)
-        # Of the kinds that its effects name they alone tell; the others move by what the result shows.
+        # Entities named in effects change only by them; others by what the result shows.
         told = {effect.entity for effect in effects}
         for change in self._schema.changes.get(call.tool, ()):
             if change.entity in told:
@@ -151,7 +151,7 @@ class Snapshot:
                         self._lay(observation.entity.name, sighting.key, fields)
 
     def unsettle(self, call: Call) -> None:
-        """Lose what a write would have moved: it may be as it was, or as the write makes it."""
+        """Forget what a write would have changed: it may or may not have taken effect."""
         tool = self._schema.tools.get(call.tool)
         if tool is None or tool.is_unsaid or call.fault:
             self.apply(call, None)
@@ -186,14 +186,14 @@ class Snapshot:
         self._forget(entity, key, fields)
 
     def _note_undeclared(self, call: UndeclaredCall) -> None:
-        """A call without declared changes may have done anything to the things that its arguments name."""
+        """Forget every entity named in the arguments of a call without declared changes."""
         self._undeclared.append(call)
         for laid in self._overlay:
             if call.may_touch(laid[1]):
                 self._overlay[laid] = UNSEEN
 
     def _blur(self, entity: str, key: Key) -> None:
-        """Before a write to a key: where nothing has it, whatever has almost that key may be meant."""
+        """Before a write to a key that no record has: a record with a similar key may be meant."""
         if (entity, key) in self._overlay or not isinstance(self.record(entity, key), NoValue):
             return
         rough = loose_key(key)
@@ -232,7 +232,7 @@ class Snapshot:
             self._lay(effect.entity, key, {**dict(zip(entity.key, key, strict=True)), **after})
 
     def _find(self, entity: str, key: Key, field: str) -> Any:
-        """The value of a field of another thing, e.g. the start of the slot an appointment moves to."""
+        """A field of another entity, for example the start of the slot an appointment moves to."""
         record = self.record(entity, key)
         value = UNSEEN if isinstance(record, NoValue) else record.get(field, UNSEEN)
         return NOTHING if value is UNSEEN else value
@@ -266,7 +266,7 @@ def _forgetting(record: WorldRecord, fields: frozenset[str]) -> WorldRecord:
 
 
 def agrees(entity: Entity, record: WorldRecord, match: Mapping[str, Any]) -> bool:
-    """Whether a record, its fields read by their types and its key as texts, has these values."""
+    """Whether a record, with typed fields and text keys, has these values."""
     try:
         for name, wanted in match.items():
             field = entity.fields[name]

@@ -1,4 +1,4 @@
-"""What an accepted write makes of a field, by the effects that its pack declares."""
+"""The declared effects of an accepted write on fields."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,11 +11,11 @@ from bylaw.facts.observation import NOTHING, Finder, Getter, PathScope
 from bylaw.facts.value import amount_in, coerce, key_of, names_several, shared_currency
 
 Expression = Callable[[Mapping[str, Any]], Any]
-"""A compiled expression over `args`, `result`, `item` and `old`; NOTHING where what it needs is not known."""
+"""A compiled expression over `args`, `result`, `item` and `old`; NOTHING if a value it needs is unknown."""
 
 
 class WorldChange(Struct, frozen=True):
-    """How an accepted write moves one thing."""
+    """How an accepted write changes one entity."""
 
     entity: str
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
@@ -24,31 +24,33 @@ class WorldChange(Struct, frozen=True):
     """Field -> (`is`, `plus`, `minus`, `append`, `extend`, `remove` or `remove by field`, value)."""
     delete: bool = False
     when: Expression | None = None
-    """Whether the thing moves at all."""
+    """Whether the entity changes at all."""
     to: dict[str, Expression] = field(default_factory=dict[str, Expression])
-    """Field -> what it becomes."""
+    """By field, the new value."""
     is_through: bool = False
-    """Another thing names the one that moves: where that is not known, it may be any."""
+    """Whether another entity names the one that changes; if that is unknown, it may be any."""
 
     def fields(self) -> frozenset[str]:
-        """All that it may set."""
+        """All fields it may set."""
         return frozenset((*self.set, *self.to))
 
     def applies(self, scope: PathScope, old: Mapping[str, Any]) -> bool | None:
-        """Whether it moves a thing whose fields were `old`; None where that is not known."""
+        """Whether it changes an entity with the fields `old`; None if unknown."""
         if self.when is None:
             return True
         found = self.when(names_in(scope, old))
         return found if isinstance(found, bool) else None
 
     def scopes(self, args: Any, result: Any, find: Finder | None = None) -> list[PathScope]:
-        """Where its paths start, for each thing that it moves."""
+        """The start of its paths for each affected entity."""
         whole = PathScope(args, result, args)
         items = [(args, NOTHING)] if self.each is None else self.each(whole)
         return [PathScope(item, result, args, name, find) for item, name in items]
 
     def key_in(self, scope: PathScope) -> Key | None:
-        """Which thing moves: NOTHING among the parts where nothing says so, None where any of the kind may."""
+        """The key of the affected entity. A part is NOTHING if it is not given; the result is None if any entity may be
+        affected.
+        """
         parts = [
             next((part for place in places if (part := place(scope)) is not NOTHING), NOTHING) for places in self.key
         ]
@@ -58,12 +60,12 @@ class WorldChange(Struct, frozen=True):
 
 
 def names_in(scope: PathScope, old: Mapping[str, Any]) -> dict[str, Any]:
-    """What an expression of an effect may speak of."""
+    """The names available to an effect's expression."""
     return {"args": scope.args, "result": scope.result, "item": scope.item, "old": old}
 
 
 def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a record, read by their types; those that cannot be are left out."""
+    """The typed fields of a record, without those that do not convert."""
     known: dict[str, Any] = {}
     for name, value in record.items():
         if name in entity.fields and value is not UNSEEN:
@@ -75,7 +77,7 @@ def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def moved(field: Field, before: Any, how: str, value: Any) -> Any:
-    """The value after an effect; NOTHING where what it was, or what moves it, is not known."""
+    """The value after an effect; NOTHING if the old value or the operand is unknown."""
     if how == "is":
         return value
     if before is NOTHING and field.default is not UNDECLARED:
@@ -121,7 +123,9 @@ def effect_on(
     result: Any = NOTHING,
     find: Finder | None = None,
 ) -> Any:
-    """What a write makes of a field, by its arguments and, once it is there, its result; NOTHING if nobody can say."""
+    """The value of a field after a write, from its arguments and, once known, its result; NOTHING if it cannot be
+    determined.
+    """
     after: Any = NOTHING
     for effect in effects:
         if effect.entity != entity.name:
@@ -144,7 +148,7 @@ def effect_on(
                 after = effect.to[field.name](names_in(scope, old))
             else:
                 how, value = effect.set[field.name]
-                # What another thing says is known in a world: what an agent was shown of it may be of another time.
+                # A world knows other entities' current values; an agent may have seen them at another time.
                 after = moved(field, current, how, value(PathScope(scope.item, scope.result, scope.args, scope.key)))
             if after is NOTHING:
                 return NOTHING

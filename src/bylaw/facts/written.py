@@ -1,4 +1,4 @@
-"""entities.yaml as a pack's author writes it; `schema` compiles it."""
+"""The YAML structure of entities.yaml; `schema_reader` compiles it."""
 
 from typing import Any, TypeVar, cast
 
@@ -8,11 +8,11 @@ from bylaw.facts.entity import UNDECLARED
 from bylaw.policy.reading import Scalar
 
 WrittenKey = Scalar | dict[str, Scalar]
-"""Where a key is found; by key field where there are several."""
+"""The location of a key; by key field if there are several."""
 
 
 class WrittenSaying(Struct, frozen=True, forbid_unknown_fields=True):
-    """One way to what a user said."""
+    """One source of a value the user states."""
 
     argument: Scalar = ""
     says: Scalar = ""
@@ -22,7 +22,7 @@ class WrittenSaying(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenField(Struct, frozen=True, forbid_unknown_fields=True):
-    """A field of an entity, in full."""
+    """A field of an entity, in long form."""
 
     type: Scalar | None = None
     origin: Scalar | None = None
@@ -37,18 +37,18 @@ class WrittenField(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 FieldBody = Scalar | list[Scalar] | WrittenField | None
-"""A type, the words of an enumeration, or all of it."""
+"""A type, the values of an enumeration, or the long form."""
 
 
 class WrittenRead(Struct, frozen=True, forbid_unknown_fields=True):
-    """The tool that looks a thing up, and the key field that each argument takes."""
+    """The tool that looks up an entity, and the key field for each argument."""
 
     tool: Scalar = ""
     arguments: dict[str, Scalar] = {}
 
 
 class WrittenEntity(Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of thing."""
+    """An entity."""
 
     key: Scalar | list[Scalar] = field(default_factory=list[Scalar])
     read: Scalar | WrittenRead | None = None
@@ -60,7 +60,7 @@ class WrittenEntity(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenWhen(Struct, frozen=True, forbid_unknown_fields=True):
-    """When something is shown."""
+    """A condition for showing something."""
 
     path: Scalar = "$"
     is_: Any = field(name="is", default=UNSET)
@@ -69,7 +69,7 @@ class WrittenWhen(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenObservation(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a tool's result shows."""
+    """How a tool's result shows an entity."""
 
     as_: Scalar | None = field(name="as", default=None)
     each: Scalar | None = None
@@ -82,7 +82,7 @@ class WrittenObservation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenStored(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where things of a kind stand in a database."""
+    """Where an entity's records are in a database."""
 
     table: Scalar = ""
     of: Scalar | None = None
@@ -92,7 +92,7 @@ class WrittenStored(Struct, frozen=True, forbid_unknown_fields=True):
     only: bool = False
     when: WrittenWhen | None = None
     list: Scalar = ""
-    """The field that all items of one key are a list in."""
+    """The field under which all items with one key form a list."""
 
 
 class EntitiesFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,7 +108,7 @@ _Body = TypeVar("_Body")
 
 
 def listed(bodies: _Body | list[_Body] | None) -> list[_Body]:
-    """One or several, as a list."""
+    """One value or several, as a list."""
     if isinstance(bodies, list):
         return cast(list[_Body], bodies)
     return [] if bodies is None else [bodies]

@@ -153,7 +153,7 @@ class DecisionService:
 
     @property
     def vouched(self) -> Mapping[str, Any]:
-        """What the host vouches for by now."""
+        """Update the values vouched for by the host."""
         return self.live.context if self.live is not None else self.context or {}
 
     def take_for_new(self) -> bool:

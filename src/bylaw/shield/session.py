@@ -371,7 +371,7 @@ class LiveSession:
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """What the host vouches for by now."""
+        """Update the values vouched for by the host."""
         return dict(self._service.vouched)
 
     @property
