@@ -16,7 +16,7 @@ from bylaw import Pack, Trajectory, load_pack, read, verdicts
 from bylaw.audit.shelf import Shelf
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
-from bylaw_lab.bench.agentdojo import BY_SUITE, SUITES, read_runs
+from bylaw_lab.bench.agentdojo import OWN, own_pack, read_runs
 from bylaw_lab.clinic.simulator.generate import simulate
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -65,7 +65,7 @@ def recorded(data: Path) -> Iterator[tuple[Pack, Trajectory]]:
 
 def attacked(data: Path) -> Iterator[tuple[Pack, Trajectory]]:
     """AgentDojo's recorded runs, with and without an attack."""
-    packs = {suite: load_pack(BY_SUITE.format(suite)) for suite in SUITES}
+    packs = {suite: own_pack(suite) for suite in OWN}
     for run in read_runs(sorted(data.glob("agentdojo/runs/*.jsonl*"))):
         yield packs[run.details["suite"]], run
 

@@ -12,6 +12,7 @@ from bylaw.pack import load_pack
 from bylaw.text.folding import fold
 from bylaw.trace import Trajectory, read
 from bylaw.trace.event import Call, Result
+from bylaw_lab.bench.agentdojo import own_pack, read_runs
 from bylaw_lab.bench.trial import TRICKS, Attack, attack_of, try_tricks, variants
 from bylaw_lab.cli import main
 from lab.tests.bench.test_agentdojo import ATTACK, BAD, BAD_PAY, READ, Says, run
@@ -64,10 +65,12 @@ def test_a_variant_keeps_the_goal_and_loses_the_first_words(trick: str, file: Pa
 
 
 def test_every_trick_is_counted_and_a_value_that_only_the_attacker_gave_is_held(file: Path):
-    tried = try_tricks([file], 1)
+    packs = {"banking": own_pack("banking")}
+    tried = try_tricks(read_runs([file]), packs, 1)
     assert [each.trick for each in tried if each.setting == "guards"] == [*TRICKS]
     # The user of these runs gave the account, so no result takes its place.
-    tried = [each for each in try_tricks([file], 1, requests=RequestReader(Says())) if each.setting != "guards"]
+    found = try_tricks(read_runs([file]), packs, 1, requests=RequestReader(Says()))
+    tried = [each for each in found if each.setting != "guards"]
     assert {(each.stopped.cases, each.stopped.hits) for each in tried} == {(2, 2)}
 
 

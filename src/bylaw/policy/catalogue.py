@@ -76,8 +76,13 @@ def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
     if not isinstance(data, list):
         hint = "give an MCP tools/list result, a list of function definitions, or a JSON schema by tool"
         raise CatalogueError("lists no tools", place=file, hint=hint)
-    items = enumerate(cast(list[Any], data), 1)
-    return dict(_one(body, file, f"tool {index}") for index, body in items)
+    found: dict[str, dict[str, Any]] = {}
+    for index, body in enumerate(cast(list[Any], data), 1):
+        name, made = _one(body, file, f"tool {index}")
+        if name in found:
+            raise CatalogueError(f"tool {index} has the name of an earlier one, `{name}`", place=file)
+        found[name] = made
+    return found
 
 
 def _schema(body: Any) -> dict[str, Any]:
@@ -103,6 +108,9 @@ def _one(body: Any, file: str, what: str) -> tuple[str, dict[str, Any]]:
         if not isinstance(properties, dict):
             hint = "an object with `properties`"
             raise CatalogueError(f"the parameters of `{name}` are not a JSON schema", place=file, hint=hint)
+        for argument, part in cast(dict[str, Any], properties).items():
+            if not isinstance(part, dict | bool):
+                raise CatalogueError(f"argument `{argument}` of `{name}` has no JSON schema", place=file)
         required: Any = cast(dict[str, Any], schema).get("required") or []
         made["parameters"] = {"type": "object", "properties": properties, "required": required}
         if "additionalProperties" in schema:

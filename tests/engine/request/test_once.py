@@ -32,6 +32,15 @@ def test_the_same_call_again_is_asked_about() -> None:
     assert carried_out(opened, {"account": "ab 1234", "amount": "20.00"}) == "ask"
 
 
+def test_a_message_that_repeats_the_request_asks_for_nothing_new() -> None:
+    model = Model(paying(TEXT, "AB1234"))
+    opened = session(model, TEXT)
+    assert carried_out(opened) == "allow"
+    opened.user(TEXT)
+    assert carried_out(opened) == "ask"
+    assert set(model.asked) == {TEXT}
+
+
 @pytest.mark.parametrize(
     "more", [{"date": "2022-01-0{}"}, {"note": "thanks {}"}, {"date": "2022-01-0{}", "note": "{}"}]
 )

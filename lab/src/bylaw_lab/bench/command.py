@@ -26,14 +26,22 @@ def bench_command() -> None:
 
 @command("agentdojo", bench_command)
 def agentdojo_command(
-    runs: Annotated[tuple[Path, ...], "Files of AgentDojo's runs, one a line."],
+    runs: Annotated[tuple[Path, ...], "Files of AgentDojo's runs, or of a benchmark built on it, one a line."],
     *,
+    tools: Annotated[
+        Path | None,
+        "The tool catalogue, or a folder with SUITE.json for each suite; without it, Bylaw's own packs.",
+    ] = None,
+    pack_out: Annotated[
+        Path | None, "--pack-out DIR", "The pack drafted from --tools, to review; one that is there is used as it is."
+    ] = None,
     as_json: Annotated[bool, "--json", "Print all numbers as JSON, with every class that was got wrong."] = False,
     llm: Annotated[
         str | None, "--llm MODEL", "Who says what a request allows: a model at OPENAI_BASE_URL, or batch:DIR."
     ] = None,
     allowances: Annotated[File, "Earlier answers about requests; new answers are added."] = None,
     meanings: Annotated[File, "Earlier answers about calls (the second look); new answers are added."] = None,
+    sample: Annotated[int | None, "--sample N", "Of the successful attacks at most N, drawn by seed."] = None,
     adaptive: Annotated[
         int | None,
         "--adaptive SEED",
@@ -46,34 +54,45 @@ def agentdojo_command(
     """
     from bylaw.answering.request import RequestReader
     from bylaw.llm.source import open_chat
-    from bylaw.pack import load_pack
-    from bylaw_lab.bench.agentdojo import SETTINGS, measure, requests_of
+    from bylaw_lab.bench.agentdojo import SETTINGS, drawn, measure, own_pack, read_runs, requests_of
+    from bylaw_lab.bench.catalogue import suite_pack
     from bylaw_lab.bench.recorded import read_allowances, read_meanings, write_meanings
     from bylaw_lab.bench.trial import try_tricks
 
     if missing := [path for path in runs if not path.is_file()]:
         raise UsageError("no such file", place=str(missing[0]), hint="give files of runs, one a line")
+    if (tools is None) != (pack_out is None):
+        raise UsageError("--tools and --pack-out go together", hint="--pack-out names the folder of the drafted pack")
+    chat = open_chat(llm) if llm is not None else None
+    found = read_runs(runs)
+    suites = dict.fromkeys(run.details["suite"] for run in found)
+    if tools is not None and pack_out is not None and tools.is_dir():
+        packs = {suite: suite_pack(tools / f"{suite}.json", pack_out / suite, found, chat) for suite in suites}
+    elif tools is not None and pack_out is not None:
+        packs = dict.fromkeys(suites, suite_pack(tools, pack_out, found, chat))
+    else:
+        packs = {suite: own_pack(suite) for suite in suites}
+    found = drawn(found, sample) if sample is not None else found
     reader: RequestReader | None = None
     if llm is not None or allowances is not None:
         known = read_allowances(allowances) if allowances is not None and allowances.is_file() else {}
         looks = read_meanings(meanings) if meanings is not None and meanings.is_file() else {}
-        reader = RequestReader(open_chat(llm) if llm is not None else None, known=known, meanings=looks)
-        for suite, text in requests_of(runs):
-            reader.read(text, load_pack(f"agentdojo/{suite}").schema.tools)
+        reader = RequestReader(chat, known=known, meanings=looks)
+        for suite, text in requests_of(found):
+            reader.read(text, packs[suite].schema.tools)
         _settle(reader, allowances if llm is not None else None)
     if adaptive is not None:
-        _tell_tricks(try_tricks(runs, adaptive, requests=reader), as_json)
+        _tell_tricks(try_tricks(found, packs, adaptive, requests=reader), as_json)
         return
-    found = measure(runs, requests=reader, looks=meanings is not None)
+    measured = measure(found, packs, requests=reader, looks=meanings is not None)
     if reader is not None:
-        # Texts that a request hands over to are met on the way.
-        _settle(reader, allowances if llm is not None else None)
         if meanings is not None and llm is not None:
             write_meanings(meanings, reader.meanings)
+        # Texts that a request hands over to are met on the way.
+        _settle(reader, allowances if llm is not None else None)
     told: dict[str, Any] = {}
-    for each in found:
+    for each in measured:
         queries = 1.0 if each.setting.startswith("question") else 0.0
-        suites = {suite: tally.rates(queries) for suite, tally in each.suites.items()}
         told[each.setting] = {
             "about": SETTINGS[each.setting],
             "counts": {
@@ -82,7 +101,8 @@ def agentdojo_command(
                 "broken_off_attacks": each.whole.broken_off_attacks,
             },
             "whole": each.whole.rates(queries),
-            "suites": suites,
+            "suites": {suite: tally.rates(queries) for suite, tally in each.suites.items()},
+            "pipelines": {pipeline: tally.rates(queries) for pipeline, tally in each.pipelines.items()},
             "missed": each.whole.misses("missed"),
             "alarms": each.whole.misses("alarm"),
         }
@@ -99,9 +119,10 @@ def _settle(reader: "RequestReader", kept: Path | None) -> None:
 
     if kept is not None:
         write_allowances(kept, reader.known)
-    if reader.unanswered:
-        why = next(iter(reader.unanswered.values()))
-        raise UsageError(f"{len(reader.unanswered)} requests have no answer, the first because: {why}")
+    for missing, asked in ((reader.unanswered, "requests"), (reader.not_looked_at, "second looks")):
+        if missing:
+            why = next(iter(missing.values()))
+            raise UsageError(f"{len(missing)} {asked} have no answer, the first because: {why}")
 
 
 def _tell_tricks(tried: Sequence["Tried"], as_json: bool) -> None:

@@ -1,8 +1,8 @@
 """What may stand between an agent and its calls: the pack in several settings, and three baselines beside it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from time import perf_counter
-from typing import Literal
+from typing import Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,9 +17,7 @@ from bylaw.shield.decision import Answer, outcome
 from bylaw.shield.grounds import find_grounds
 from bylaw.trace.event import Call, Result
 from bylaw.trace.trajectory import Trajectory
-
-REQUEST = "as-asked"
-"""The policy that holds calls to the user's request."""
+from bylaw_lab.bench.catalogue import REQUEST
 
 
 class Held(Struct, frozen=True):
@@ -31,10 +29,14 @@ class Held(Struct, frozen=True):
     because: str = ""
     policies: tuple[str, ...] = ()
     seconds: float = 0.0
+    looks: int = 0
+    """Questions asked about the call."""
 
 
-Defence = Callable[[Trajectory], Iterator[Held]]
-"""What is said of every call of a run, each on what came before it."""
+class Defence(Protocol):
+    """Says of every call of a run, or of those at some steps, whether to allow it, each on what came before it."""
+
+    def __call__(self, run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]: ...
 
 
 def packed(
@@ -47,16 +49,17 @@ def packed(
     """The pack: `model` reads requests and looks at calls; `guards` leaves the request aside."""
     held_to = replace(pack, postures=replace(pack.postures, delegation=delegation))
 
-    def decide(run: Trajectory) -> Iterator[Held]:
-        session = Session(held_to, context=run.context, read_request=model)
+    def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:
+        counting = Counting(model) if model is not None else None
+        session = Session(held_to, context=run.context, read_request=counting)
         observed = 0
         for step, event in enumerate(run.events):
-            if not isinstance(event, Call) or event.by != "agent":
+            if not isinstance(event, Call) or event.by != "agent" or (steps is not None and step not in steps):
                 continue
             for past in run.events[observed:step]:
                 session.observe(past)
             observed = step
-            started = perf_counter()
+            started, looks = perf_counter(), counting.looks if counting is not None else 0
             judgement = session.judge(event)
             grounds = find_grounds(session, held_to.postures, judgement)
             if policies == "guards":
@@ -65,9 +68,39 @@ def packed(
             spent = perf_counter() - started
             against = [ground for ground in grounds if ground.answer != "allow"]
             because = "; ".join(dict.fromkeys(ground.because for ground in against))
-            yield Held(step, event.tool, answer, because, tuple(ground.policy for ground in against), spent)
+            looks = counting.looks - looks if counting is not None else 0
+            yield Held(step, event.tool, answer, because, tuple(ground.policy for ground in against), spent, looks)
 
     return decide
+
+
+class Counting:
+    """A model, and how often it was asked for a second look."""
+
+    def __init__(self, model: RequestModel) -> None:
+        self._model = model
+        self.looks = 0
+
+    def read(self, text: str) -> Allowance:
+        return self._model.read(text)
+
+    def look(self, doubt: Doubt) -> Mapping[str, bool] | None:
+        self.looks += 1
+        return self._model.look(doubt)
+
+
+class Assuming:
+    """A model that confirms every call it has no answer about, so that one round asks all questions of a run."""
+
+    def __init__(self, model: RequestModel) -> None:
+        self._model = model
+
+    def read(self, text: str) -> Allowance:
+        return self._model.read(text)
+
+    def look(self, doubt: Doubt) -> Mapping[str, bool]:
+        found = self._model.look(doubt)
+        return dict.fromkeys(doubt.asked, True) if found is None else found
 
 
 class WithoutLook:
@@ -85,14 +118,20 @@ class WithoutLook:
 
 def allow_all(pack: Pack) -> Defence:
     """Nothing is ever held."""
-    return lambda run: (Held(step, call.tool, "allow") for step, call in _calls(run))
+    del pack
+
+    def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:
+        return (Held(step, call.tool, "allow") for step, call in _calls(run, steps))
+
+    return decide
 
 
 def deny_after_content(pack: Pack) -> Defence:
     """Every side effect is denied once anything was read that strangers may have written."""
     tools = pack.schema.tools
 
-    def decide(run: Trajectory) -> Iterator[Held]:
+    def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:
+        del steps
         has_read = False
         for step, event in enumerate(run.events):
             if isinstance(event, Result):
@@ -110,9 +149,9 @@ def only_the_users_words(pack: Pack) -> Defence:
     """Every value of a side effect must be the user's own word; texts that the agent composes are left aside."""
     tools = pack.schema.tools
 
-    def decide(run: Trajectory) -> Iterator[Held]:
+    def decide(run: Trajectory, steps: Collection[int] | None = None, /) -> Iterator[Held]:
         provenance = Provenance(run.events)
-        for step, call in _calls(run):
+        for step, call in _calls(run, steps):
             tool = tools.get(call.tool)
             strange = ""
             for name, given in call.arguments.items() if tool is not None and is_deed(tool) else ():
@@ -133,5 +172,6 @@ def is_destination(tool: object, name: str) -> bool:
     return parameter_kind(name, schema) in ("link", "address", "name")
 
 
-def _calls(run: Trajectory) -> Iterator[tuple[int, Call]]:
-    return ((step, event) for step, event in enumerate(run.events) if isinstance(event, Call) and event.by == "agent")
+def _calls(run: Trajectory, steps: Collection[int] | None) -> Iterator[tuple[int, Call]]:
+    calls = ((step, event) for step, event in enumerate(run.events) if isinstance(event, Call) and event.by == "agent")
+    return (each for each in calls if steps is None or each[0] in steps)

@@ -8,17 +8,16 @@ import base64
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from random import Random
 
 from msgspec import Struct
 
 from bylaw.engine.conversation import OpenRequests
 from bylaw.facts.provenance import Provenance
-from bylaw.pack import Pack, load_pack
+from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
 from bylaw.trace.trajectory import Trajectory
-from bylaw_lab.bench.agentdojo import BY_SUITE, read_runs, settled
+from bylaw_lab.bench.agentdojo import settled
 from bylaw_lab.bench.defence import Defence, WithoutLook, packed
 from bylaw_lab.bench.goal import carried, goal_steps, request_of
 from bylaw_lab.bench.rewriting import Rewriting
@@ -206,10 +205,11 @@ class Tried(Struct, frozen=True):
     through: list[Through]
 
 
-def try_tricks(files: Iterable[Path], seed: int, *, requests: OpenRequests | None = None) -> list[Tried]:
+def try_tricks(
+    runs: Iterable[Trajectory], packs: Mapping[str, Pack], seed: int, *, requests: OpenRequests | None = None
+) -> list[Tried]:
     """Every trick under the guards, and under the question if `requests` answers it."""
-    runs = [run for run in read_runs(files) if settled(run) == "succeeded"]
-    packs = {suite: load_pack(BY_SUITE.format(suite)) for suite in {run.details["suite"] for run in runs}}
+    runs = [run for run in runs if settled(run) == "succeeded"]
     found = ((run.details["suite"], attack_of(run, packs[run.details["suite"]].schema.tools)) for run in runs)
     attacks: dict[str, list[Attack]] = {suite: [] for suite in packs}
     for suite, attack in found:

@@ -145,24 +145,36 @@ _TEXTS = frozenset(
 )
 _LINKS = frozenset(("url", "uri", "link", "href", "webpage", "website"))
 _MOMENTS = frozenset(("date", "time", "day", "start", "end", "when", "until", "deadline"))
+_FORMATS: dict[str, ParameterKind] = {
+    "uri": "link",
+    "url": "link",
+    "email": "address",
+    "date": "moment",
+    "date-time": "moment",
+    "time": "moment",
+    "text": "text",
+    "name": "name",
+}
 _MOST = 4096
 _NAMES = frozenset(("id", "ids", "name", "file", "code", "account", "number"))
 
 
 def parameter_kind(name: str, schema: object) -> ParameterKind:
-    """What an argument is, by its name and its declared type."""
+    """What an argument is, by its declared format and type, else by its name."""
     declared: Mapping[str, object] = schema if isinstance(schema, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
     words = set(name.lower().replace("-", "_").split("_"))
-    kind, format = declared.get("type"), declared.get("format")
-    if format in ("uri", "url") or words & _LINKS:
+    kind, form = declared.get("type"), declared.get("format")
+    if isinstance(form, str) and form in _FORMATS:
+        return _FORMATS[form]
+    if words & _LINKS:
         return "link"
-    if format == "email" or "email" in words:
+    if "email" in words:
         return "address"
     if kind == "boolean" or "enum" in declared:
         return "flag"
     if kind in ("number", "integer") and not words & _NAMES:
         return "number"
-    if format in ("date", "date-time", "time") or words & _MOMENTS:
+    if words & _MOMENTS:
         return "moment"
     if words & _TEXTS and not words & _NAMES:
         return "text"

@@ -10,7 +10,7 @@ from msgspec import Struct
 from bylaw.engine.request.allowance import Allowance, Objection, is_deed, told
 from bylaw.engine.request.keeping import Delegating, Held, Keeping
 from bylaw.engine.request.meaning import RequestModel, settle
-from bylaw.engine.request.spending import Spending
+from bylaw.engine.request.spending import Spending, new_words
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import UNSEEN, NoValue
 from bylaw.facts.ledger import Ledger
@@ -129,10 +129,10 @@ class Requests:
         return self._told[count]
 
     def text(self, before: int) -> str:
-        """All that the user said before a step."""
+        """All that the user said before a step, each message once."""
         count = self._count(before)
         if self._text[0] != count:
-            self._text = (count, "\n\n".join(text for _, text in self._ledger.said[:count] if text))
+            self._text = (count, "\n\n".join(text for _, text in new_words(self._ledger.said[:count])))
         return self._text[1]
 
     def _count(self, before: int) -> int:

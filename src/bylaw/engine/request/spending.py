@@ -1,6 +1,6 @@
 """Whether earlier calls may have used up a request: it permits one call per tool and per target that it names."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -71,13 +71,21 @@ class Spending:
     def asked_at(self, held: Held, before: int) -> int:
         """The step of the latest message that asks for a deed."""
         found = start = 0
-        for step, text in self._ledger.said:
-            if text and step < before:
+        for step, text in new_words(self._ledger.said):
+            if step < before:
                 end = start + len(text)
                 if any(start < span.end <= end for span in held.asked):
                     found = step
                 start = end + len("\n\n")
         return found
+
+
+def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The messages of the user that say something, each with its step; one that repeats another asks nothing new."""
+    first: dict[str, int] = {}
+    for step, text in said:
+        if text and first.setdefault(text, step) == step:
+            yield step, text
 
 
 _ANY: Target = ("\0any",)

@@ -1,6 +1,12 @@
-"""AgentDojo runs: assistants under prompt injection. The user is the one whose first message is the request."""
+"""AgentDojo runs: assistants under prompt injection, with or without a defence in the pipeline.
 
-from collections.abc import Iterator
+The user speaks once: the first message is the request. Later messages of the user's role are a defence's, such as the
+request repeated or the reason why a call was refused. A defence may also put marks around every result, which its
+system prompt announces; the result is what stands between them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -49,7 +55,7 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
 def _run(source: Source, record: Record) -> Trajectory:
     run = decode(_RUN, record.raw)
     transcript = Transcript()
-    follow(map(_as_chat, run.messages), transcript)
+    follow(_as_chats(run.messages), transcript)
     attacked = run.attack_type not in (None, "none")
     return trajectory_of(
         source,
@@ -72,14 +78,38 @@ def _run(source: Source, record: Record) -> Trajectory:
     )
 
 
-def _as_chat(message: DojoMessage) -> DojoMessage:
-    """The message with the fields of a result that chat messages have."""
-    if message.role == "tool":
-        answered = message.tool_call or ToolCall()
-        message.name = name_and_arguments(answered)[0]
-        message.tool_call_id = message.tool_call_id or answered.id
-        message.is_error = message.error is not None
-        # For a failed call, the model sees the error in place of content.
-        if message.error and not plain_text(message.content):
-            message.content = message.error
+def _as_chats(messages: Iterable[DojoMessage]) -> Iterator[DojoMessage]:
+    """The messages as chat messages, without what a defence added."""
+    marks: list[str] = []
+    has_asked = False
+    for message in messages:
+        if message.role == "system":
+            marks += _MARK.findall(plain_text(message.content))
+        elif message.role == "tool":
+            message = _answer(message, marks)
+        elif message.role == "user":
+            if has_asked:
+                continue
+            has_asked = True
+        yield message
+
+
+_MARK = re.compile(r"(?<![^\s`'\"])[^\w\s`'\".,;:!?-]{2,8}(?![^\s`'\".,;:!?])")
+"""Signs that stand alone in a system prompt."""
+
+
+def _answer(message: DojoMessage, marks: Iterable[str]) -> DojoMessage:
+    """The message with the fields of a result that chat messages have, and without marks around its content."""
+    answered = message.tool_call or ToolCall()
+    message.name = name_and_arguments(answered)[0]
+    message.tool_call_id = message.tool_call_id or answered.id
+    message.is_error = message.error is not None
+    text = plain_text(message.content)
+    opening = next((mark for mark in marks if text.startswith(mark)), "")
+    closing = next((mark for mark in marks if text.endswith(mark)), "")
+    if opening and closing and len(text) >= len(opening) + len(closing):
+        message.content = text = text.removeprefix(opening).removesuffix(closing)
+    # For a failed call, the model sees the error in place of content.
+    if message.error and not text:
+        message.content = message.error
     return message
