@@ -19,10 +19,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from bylaw.text.amount import amount_spellings
 from msgspec import Struct
 
 from bylaw import Pack, Shield
+from bylaw.text.number import amount_spellings
 
 ANSWERS = Path(__file__).parent / "labels" / "answers"
 SENTENCE = "Change nothing before the customer has agreed to it.\n"

@@ -16,7 +16,7 @@ from bylaw.align.matcher import Checked, Matcher, check
 from bylaw.align.thought import think
 from bylaw.align.thoughts import RUBRICS, Turn, Written, write_thoughts
 from bylaw.llm.recorded import Batch, Recorded, Recordings
-from bylaw.rule import act
+from bylaw.rule import monitor
 from bylaw.trace import Trajectory
 
 FOLDER = Path(__file__).parent.parent / "tests" / "align" / "recorded"
@@ -35,7 +35,7 @@ def bearings() -> dict[str, Bearing]:
     found: dict[str, Bearing] = {}
     for trajectory in read(FOLDER / "logs.jsonl"):
         if isinstance(trajectory, Trajectory):
-            for span in act.turns(trajectory.events):
+            for span in monitor.turns(trajectory.events):
                 serving = next_write(pack, trajectory.events, span.start)
                 thought = think(pack, trajectory.events, span, serving, seed=1)
                 found[f"{trajectory.id}@{span.start}"] = thought.bearing

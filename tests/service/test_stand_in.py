@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from bylaw.service import stand_in
+from bylaw.service import run
 from bylaw.service.run import StandIn
 from tests.command import environment
 from tests.ready import begin
@@ -67,7 +67,7 @@ def test_health_and_metrics_are_answered_while_another_process_keeps_the_file_lo
             status, page = ask(port, "GET", "/metrics")
             waits = re.search(rb"^bylaw_log_waits_seconds (\S+)$", page, re.MULTILINE)
             assert waits is not None
-            assert (status, float(waits[1]) >= stand_in.STILL) == (200, True)
+            assert (status, float(waits[1]) >= run.STILL) == (200, True)
             status, body = ask(port, "POST", "/v1/decide", {"conversation": "d", **LOOK, "agent": "x" * 300_000})
             assert (status, json.loads(body)["error"]["code"]) == (503, "BY701")
             assert not first
@@ -87,12 +87,12 @@ def test_health_and_metrics_are_answered_while_another_process_keeps_the_file_lo
 
 
 def test_it_answers_only_while_the_loop_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stand_in, "STILL", 0.2)
-    monkeypatch.setattr(stand_in, "LOOK", 0.02)
-    monkeypatch.setattr(stand_in, "PATIENCE", 0.2)
+    monkeypatch.setattr(run, "STILL", 0.2)
+    monkeypatch.setattr(run, "LOOK", 0.02)
+    monkeypatch.setattr(run, "PATIENCE", 0.2)
     asked: list[tuple[str, str, float]] = []
 
-    def answer(method: str, path: str, headers: stand_in.Headers, still: float) -> tuple[int, str, bytes]:
+    def answer(method: str, path: str, headers: run.Headers, still: float) -> tuple[int, str, bytes]:
         assert (b"host", b"here") in headers
         asked.append((method, path, still))
         return 503, "text/plain", b"no"

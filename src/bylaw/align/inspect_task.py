@@ -4,6 +4,9 @@
 
 Needs `inspect-ai`, which is not a dependency. A model writes its calls as text, as everywhere in `align`, so models
 with and without tool calling are measured alike; pass@1 is that of `bylaw align eval`.
+
+With a shield, every call is decided before it runs, and the agent reads what the shield says. The scripted user answers
+what the agent asks on the shield's word, as they answer any question. Nobody approves.
 """
 # pyright: basic, reportMissingImports=false
 

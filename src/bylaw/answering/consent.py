@@ -1,4 +1,8 @@
-"""Asks a model whether the user agreed if code cannot tell; a yes must quote the user's own words."""
+"""Asks a model whether the user agreed if code cannot tell; a yes must quote the user's own words.
+
+A question shows only a part of the conversation: what was said, what was changed, and where unmentioned values come
+from.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

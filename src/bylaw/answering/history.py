@@ -1,5 +1,8 @@
 """The conversation before an act as numbered pieces, which are searched and shown and against which
 quotes are checked.
+
+Plans that worked are found again by similarity (ShieldAgent, 3.3): the long-term memory. The short-term memory of a
+conversation is the list of its questions: `Answerer` keeps the answers and repeats none.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""The input of an audit."""
+"""The input of an audit.
+
+`audited.json` records it, so that conversations without findings can be shown too.
+"""
 
 import json
 import os

@@ -1,6 +1,10 @@
 """The calls of a conversation as the ledger keeps them, with what each may have changed.
 
 Answered calls are indexed by their arguments, so that finding them needs no full scan.
+
+Whether a tool carried out a call is told by its result. The log, the host and the pack say what failed: an error flag,
+`refused` and `surely_refused` in tools.yaml. A result that only looks like an error proves nothing: the write may have
+been executed.
 """
 
 import re

@@ -1,4 +1,7 @@
-"""The ledger: everything asked, answered, said and done in one trajectory. `shown` holds what results have shown."""
+"""The ledger: everything asked, answered, said and done in one trajectory. `shown` holds what results have shown.
+
+A value that a user message states is a claim, not a fact.
+"""
 
 import re
 from bisect import bisect_left, bisect_right

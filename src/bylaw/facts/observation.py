@@ -1,4 +1,15 @@
-"""How a tool's arguments and result become facts, and which facts a write makes stale."""
+"""How a tool's arguments and result become facts, and which facts a write makes stale.
+
+Observations say in a small path language where a value is in a result, or in a call's arguments:
+
+    $            the current item (the whole result where nothing is iterated)
+    $result      the whole result          $args.name   an argument of the call
+    $key         the name under which the current item stands, where an object is iterated
+    $of          in a database: what holds the item
+    .name  ['a name']  [0]                 one step down
+    [*]          every item of a list      .*           every value of an object
+    =word        the word itself
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

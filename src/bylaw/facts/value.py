@@ -1,4 +1,8 @@
-"""Conversion of raw values from tools and databases to the types of fields."""
+"""Conversion of raw values from tools and databases to the types of fields.
+
+Amounts of money are read as systems write them: `£96.00`, `96,00 €`, `USD 1,234.56`, `kr 40`. An amount keeps its
+currency; one without a currency goes with any.
+"""
 
 import math
 import re

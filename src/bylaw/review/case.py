@@ -1,4 +1,8 @@
-"""Cases: small situations with the outcome each policy should give."""
+"""Cases: small situations with the outcome each policy should give.
+
+A case may leave keys out. `facts: {Order: {status: sent}, Customer: {gold: true}}` needs no ids: the order is the one
+the call's `order_id` names, and the customer is that order's customer, unless the case says otherwise.
+"""
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence

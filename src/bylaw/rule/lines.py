@@ -1,4 +1,9 @@
-"""`bylaw rules eval`: formulas and traces in, one JSON line each; values and verdicts out, one line for every line."""
+"""`bylaw rules eval`: formulas and traces in, one JSON line each; values and verdicts out, one line for every line.
+
+`bylaw rules risk`: how likely an agent that goes on as it did breaks a rule. A Markov chain of its acts, counted in
+recorded episodes, times the rule's automaton is a Markov chain again, in which the states where the rule is broken for
+good are absorbing.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence

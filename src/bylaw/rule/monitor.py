@@ -2,6 +2,10 @@
 
 A monitor holds the set of states it may be in: one while everything is known, more where an unknown predicate decides.
 What all of them agree on is reported; on the rest it says None.
+
+Rules run over acts: one message of the agent or one call, with its turn so far and what came before the turn. An act
+is told as of the moment it is made: no later event changes it. Only whether a message is followed by a call of the same
+turn is not known at once; that is settled by the call, or by the end of the turn.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence

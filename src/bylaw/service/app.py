@@ -1,4 +1,9 @@
-"""The routes of the service: decisions, events, approvals, AuthZEN, health, metrics, and what describes them."""
+"""The routes of the service: decisions, events, approvals, AuthZEN, health, metrics, and what describes them.
+
+Without keys, the service is only for programs on the same machine. A page in a local browser can send requests too;
+the browser names the sending page (`Origin`) and the host name it used (`Host`), which a page may have made to point
+here.
+"""
 # pyright: basic, reportMissingImports=false
 
 import asyncio

@@ -1,4 +1,9 @@
-"""Counters of the service, in Prometheus's text format."""
+"""Counters of the service, in Prometheus's text format.
+
+Also OpenTelemetry spans if its API is installed (extra `otel`): one per request, with an event per decision. The host
+chooses provider and exporter: `opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation, tool,
+answer and policies, and no message text.
+"""
 # pyright: basic, reportMissingImports=false
 
 from bisect import bisect_left

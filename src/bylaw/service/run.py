@@ -1,4 +1,10 @@
-"""Runs the service: on loopback for local programs, elsewhere only with keys."""
+"""Runs the service: on loopback for local programs, elsewhere only with keys.
+
+While the event loop is blocked, for example by a log file that cannot be written, a thread responds in its place: a
+hanging disk would otherwise leave `/health` and `/metrics` without a response and clients waiting for decisions that
+cannot be made. Garbage of old sessions is collected only while no request comes: a full pass takes longer than a
+decision may wait.
+"""
 # pyright: basic, reportMissingImports=false
 
 import gc

@@ -1,4 +1,9 @@
-"""Arguments, contents and times in the shapes that logs use."""
+"""Arguments, contents and times in the shapes that logs use.
+
+In JSON in which one object has a key twice, or a result that comes in two versions that differ, both values are kept
+and neither counts as known: parsers differ in the value they pick, so an attacker could show one value to the tool and
+another to Bylaw.
+"""
 
 import json
 from collections import Counter

@@ -1,4 +1,9 @@
-"""One stage of training with TRL, from a model and a data set to a folder with the trained model."""
+"""One stage of training with TRL, from a model and a data set to a folder with the trained model.
+
+A conversation becomes text as ChatML, with the results of tools as Hermes shows them. Training and evaluation use the
+same template, and so do servers that load a checkpoint. The system message lists the tools, and a call is text like any
+other. `chatml.jinja` marks the agent's turns, so that TRL learns only from them.
+"""
 # pyright: basic, reportMissingImports=false
 
 import json
