@@ -29,7 +29,7 @@ BUGS = (
     Bug("a plain result answers whatever call waits", "trace/transcript.py",
         "if call.id != id or call.by != by:", "if call.by != by:",
         "trace/test_plain_messages.py"),
-    Bug("a plain argument that is given twice is not noticed", "trace/document.py",
+    Bug("a plain argument that is given twice is not noticed", "trace/recorded_value.py",
         'if type(recorded) is str and recorded.count(":") == len(given):', "if type(recorded) is str:",
         "trace/test_plain_messages.py"),
     Bug("plain messages that a log holds twice happened twice", "trace/readers/chat.py",

@@ -17,7 +17,7 @@ BUGS = (
     Bug("a span may begin at any time", "trace/readers/otel.py",
         "if not 0 <= count < 1 << 64:", "if False:",
         "trace/test_damage.py"),
-    Bug("an argument that is given twice in a printed dict is the last", "trace/transcript.py",
+    Bug("an argument that is given twice in a printed dict is the last", "trace/recorded_value.py",
         "either(record[name], value) if name in record else value", "value",
         "trace/test_contradicted.py"),
     Bug("a name in a user's message is no name", "trace/transcript.py",
