@@ -8,10 +8,9 @@ inspect_ai = pytest.importorskip("inspect_ai")
 from inspect_ai.model import ChatMessageAssistant, ContentReasoning, ContentText, ModelOutput, ModelUsage, get_model  # noqa: E402
 
 from bylaw.align.desk import load_tasks, told  # noqa: E402
-from bylaw.align.episode import Episode  # noqa: E402
+from bylaw.align.episode import Episode, ShieldedEpisode  # noqa: E402
 from bylaw.align.evaluation import evaluate, score  # noqa: E402
 from bylaw.align.inspect_task import (  # noqa: E402
-    ShieldedEpisode,
     output_of,
     tasks,
 )

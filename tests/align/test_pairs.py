@@ -126,13 +126,13 @@ def test_trl_loads_the_pairs(tmp_path: Path) -> None:
     trl, datasets = pytest.importorskip("trl"), pytest.importorskip("datasets")
     from transformers import AutoTokenizer
 
-    from bylaw.align.training.run import template
+    from bylaw.align.training.data import with_dialect
     from tests.align.tiny import tiny_model
 
     (found,) = marked(tmp_path, talk(looks=False))
     tiny = tiny_model(tmp_path / "tiny", [each["content"] for each in found.prompt], words=512, width=32)
     tokenizer: Any = AutoTokenizer.from_pretrained(tiny)
-    tokenizer.chat_template = template()
+    with_dialect(tokenizer)
     plain = {"output_dir": str(tmp_path / "out"), "max_steps": 1, "per_device_train_batch_size": 2}
     plain |= {"report_to": [], "use_cpu": True, "bf16": False, "max_length": None}
     rows = datasets.Dataset.from_list([pair_row(found)] * 2)

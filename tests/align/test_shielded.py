@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from bylaw.align.desk import load_tasks
-from bylaw.align.episode import Agent, Episode, Outcome, finish
+from bylaw.align.episode import Agent, Episode, Outcome, ShieldedEpisode, finish
 from bylaw.align.evaluation import audit_writes
-from bylaw.align.inspect_task import ShieldedEpisode
 from bylaw.policy.posture import Resolve
 from bylaw.trace.event import Call, Result, tells_refusal
 from bylaw_lab.clinic.practice import Scripted, comply

@@ -22,14 +22,13 @@ from bylaw.align.episode import play  # noqa: E402
 from bylaw.align.evaluation import evaluate, score  # noqa: E402
 from bylaw.align.lesson import gold  # noqa: E402
 from bylaw.align.prompt import pack_named  # noqa: E402
-from bylaw.align.training.data import training_rows  # noqa: E402
+from bylaw.align.training.data import training_rows, with_dialect  # noqa: E402
 from bylaw.align.training.preset import settings_of  # noqa: E402
 from bylaw.align.training.run import (  # noqa: E402
     Run,
     last_checkpoint,
     make_trainer,
     train,
-    with_dialect,
 )
 from bylaw.align.training.scoring import grades, scorer  # noqa: E402
 from bylaw.errors import UsageError  # noqa: E402

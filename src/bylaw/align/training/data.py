@@ -1,4 +1,9 @@
-"""The rows a stage learns from, as `bylaw align data` writes them, and the pack that they are graded by."""
+"""The rows a stage learns from, as `bylaw align data` writes them, and the pack that they are graded by.
+
+A conversation becomes text as ChatML, with the results of tools as Hermes shows them. Training and evaluation use the
+same template, and so do servers that load a checkpoint. The system message lists the tools, and a call is text like any
+other. `chatml.jinja` marks the agent's turns, so that TRL learns only from them.
+"""
 
 import gzip
 from pathlib import Path
@@ -20,6 +25,8 @@ class Held(Struct, frozen=True):
     pack: Pack
 
 
+OPEN, CLOSE = "<|im_start|>", "<|im_end|>"
+_TEMPLATE = Path(__file__).parent / "chatml.jinja"
 FILES = {1: "stage1", 2: "stage2", 3: "rl"}
 
 
@@ -72,3 +79,11 @@ def training_rows(path: Path, stage: int) -> list[dict[str, Any]]:
     if not rows:
         raise UsageError(f"`{path}` has no rows", hint="write it with `bylaw align data`")
     return rows
+
+
+def with_dialect(tokenizer: Any) -> Any:
+    """The tokenizer, with this template and its end of a turn."""
+    tokenizer.chat_template = _TEMPLATE.read_text(encoding="utf-8").strip()
+    tokenizer.eos_token = CLOSE
+    tokenizer.pad_token = tokenizer.pad_token or CLOSE
+    return tokenizer

@@ -1,9 +1,4 @@
-"""One stage of training with TRL, from a model and a data set to a folder with the trained model.
-
-A conversation becomes text as ChatML, with the results of tools as Hermes shows them. Training and evaluation use the
-same template, and so do servers that load a checkpoint. The system message lists the tools, and a call is text like any
-other. `chatml.jinja` marks the agent's turns, so that TRL learns only from them.
-"""
+"""One stage of training with TRL, from a model and a data set to a folder with the trained model."""
 # pyright: basic, reportMissingImports=false
 
 import json
@@ -21,6 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
 from bylaw.align.adapters import output_of
+from bylaw.align.training.data import with_dialect
 from bylaw.align.training.model_card import write_model_card
 from bylaw.align.training.preset import PresetName, Reinforced, Settings, Supervised, settings_of
 
@@ -74,18 +70,6 @@ def last_checkpoint(out: Path) -> Path | None:
             return found[-1]
         shutil.rmtree(found.pop())
     return None
-
-
-OPEN, CLOSE = "<|im_start|>", "<|im_end|>"
-_TEMPLATE = Path(__file__).parent / "chatml.jinja"
-
-
-def with_dialect(tokenizer: Any) -> Any:
-    """The tokenizer, with this template and its end of a turn."""
-    tokenizer.chat_template = _TEMPLATE.read_text(encoding="utf-8").strip()
-    tokenizer.eos_token = CLOSE
-    tokenizer.pad_token = tokenizer.pad_token or CLOSE
-    return tokenizer
 
 
 Stage = Literal[1, 2, 3]
