@@ -1,4 +1,4 @@
-"""The decision log: what agents asked and were told, durable before anyone hears it. Start at `log`."""
+"""The decision log: requests and decisions, durable before anyone receives them. Start at `log`."""
 
 from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.journal import Journal

@@ -1,7 +1,7 @@
-"""Anchors: what the end of each chain was at a time, noted outside of the database.
+"""Anchors: the end of each chain at a point in time, stored outside the database.
 
-Whoever can write to a database can cut off the end of a chain and set its count back, or take out a tenant whole, and
-nothing in the database shows it. A note kept elsewhere does: on another disk, in another account, on paper.
+Anyone who can write to the database can truncate a chain and reset its count, or delete a whole tenant, without leaving
+a trace there. A copy elsewhere shows it: on another disk, in another account, on paper.
 """
 
 import os
@@ -20,7 +20,7 @@ from bylaw.record.store import Store, open_store
 OFTEN = 300.0
 """Seconds between two anchors."""
 AGAIN = 10.0
-"""Seconds after which it is tried again, if no anchor could be noted."""
+"""Seconds until the next attempt if an anchor could not be written."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -28,14 +28,14 @@ _decode = msgspec.json.Decoder(Anchor).decode
 
 
 def beside(where: str) -> Path:
-    """The file of anchors that goes with a log: beside a log file, and for a server's database in this folder."""
+    """The anchor file of a log: next to a log file, or in the current folder for a server's database."""
     if "://" in where:
         return Path(f"{Path(urlsplit(where).path).name or 'decisions'}.anchors")
     return Path(f"{Path(where).expanduser()}.anchors")
 
 
 def read_anchors(path: Path) -> list[Anchor]:
-    """The anchors of a file, in the order they were noted."""
+    """The anchors in a file, in the order written."""
     found: list[Anchor] = []
     try:
         lines = path.read_bytes().splitlines()
@@ -45,7 +45,7 @@ def read_anchors(path: Path) -> list[Anchor]:
         try:
             found.append(_decode(line))
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            # The last line may have been cut off by a crash; the next anchor begins a line of its own.
+            # A crash may have truncated the last line; the next anchor starts a new line.
             if number < len(lines):
                 hint = "restore the file, or leave the line out if you know why it is broken"
                 raise UsageError("is no anchor", place=f"{path}:{number}", hint=hint) from None
@@ -53,7 +53,7 @@ def read_anchors(path: Path) -> list[Anchor]:
 
 
 def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Anchor]:
-    """Note the chains that have grown since; `known` says up to where each was noted, and is brought up to date."""
+    """Write anchors for the chains that have grown; `known` holds the last anchored entry of each and is updated."""
     now = time.time()
     made = [
         Anchor(now, tenant, number, link.hex())
@@ -61,12 +61,12 @@ def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Ancho
         if known.get(tenant) != number
     ]
     if not made and not os.access(path if path.exists() else path.parent, os.W_OK):
-        # Known before the first anchor is due.
+        # Report it before the first anchor is due.
         raise UsageError("cannot be written", place=str(path))
     if made:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with open(descriptor, "ab") as stream:
-            # After a line that a crash has cut off.
+            # Start a new line after one that a crash truncated.
             stream.write(b"".join([b"\n" if _is_cut(path) else b"", *(_encode(each) + b"\n" for each in made)]))
             stream.flush()
             os.fsync(stream.fileno())
@@ -84,7 +84,7 @@ def _is_cut(path: Path) -> bool:
 
 
 class Anchoring:
-    """Notes anchors of a log at intervals, in a thread of its own, and once more at the end."""
+    """Writes a log's anchors at intervals, in a separate thread, and once more at the end."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Anchoring:
         often: float = OFTEN,
         failing: Callable[[bool], None] = lambda is_failing: None,
     ) -> None:
-        """`failing` is told after each try whether it failed."""
+        """`failing` is called after each attempt with whether it failed."""
         self._where, self._path, self._tell, self._often, self._failing = where, path, tell, often, failing
         self._known: dict[str, int] = {}
         self._ended = threading.Event()

@@ -1,8 +1,7 @@
-"""Approvals: questions that wait for a person. Their state is what the log's entries about them add up to.
+"""Approvals: requests that wait for a person. Their state is computed from the log's entries.
 
-waiting -> approved -> used        an approval is used once, for the exact call it was given for
-waiting -> rejected
-waiting | approved -> expired      nobody answered in time, or used the yes in time, or what it rested on has changed
+waiting -> approved -> used an approval is used once, for the exact call it was given for waiting -> rejected waiting |
+approved -> expired not answered in time, not used in time, or its grounds have changed
 """
 
 import hashlib
@@ -26,36 +25,36 @@ FROM: dict[Status, tuple[Status, ...]] = {
     "expired": ("waiting", "approved"),
     "used": ("approved",),
 }
-"""Which states each state may follow."""
+"""The states each state may follow."""
 
 
 class Change(Struct, frozen=True, omit_defaults=True):
-    """One step in an approval's life, as its entry in the log says it."""
+    """One change of an approval, as recorded in its log entry."""
 
     approval: str
     status: Status
     by: str = ""
     note: str = ""
     expires: float = 0.0
-    """When it stops waiting, said where it begins to; when a yes lapses, said with the yes. 0: never."""
+    """When it stops waiting, set at the start; or when a yes expires, set with the yes. 0: never."""
     call: str = ""
-    """Hash of the exact call it is for."""
+    """Hash of the exact call it covers."""
     facts: str = ""
-    """Hash of the facts it rests on: those that were seen, and what stood against the call."""
+    """Hash of its grounds: the facts seen, and the objections to the call."""
     apart: str = ""
-    """The same apart from stops, doubts and limits, which come and go."""
+    """The same without stops, doubts and limits, which come and go."""
     question: str = ""
     decision: str = ""
     tool: str = ""
     arguments: dict[str, Any] | None = None
     lifetime: float = 0.0
-    """For how many seconds a yes would hold; said where it begins to wait. 0: without an end."""
+    """Validity of a yes in seconds, set when it starts to wait. 0: unlimited."""
     for_person: str = ""
-    """What the decision says to the person: the call, and what stands against it."""
+    """The decision's text for the person: the call, and the objections."""
 
 
 class Approval(Struct, frozen=True):
-    """An approval as it stands now."""
+    """An approval in its current state."""
 
     id: str
     conversation: str
@@ -63,13 +62,13 @@ class Approval(Struct, frozen=True):
     asked: float
     expires: float
     request: Change
-    """What was asked."""
+    """The request."""
     answer: Change | None = None
-    """What a person said, whatever became of it."""
+    """The person's answer, whatever happened to it later."""
     answered: float = 0.0
-    """When."""
+    """When they answered."""
     end: Change | None = None
-    """How it was over: used, or expired."""
+    """How it ended: used, or expired."""
     ended: float = 0.0
 
 
@@ -85,7 +84,7 @@ class _Kept(Struct, frozen=True):
     ended: float = 0.0
 
     def after(self, change: Change, time: float) -> "_Kept":
-        """The same after what was said at a time."""
+        """The approval after a change at a time."""
         if change.status in ("approved", "rejected"):
             return _Kept(self.request, change, time)
         return _Kept(self.request, self.answer, self.answered, change, time)
@@ -95,13 +94,13 @@ _kept = msgspec.json.Decoder(_Kept).decode
 
 
 def draft(tenant: str, conversation: str, change: Change) -> Draft:
-    """The entry that tells of a change; sent twice it is written once."""
+    """The entry of a change; if sent twice it is written once."""
     name = f"approval:{change.approval}:{change.status}"
     return Draft(tenant, conversation, "approval", encode(change), name)
 
 
 def fingerprint(value: Any) -> str:
-    """A hash of plain data, the same whatever the order of keys."""
+    """A hash of plain data, independent of key order."""
     return hashlib.sha256(msgspec.json.encode(value, order="deterministic", enc_hook=str)).hexdigest()
 
 
@@ -110,14 +109,14 @@ def read_approval(row: tuple[str, str, Status, float, float, Any]) -> Approval:
     name, conversation, status, asked, expires, body = row
     kept = _kept(body if isinstance(body, str) else bytes(body))
     if kept.answer is not None and kept.answer.status in ("used", "expired"):
-        # Written by an earlier version, which kept the last word alone.
+        # Written by an earlier version, which kept only the last change.
         kept = _Kept(kept.request, end=kept.answer)
     said = (kept.answer, kept.answered, kept.end, kept.ended)
     return Approval(name, conversation, status, asked, expires, kept.request, *said)
 
 
 def project(cursor: "Cursor", draft: Draft, time: float) -> str:
-    """Move the table of approvals with an entry; what is wrong, where the approval cannot move so."""
+    """Update the table of approvals with an entry; returns the reason if the change is not possible."""
     change = read_change(draft.body)
     cursor.execute(
         "SELECT status, expires, body FROM approvals WHERE tenant = ? AND id = ?", (draft.tenant, change.approval)
@@ -149,12 +148,13 @@ def project(cursor: "Cursor", draft: Draft, time: float) -> str:
 
 
 WORDS = 500
-"""Characters of a reason at most."""
+"""Maximum characters of a reason."""
 
 
 class Attestation(Struct, frozen=True):
-    """Somebody says that the customer confirmed to them what a card asks. The card stays open: only the customer's own
-    answer settles it."""
+    """A person's statement that the customer confirmed a card to them. The card stays unanswered: only the customer's
+    own answer counts.
+    """
 
     card: str
     by: str

@@ -1,4 +1,4 @@
-"""What the log asks of a database: its tables, and the little that SQLite's and PostgreSQL's drivers must do alike."""
+"""The database behind the log: its tables, and the operations that the SQLite and PostgreSQL drivers share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
@@ -11,7 +11,7 @@ from msgspec import Struct
 from bylaw.record.entry import Entry
 
 Place = tuple[str, str]
-"""A tenant, and the name of a conversation or of an entry."""
+"""A tenant, and the name of a conversation or entry."""
 Row = tuple[Any, ...]
 
 SCHEMA = (
@@ -38,7 +38,7 @@ REMOVED = "bylaw/removed/"
 
 
 def removed_name(conversation: str) -> str:
-    """What the table of conversations keeps in place of the name of a removed one."""
+    """Replaces the name of a removed conversation in the table of conversations."""
     return f"{REMOVED}{sha256(conversation.encode('utf-8', 'replace')).hexdigest()}"
 
 
@@ -46,18 +46,18 @@ COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, d
 
 
 class Known(Struct, frozen=True):
-    """What the log knows of those whom a batch is about; what is not there is new."""
+    """The log's state for the tenants, conversations and entries of a batch; anything missing is new."""
 
     heads: dict[str, tuple[int, bytes]]
-    """By tenant, how many entries its chain has, and its last hash."""
+    """By tenant, the length of its chain and its last hash."""
     lengths: dict[Place, int]
-    """Entries of each conversation."""
+    """Number of entries in each conversation."""
     entries: dict[Place, Entry]
-    """By the names their senders gave them."""
+    """By the idempotency keys of their senders."""
 
 
 class News(Struct, frozen=True):
-    """What a batch adds to the log: rows, and the heads and lengths that change with them."""
+    """The additions of a batch: rows, and the changed heads and lengths."""
 
     rows: Sequence[Row]
     heads: Sequence[tuple[str, int, bytes]]
@@ -65,7 +65,7 @@ class News(Struct, frozen=True):
 
 
 class Cursor(Protocol):
-    """What both drivers' cursors can do."""
+    """Operations common to both drivers' cursors."""
 
     def execute(self, query: Any, params: Any = ..., /) -> Any:
         """Run one statement."""
@@ -74,7 +74,7 @@ class Cursor(Protocol):
         """The next row, or None."""
 
     def fetchall(self) -> list[Any]:
-        """All rows that are left."""
+        """All remaining rows."""
         ...
 
 
@@ -82,25 +82,26 @@ class Connection(ABC):
     """One connection; used by one thread at a time."""
 
     name: str
-    """What to call the store in a message."""
+    """The store's name in messages."""
     reads_at_once = False
-    """A few rows are there sooner than another thread could have fetched them."""
+    """Whether reading a few rows directly is faster than through another thread."""
 
     @property
     def is_there(self) -> bool:
-        """Whether it has not broken off; a file never does."""
+        """Whether the connection is alive; a file's always is."""
         return True
 
     @abstractmethod
     def rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        """What one statement finds, outside of any transaction that was begun."""
+        """The result of one statement, outside any open transaction."""
 
     def settle(self) -> None:  # noqa: B027
-        """Wait until all that was read so far is on disk: what others are told of must not vanish. Nothing to wait
-        for where what is not synced is not seen."""
+        """Wait until everything read so far is on disk, so that nothing reported to others can vanish. Not needed if
+        unsynced data is never visible.
+        """
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait until it is this process's turn to write; a server has a queue of its own."""
+        """Wait for this process's turn to write; a server queues writers itself."""
         return nullcontext()
 
     @abstractmethod
@@ -109,23 +110,22 @@ class Connection(ABC):
 
     @abstractmethod
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
-        """Begin a writing transaction, and read all that the log knows of these."""
+        """Begin a writing transaction and read the log's state for these conversations and entries."""
 
     @abstractmethod
     def commit_batch(self, news: News) -> None:
-        """Write the news and end it; on disk when this returns."""
+        """Write the additions and commit; they are on disk when this returns."""
 
     @abstractmethod
     def commit(self) -> None:
-        """End a transaction; what was written is on disk when this returns."""
+        """Commit; everything written is on disk when this returns."""
 
     @abstractmethod
     def rollback(self) -> None:
-        """Give it up."""
+        """Roll back."""
 
     def wipe(self) -> None:  # noqa: B027
-        """Leave no words of what was removed where they lay, as far as that can be done now; a server's own vacuum sees
-        to it."""
+        """Erase removed text from storage as far as possible now; a server's vacuum does the rest."""
 
     @abstractmethod
     def close(self) -> None:
@@ -133,12 +133,12 @@ class Connection(ABC):
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
-    """A row of the database as a record; PostgreSQL gives memoryviews for bytes."""
+    """A database row as an entry; PostgreSQL returns memoryviews for bytes."""
     tenant, number, time, kind, conversation, position, name, body, salt, digest, link = row
     told = (None if body is None else as_bytes(body), None if salt is None else as_bytes(salt))
     return Entry(tenant, number, time, kind, conversation, position, name, *told, as_bytes(digest), as_bytes(link))
 
 
 def as_bytes(value: Any) -> bytes:
-    """A column's bytes; what somebody wrote there as text is taken as it is, so that `verify` can tell of it."""
+    """A column's bytes. Text written there by someone else is kept as it is, so that `verify` can report it."""
     return value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)

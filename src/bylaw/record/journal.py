@@ -1,12 +1,12 @@
-"""Group commit: many threads write, one of them waits for the disk for all.
+"""Group commit: many threads write, and one sync covers all of them.
 
-Whoever appends is answered when the entry is on disk. While a batch is being synced the next one gathers, so a busy
-service pays for one sync many times less often than once a decision, and an idle one waits for nobody. What coroutines
-append in one turn of their loop is handed over together.
+An append returns when its entry is on disk. While one batch is synced the next one gathers, so a busy service needs far
+fewer syncs than decisions, and an idle one waits for nobody. Appends by coroutines in one turn of their loop are
+submitted together.
 
-Where a loop does nothing but decide, such as the service's, it may write by itself at the end of each turn: whatever
-comes meanwhile would wait for the log anyway, and two threads that take turns at the interpreter are slower than one.
-Where a server writes, the thread waits for it and the loop goes on meanwhile.
+A loop that does nothing but decide, such as the service's, may write by itself at the end of each turn: anything
+arriving meanwhile would wait for the log anyway, and two threads competing for the interpreter are slower than one. If
+a server writes, the thread waits for it while the loop continues.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.store import Store
 
 BATCH = 512
-"""Drafts in one transaction at most."""
+"""Maximum drafts per transaction."""
 RECENT = 10.0
-"""Seconds for which it is told that the log could not be written, where nobody has tried again since."""
+"""How long a write failure is reported if nobody has tried again since, in seconds."""
 
 Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
@@ -34,43 +34,43 @@ _Outcome = Answers | Exception
 
 
 class LogError(BylawError):
-    """The log could not be written, so nothing may be answered."""
+    """The log could not be written, so no decision may be returned."""
 
     code = "BY701"
 
 
 class Journal:
-    """The way into a log, for many threads and coroutines."""
+    """Writes to a log for many threads and coroutines."""
 
     def __init__(self, store: Store, *, wrote: Callable[[str, str], None] | None = None, in_loop: bool = False) -> None:
-        """`wrote` is told of each conversation that was written to; `in_loop`, loops write by themselves."""
+        """`wrote` is called with each conversation written to; with `in_loop`, event loops write by themselves."""
         self.store = store
         self._wrote = wrote
         self._in_loop = in_loop and store.connection.reads_at_once
         self._alone = threading.Lock()
-        """Held by whoever of this process writes."""
+        """Held by the thread of this process that is writing."""
         self._is_telling = False
-        """A loop has written, and those whose it was have not gone on yet."""
+        """Whether a loop has written and the waiting coroutines have not resumed yet."""
         self.commits = 0
-        """Transactions so far; each is one sync."""
+        """Number of transactions; each is one sync."""
         self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
-        """What was handed over, as it was."""
+        """Submitted jobs."""
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-        """By loop, what was appended in its present turn."""
+        """Appends of each loop's current turn."""
         self._since = 0.0
-        """When the thread began to write; 0.0 if it does not."""
+        """When the thread began its current write; 0.0 if it is not writing."""
         self._fault: tuple[float, str] | None = None
-        """When the last transaction could not be written, and why."""
+        """When and why the last transaction failed."""
         self._closed = False
         self._thread = threading.Thread(target=self._write, name="bylaw-journal", daemon=True)
         self._thread.start()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
-        """Write drafts one after the other, all or none; they are on disk when this returns."""
+        """Write drafts in order, all or none; they are on disk when this returns."""
         return self.submit(drafts).result()
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """The same, for a coroutine."""
+        """`append` for coroutines."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answers] = loop.create_future()
         gathered = self._gathered.get(loop)
@@ -81,16 +81,16 @@ class Journal:
         return await future
 
     def submit(self, drafts: Sequence[Draft]) -> "Future[Answers]":
-        """Hand drafts over; the future holds the answers once they are on disk."""
+        """Submit drafts; the future resolves once they are on disk."""
         future: Future[Answers] = Future()
         self._put([(drafts, future)])
         return future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The turn of a loop is over."""
+        """Called at the end of a loop's turn."""
         jobs = self._gathered.pop(loop, [])
         if not self._in_loop or self._closed or self._since:
-            # The loop does not wait for the transaction that is under way in the thread.
+            # The loop does not wait for the transaction running in the thread.
             self._put(jobs)
         else:
             try:
@@ -101,7 +101,7 @@ class Journal:
             self._tell_loop(loop, jobs, outcomes)
 
     def _tell_loop(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job], outcomes: Sequence[_Outcome]) -> None:
-        # If the loop was closed meanwhile, nobody is waiting any more.
+        # A loop that was closed meanwhile has nobody waiting.
         with suppress(RuntimeError):
             _settle([(future, outcome) for (_, future), outcome in zip(jobs, outcomes, strict=True)])
             loop.call_soon(self._told)
@@ -111,8 +111,9 @@ class Journal:
         self._is_telling = False
 
     async def let_others_go_on(self) -> None:
-        """To be awaited before anything else is decided: who was written down in this turn of the loop is answered
-        first."""
+        """Await this before deciding anything else: coroutines whose entries were written in this turn
+        continue first.
+        """
         if self._is_telling:
             await asyncio.sleep(0)
 
@@ -126,17 +127,17 @@ class Journal:
 
     @property
     def waits_for(self) -> float:
-        """Seconds that the transaction under way has taken in the journal's thread; 0.0 if there is none."""
+        """How long the thread's current transaction has taken, in seconds; 0.0 if there is none."""
         return time.monotonic() - since if (since := self._since) else 0.0
 
     @property
     def fault(self) -> str:
-        """Why the last transaction, if it was a moment ago, could not be written."""
+        """Why a recent transaction failed; empty if it did not."""
         since, why = self._fault or (0.0, "")
         return why if why and time.monotonic() - since < RECENT else ""
 
     def close(self) -> None:
-        """Write what waits, then stop."""
+        """Write everything pending, then stop."""
         if not self._closed:
             self._in_loop = False
             for loop in list(self._gathered):
@@ -163,7 +164,7 @@ class Journal:
                 outcomes = [self._unwritten(error) for _ in jobs]
             fault = next((each for each in outcomes if isinstance(each, Exception)), None)
             if fault is not None and not self.store.connection.is_there:
-                # What was decided meanwhile may rest on what others had written, and the server has lost.
+                # Decisions made meanwhile may rest on others' entries that the server has lost.
                 late, last = self._gather([], last=last)
                 jobs, outcomes = [*jobs, *late], [*outcomes, *(fault for _ in late)]
             self._since = 0.0
@@ -172,7 +173,7 @@ class Journal:
                 return
 
     def _taken(self, jobs: Sequence[_Job]) -> Sequence[_Outcome]:
-        """What became of jobs, in their order."""
+        """The outcomes of jobs, in order."""
         return self._noted(jobs, self._appended([drafts for drafts, _ in jobs]))
 
     def _noted(self, jobs: Sequence[_Job], outcomes: Sequence[_Outcome]) -> Sequence[_Outcome]:
@@ -190,7 +191,7 @@ class Journal:
             return self._outcomes(groups, error)
 
     def _outcomes(self, groups: Sequence[Sequence[Draft]], outcome: list[Answers] | Exception) -> Sequence[_Outcome]:
-        """What became of each; one that cannot be written does not take the others with it."""
+        """The outcome of each group; one that cannot be written does not affect the others."""
         if not isinstance(outcome, Exception):
             self.commits += 1
             return outcome
@@ -199,14 +200,14 @@ class Journal:
         found: list[_Outcome] = []
         for drafts in groups:
             if len(found) > 1 and all(isinstance(each, Exception) for each in found[-2:]):
-                # Two in a row: it is not they, it is the database.
+                # Two failures in a row mean that the database is at fault, not the drafts.
                 found.append(found[-1])
             else:
                 found += self._appended([drafts])
         return found
 
     def _unwritten(self, error: Exception) -> LogError:
-        """Whatever the database said: nobody may be told that something was written."""
+        """Any database error means that nothing may be reported as written."""
         return LogError(f"`{self.store.name}` could not be written: {error}")
 
     def _tell_written(
@@ -214,11 +215,11 @@ class Journal:
     ) -> None:
         for (drafts, _), outcome in zip(jobs, outcomes, strict=True):
             if drafts and not isinstance(outcome, Exception) and isinstance(outcome[0], Entry):
-                # Drafts that belong together are of one conversation.
+                # All drafts of a group belong to one conversation.
                 wrote(drafts[0].tenant, drafts[0].conversation)
 
     def _gather(self, first: list[_Job], *, last: bool = False) -> tuple[list[_Job], bool]:
-        """Jobs and those that wait behind them, up to a batch; and whether the log is to be closed after them."""
+        """Collect waiting jobs up to the batch size, and whether to close the log after them."""
         jobs, size = list(first), sum(len(drafts) for drafts, _ in first)
         while size < BATCH and not last:
             try:
@@ -233,7 +234,7 @@ class Journal:
 
 
 def _tell(futures: Sequence[_Future], outcomes: Sequence[_Outcome]) -> None:
-    """Give each its outcome; an event loop is woken once for all that wait in it."""
+    """Resolve each future; each event loop is woken once."""
     loops: dict[asyncio.AbstractEventLoop, list[tuple[_Future, _Outcome]]] = {}
     for future, outcome in zip(futures, outcomes, strict=True):
         if isinstance(future, Future):
@@ -241,7 +242,7 @@ def _tell(futures: Sequence[_Future], outcomes: Sequence[_Outcome]) -> None:
         else:
             loops.setdefault(future.get_loop(), []).append((future, outcome))
     for loop, waiting in loops.items():
-        # If the loop was closed meanwhile, nobody is waiting any more.
+        # A loop that was closed meanwhile has nobody waiting.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, waiting)
 

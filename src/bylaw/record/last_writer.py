@@ -1,10 +1,11 @@
-"""Who of several processes wrote to a conversation last: whoever did need not look what others have written to it.
+"""Remembers which of several processes last wrote to each conversation; that process need not check for others'
+entries.
 
-It is a hint: someone who has no part in it may write to the log too. A session then finds out when it writes, or where
-something does not fit what it knows, and goes on from what the log says.
+It is only a hint, because other programs may write to the log too. A session notices that when it writes, or when
+something contradicts its state, and then continues from the log.
 
-A conversation that none of them has written to is taken for new, also where there is but one process: one that is no
-longer in its memory is known here.
+A conversation that no process has written to counts as new. With a single process it records conversations no longer in
+memory.
 """
 
 import mmap
@@ -12,27 +13,27 @@ from hashlib import blake2b
 
 PLACES = 1 << 17
 _SIZE = 8
-"""Bytes in a place: the start of the conversation's hash, and the process."""
+"""Bytes per slot: the start of the conversation's hash, and the process."""
 
 
 class LastWriter:
-    """To be made before the processes are, and given to each with a number of its own, from 0."""
+    """Create it before the processes, and give each process a number from 0."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, PLACES * _SIZE)
 
     def note(self, tenant: str, conversation: str, process: int) -> None:
-        """This process has written to a conversation."""
+        """Record that this process wrote to a conversation."""
         start, name = _place(tenant, conversation)
         self._memory[start : start + _SIZE] = name + bytes((process + 1,))
 
     def is_process(self, tenant: str, conversation: str, process: int) -> bool:
-        """Whether it was this process; what was noted of another conversation in its place says nothing."""
+        """Whether this process wrote last; False if the slot holds another conversation."""
         start, name = _place(tenant, conversation)
         return self._memory[start : start + _SIZE] == name + bytes((process + 1,))
 
     def is_any(self, tenant: str, conversation: str) -> bool:
-        """Whether it is known that a process has written to a conversation."""
+        """Whether some process is known to have written to the conversation."""
         start, name = _place(tenant, conversation)
         return self._memory[start : start + _SIZE - 1] == name
 

@@ -1,4 +1,4 @@
-"""A decision log as a running program holds it: one writer that many share, and a reader that waits for no commit."""
+"""The decision log of a running program: one shared writer, and a reader that does not wait for commits."""
 
 import time
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ from bylaw.record.verify import unsupported
 class Log(Reading):
     """The log at a path, or at `postgresql://...`, for all sessions of a process.
 
-    It `is_shared` where other processes go on with the same conversations: sessions then look what they have written
-    before they decide, unless `last` says that it was this `process` who wrote last. Where they do not look, they find
-    out when they write, and decide anew.
+    Set `is_shared` if other processes continue the same conversations. Sessions then read others' entries before they
+    decide, unless `last` says that this `process` wrote last. If they do not read, they notice when they write and
+    decide again.
     """
 
     def __init__(
@@ -39,36 +39,36 @@ class Log(Reading):
         process: int = 0,
         in_loop: bool = False,
     ) -> None:
-        """`in_loop` where an event loop has nothing else to do than what waits for the log: see `Journal`."""
+        """Set `in_loop` if an event loop does nothing but work that waits for the log; see `Journal`."""
         self._is_shared = is_shared
         self._last = last
         self._process = process
         store = open_store(where)
-        # What is in memory only is not there for a second connection.
+        # An in-memory database has no second connection.
         read = store if where == ":memory:" else open_store(where)
         super().__init__(read.connection, fault=LogError, lock=read.lock)
         wrote = partial(last.note, process=process) if last is not None else None
         self.journal = Journal(store, wrote=wrote, in_loop=in_loop)
         self._stops: dict[str, Stops] = {}
-        """By tenant, the stops that were last read. Where others stand, what is decided cannot be written."""
+        """The stops last read, by tenant. If they have changed, the decision cannot be written."""
         self._changed_stops: set[str] = set()
-        """Tenants whose stops have to be read again."""
+        """Tenants whose stops must be read again."""
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
-        """Write drafts one after the other; they are on disk when this returns."""
+        """Write drafts in order; they are on disk when this returns."""
         return self.journal.append(drafts)
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """The same, for a coroutine."""
+        """`append` for coroutines."""
         return await self.journal.append_async(drafts)
 
     def others_may_have_written(self, tenant: str, name: str) -> bool:
-        """Whether to look, before anything is decided, what other processes have written to a conversation."""
+        """Whether to read other processes' entries in a conversation before deciding."""
         last = self._last
         return self._is_shared and (last is None or not last.is_process(tenant, name, self._process))
 
     def was_written_to(self, tenant: str, name: str) -> bool:
-        """Whether one of the processes that share a `last` is known to have written to a conversation."""
+        """Whether a process that shares `last` is known to have written to a conversation."""
         return self._last is not None and self._last.is_any(tenant, name)
 
     def approvals(self, tenant: str, *, status: Status | None = None, id: str = "") -> list[Approval]:
@@ -76,14 +76,14 @@ class Log(Reading):
             return super().approvals(tenant, status=status, id=id)
 
     def supported(self, tenant: str, *, status: Status | None = None) -> tuple[list[Approval], dict[str, str]]:
-        """The same, as the entries of the log bear them out; and what is wrong with those that they do not."""
+        """The approvals confirmed by the log's entries, and the faults of the others by id."""
         with self.at_one_moment(), self._reading():
             found = self.approvals(tenant, status=status)
             wrong = unsupported(self, tenant, found)
         return [each for each in found if each.id not in wrong], wrong
 
     def asked(self, tenant: str, id: str) -> Approval | None:
-        """An approval as the entries of the log bear it out; None where none of that name was asked for."""
+        """An approval confirmed by the log's entries; None if no such approval was requested."""
         with self.at_one_moment(), self._reading():
             found = self.approvals(tenant, id=id)
             wrong = unsupported(self, tenant, found)
@@ -92,15 +92,15 @@ class Log(Reading):
         return found[0] if found else None
 
     def stops(self, tenant: str) -> Stops:
-        """The stops that nobody has lifted, as far as is known here."""
+        """The stops in force, as far as known here."""
         return self._stops.get(tenant, NO_STOPS)
 
     def stops_changed(self, tenant: str) -> None:
-        """Something could not be written since other stops stand than were known here."""
+        """Record that a write failed because the stops have changed."""
         self._changed_stops.add(tenant)
 
     def must_read_stops(self, tenant: str) -> bool:
-        """Whether it is known that the stops known here are not those that stand."""
+        """Whether the stops known here are out of date."""
         return tenant in self._changed_stops
 
     def read_stops(self, tenant: str) -> None:
@@ -112,7 +112,7 @@ class Log(Reading):
             raise
 
     def every_stop(self, tenant: str) -> list[Stopped]:
-        """Every stop that is in the log, those that are over too."""
+        """Every stop in the log, including those that have ended."""
         return self.told_stops(tenant)[0]
 
     def stop(
@@ -126,8 +126,11 @@ class Log(Reading):
         answer: Literal["ask", "deny"] = "deny",
         tenant: str = DEFAULT_TENANT,
     ) -> Stop:
-        """From now on no write of an agent, of a tool, under a policy or of all is made, or none without a person's
-        yes, whoever decides. What was decided before is done."""
+        """Stop all writes of an agent, of a tool, under a policy or of a tenant, or require a person's approval for
+        them.
+
+        It applies to every process at once. Calls already allowed are not undone.
+        """
         if not by:
             raise UsageError("a stop needs a name: who makes it?", hint="give `by`")
         if not reason.strip():
@@ -165,14 +168,14 @@ class Log(Reading):
         return {each.stop.id: each for each in self.every_stop(tenant)}[id]
 
     def approve(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
-        """A person says yes to one call, once; the yes lapses after the pack's `lifetime`."""
+        """Approve one call, once; the approval expires after the pack's `lifetime`."""
         return self._answer(tenant, Change(id, "approved", by, note))
 
     def reject(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
         return self._answer(tenant, Change(id, "rejected", by, note))
 
     def withdraw(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT) -> Approval:
-        """Take back an approval whose call has not run; a call that is made now is asked about again."""
+        """Withdraw an approval whose call has not run; the call must be approved again."""
         for asked in self._approval(tenant, id):
             if asked.status != "approved":
                 raise UsageError(f"approval `{id}` is {asked.status}: there is nothing to take back")
@@ -183,7 +186,7 @@ class Log(Reading):
         raise UsageError(f"no approval `{id}` was asked for", hint="`bylaw log approvals` lists them")
 
     def attest(self, conversation: str, given: Attestation, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Keep a person's word in a conversation; nothing is decided by it."""
+        """Record a person's statement in a conversation. It decides nothing."""
         if not given.by or not given.reason.strip():
             hint = "say who you are, and what you rest it on"
             raise UsageError("an attestation needs a name and a reason", hint=hint)
@@ -210,7 +213,7 @@ class Log(Reading):
             (answer,) = self.append([said])
             now = self._approval(tenant, asked.id)[0]
             if now.answer is not None and now.answer != change:
-                # Somebody else was faster.
+                # Somebody else answered first.
                 raise UsageError(_said_before(now))
             if isinstance(answer, Conflict):
                 raise UsageError(answer.message)
@@ -218,11 +221,11 @@ class Log(Reading):
         raise UsageError(f"no approval `{change.approval}` was asked for", hint="`bylaw log approvals` lists them")
 
     def _approval(self, tenant: str, id: str) -> list[Approval]:
-        # No name has such a character, and not every database would look for it.
+        # No name contains this character, and not every database accepts it.
         return self.approvals(tenant, id=id) if id and "\0" not in id else []
 
     def close(self) -> None:
-        """Write what is pending, then close the database."""
+        """Write everything pending, then close the database."""
         self.journal.close()
         self.journal.store.close()
         super().close()
@@ -235,7 +238,7 @@ class Log(Reading):
 
 
 def _said_before(approval: Approval) -> str:
-    """That somebody has answered already, who and when, and what became of it."""
+    """The message that an approval has already been answered: by whom, when, and what happened since."""
     answer = approval.answer
     assert answer is not None
     at = datetime.fromtimestamp(approval.answered, UTC).isoformat(" ", "seconds") if approval.answered else "before"

@@ -1,9 +1,9 @@
-"""The log in PostgreSQL, for several machines at once. Needs the extra `postgres`.
+"""The log in PostgreSQL, for several machines. Needs the extra `postgres`.
 
-A batch of any size takes two round trips, since all other writers wait until it ends: one in which the transaction
-begins and all is read, and one in which all is written and committed. They do not wait for the disk: a batch is
-committed before it is synced, and whose it was are told after the sync, as is whoever reads it meanwhile. Why nothing
-is lost by that: docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md.
+A batch of any size takes two round trips, because all other writers wait for it: one to begin the transaction and read
+everything, and one to write and commit. Other writers do not wait for the disk: a batch is committed before it is
+synced, and both its senders and its readers are answered after the sync. Why nothing can be lost that way:
+docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md.
 """
 
 import os
@@ -18,26 +18,27 @@ from bylaw.errors import MissingExtra, UsageError
 from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, entry_of
 
 SETTINGS = {"synchronous_commit": "on"}
-"""What makes a commit durable, beside the server's own `fsync`: all commits but those that `MARK` follows."""
+"""Makes commits durable, together with the server's `fsync`; batch commits instead rely on `MARK`."""
 MARK = "SELECT pg_logical_emit_message(true, 'bylaw', '')"
-"""A transaction that writes no more than its own end. When that is on disk, and with the standbys that the server waits
-for, so is all that was committed before it: what any of it was read from, too."""
+"""A transaction with no content of its own. Once it is on disk, and on the standbys the server waits for, so is
+everything committed before it.
+"""
 PLANS = "SET plan_cache_mode = force_generic_plan"
-"""A statement that was prepared is planned once: of those of a batch none does better with a plan for its values."""
+"""Plan each prepared statement once: no batch statement benefits from a plan for its values."""
 CALLS = 10
-"""Seconds after which a server that does not take a call is given up."""
+"""Connection time-out in seconds."""
 LOCK = 0x62796C6177
-"""The advisory lock that lets one writer at a time extend the chains."""
+"""The advisory lock that admits one writer at a time."""
 
 HANGS = 30.0
-"""Seconds after which a server that does not answer is given up."""
+"""Time-out for a server that does not respond, in seconds."""
 
 _WANTED = "unnest(%t::text[], %t::text[]) AS wanted (tenant, name)"
 STATEMENTS = {
     "lock": f"SELECT pg_advisory_xact_lock({LOCK}), set_config('synchronous_commit', 'off', true)",
     "heads": "SELECT tenant, number, link FROM heads WHERE tenant = ANY(%t::text[])",
-    # Each name is looked for by itself: of a list of names, a server that has not counted a table's rows yet would go
-    # through all that a tenant has.
+    # Look up each name separately: for a list of names, a server without table statistics would scan all of a tenant's
+    # rows.
     "lengths": f"""SELECT wanted.tenant, wanted.name, found.length FROM {_WANTED}, LATERAL (
         SELECT length FROM conversations WHERE tenant = wanted.tenant AND name = wanted.name LIMIT 1) AS found""",
     "named": f"""SELECT found.* FROM {_WANTED}, LATERAL (
@@ -53,21 +54,23 @@ STATEMENTS = {
         ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length""",
     "mark": MARK,
 }
-"""What a batch is written with. Lists are sent as text (`%t`): in binary form the driver picks their type by size."""
+"""The statements that write a batch. Lists are sent as text (`%t`), because in binary form the driver chooses their
+type by size.
+"""
 _IDLE, _ACTIVE = 0, 1
-"""The driver's transaction status without a transaction, and while a statement runs."""
+"""The driver's transaction status when idle, and while a statement runs."""
 
 
 class PostgresConnection(Connection):
     def __init__(self, address: str) -> None:
-        """Connect, and make the tables where there are none."""
+        """Connect, and create missing tables."""
         self._address = address
         self.name = re.sub(r"(?i)(password=)[^&]*", r"\1...", address.rpartition("@")[2])
         """Without the password."""
         self._is_closed = False
         self._connection = self._connect()
         with self._connection.transaction():
-            # Two workers that start together must not both make the tables.
+            # Two workers that start together must not both create the tables.
             self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
             for statement in SCHEMA:
                 self._connection.execute(statement.format(bytes="BYTEA", real="DOUBLE PRECISION"))
@@ -97,11 +100,11 @@ class PostgresConnection(Connection):
         return self._connection.execute(query.replace("?", "%s"), values).fetchall()
 
     def settle(self) -> None:
-        """Rows are seen as soon as they are committed."""
+        """Rows are visible as soon as they are committed, before they are synced."""
         self.rows(MARK, ())
 
     def _call(self) -> None:
-        """A server that went away and came back is called again."""
+        """Reconnect to a server that was restarted."""
         if self._is_closed:
             raise UsageError("the log is closed")
         if not self.is_there:
@@ -132,7 +135,7 @@ class PostgresConnection(Connection):
         return _Cursor(self._connection.cursor()), known
 
     def commit_batch(self, news: News) -> None:
-        """Written; then, while others may write, synced."""
+        """Commit, then sync while others may already write."""
         try:
             with self._connection.pipeline():
                 if news.rows:
@@ -143,7 +146,7 @@ class PostgresConnection(Connection):
                 self._send("mark")
         except BaseException:
             if _is_idle(self._connection):
-                # Committed, and not known to be synced: it must not be taken for what was not written.
+                # It is committed but perhaps not synced, so it must not be treated as unwritten.
                 self._connection.close()
             raise
 
@@ -155,7 +158,7 @@ class PostgresConnection(Connection):
 
     def rollback(self) -> None:
         if _is_amid(self._connection):
-            # What the server has taken of it, nobody knows.
+            # It is unknown how much of it the server has executed.
             self._connection.close()
         if self.is_there:
             self._connection.execute("ROLLBACK")
@@ -166,7 +169,7 @@ class PostgresConnection(Connection):
 
 
 class _Cursor:
-    """A cursor that takes `?` for a value, as SQLite's does."""
+    """A cursor that uses `?` as placeholder, like SQLite's."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
@@ -187,7 +190,7 @@ def _columns(rows: Collection[Row]) -> list[list[Any]]:
 
 
 def _is_amid(connection: Any) -> bool:
-    """Whether something was sent over the driver's connection, and not all that it leads to has come back."""
+    """Whether a request was sent on the driver's connection and its response is incomplete."""
     return bool(connection.pgconn.pipeline_status or connection.pgconn.transaction_status == _ACTIVE)
 
 
@@ -197,15 +200,17 @@ def _is_idle(connection: Any) -> bool:
 
 
 def _bounded_connection(psycopg: Any) -> Any:
-    """The driver's connection, closed if the server does not answer in time. The driver has a limit for connecting
-    only, and a server that is stopped cannot keep to a limit of its own."""
+    """The driver's connection class, with a time-out for responses.
+
+    The driver limits only the time to connect, and a stopped server cannot enforce a limit of its own.
+    """
 
     class Bounded(psycopg.Connection):
         def wait(self, gen: Generator[Any, Any, Any], *more: Any, **named: Any) -> Any:
             return psycopg.Connection.wait(self, self._bounded(gen), *more, **named)
 
         def _bounded(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-            """The driver's steps. It is told now and then that nothing has come."""
+            """Run the driver's steps, telling it regularly that nothing has arrived."""
             until, ready = time.monotonic() + HANGS, None
             while True:
                 try:
@@ -221,7 +226,7 @@ def _bounded_connection(psycopg: Any) -> Any:
 
 
 def _password_hint(psycopg: Any, address: str) -> str:
-    """What keeps libpq from reading the file of passwords; it says nothing of that itself."""
+    """Why libpq ignores the password file, which it does not report itself."""
     named = psycopg.conninfo.conninfo_to_dict(address).get("passfile") or os.environ.get("PGPASSFILE")
     file = Path(named or "~/.pgpass").expanduser()
     try:

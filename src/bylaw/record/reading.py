@@ -1,4 +1,4 @@
-"""What can be read of a log, wherever it lies."""
+"""Reads a log from any store."""
 
 import threading
 from collections.abc import Generator, Iterator, Sequence
@@ -25,25 +25,25 @@ class Reading:
         fault: type[BylawError] = UsageError,
         lock: AbstractContextManager[object] | None = None,
     ) -> None:
-        """`fault` is raised where it cannot be read; whoever else uses the connection has the same `lock`."""
+        """`fault` is raised if reading fails; other users of the connection share `lock`."""
         self.connection = connection
         self.lock: AbstractContextManager[object] = lock or threading.RLock()
         self._fault = fault
         self._moment: Cursor | None = None
-        """The transaction that `at_one_moment` reads in."""
+        """The transaction of `at_one_moment`."""
 
     @property
     def name(self) -> str:
-        """What to call it in a message."""
+        """The log's name in messages."""
         return self.connection.name
 
     @property
     def reads_at_once(self) -> bool:
-        """A few rows are there sooner than another thread could have fetched them."""
+        """Whether reading a few rows directly is faster than through another thread."""
         return self.connection.reads_at_once
 
     def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
-        """The entries of a conversation, in order, from position `after` on; all of them on disk, if `settled`.
+        """The entries of a conversation in order, after position `after`; with `settled`, all of them on disk.
 
         Raises if the conversation was removed: without its past, no call in it can be decided.
         """
@@ -58,7 +58,7 @@ class Reading:
         return bool(self._rows(query, (tenant, removed_name(name)), settled=False))
 
     def settle(self) -> None:
-        """Wait until all that was read so far is on disk."""
+        """Wait until everything read so far is on disk."""
         with self._reading():
             self.connection.settle()
 
@@ -66,41 +66,41 @@ class Reading:
         return next(iter(self._read("tenant = ? AND id = ?", (tenant, id))), None)
 
     def entries(self, tenant: str, *, page: int = 1000) -> Iterator[Entry]:
-        """A tenant's whole chain, in order, read page by page."""
+        """A tenant's whole chain in order, read in pages."""
         number = 0
         while rows := self._read(f"tenant = ? AND number > ? ORDER BY number LIMIT {page}", (tenant, number)):
             yield from rows
             number = rows[-1].number
 
     def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
-        """The last entries of a kind that were not removed, the newest first; only those after a number."""
+        """The latest entries of a kind after a number, newest first, without removed ones."""
         where = f"tenant = ? AND number > ? AND kind = ? AND body IS NOT NULL ORDER BY number DESC LIMIT {limit}"
         return self._read(where, (tenant, after, kind))
 
     def openings(self, tenant: str, *, since: float) -> list[bytes]:
-        """What the first entries of a tenant's conversations say, of those that were written to since a time."""
+        """The bodies of the first entries of a tenant's conversations written to since a time."""
         query = """SELECT body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL
             AND conversation IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?)"""
         return [bytes(body) for (body,) in self._rows(query, (tenant, tenant, since))]
 
     def opened(self, tenant: str) -> Iterator[tuple[str, bytes]]:
-        """Names of a tenant's conversations that have not been removed, each with what its first entry says."""
+        """A tenant's conversations that have not been removed, with the body of their first entry."""
         query = "SELECT conversation, body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL"
         for name, body in self._rows(query, (tenant,)):
             yield name, bytes(body)
 
     def heads(self) -> dict[str, tuple[int, bytes]]:
-        """Per tenant how many entries its chain has, and its last hash."""
+        """By tenant, the length of its chain and its last hash."""
         rows = self._rows("SELECT tenant, number, link FROM heads ORDER BY tenant", ())
         return {tenant: (number, as_bytes(link)) for tenant, number, link in rows}
 
     def tenants(self) -> list[str]:
-        """Everybody whose entries or whose count of them is there."""
+        """All tenants with entries or counts."""
         rows = self._rows("SELECT tenant FROM heads UNION SELECT tenant FROM entries ORDER BY tenant", ())
         return [tenant for (tenant,) in rows]
 
     def lengths(self, tenant: str) -> dict[str, int]:
-        """Per conversation how many entries were written; removed ones under the hash of their name."""
+        """The number of entries written per conversation; removed ones under the hash of their name."""
         return dict(self._rows("SELECT name, length FROM conversations WHERE tenant = ?", (tenant,)))
 
     def conversations(self, tenant: str) -> list[str]:
@@ -109,7 +109,7 @@ class Reading:
         return [name for (name,) in rows if name != STOPS and not name.startswith(REMOVED)]
 
     def told_stops(self, tenant: str) -> tuple[list[Stopped], int]:
-        """Every stop that is in the log, and how many entries about stops there were."""
+        """Every stop in the log, and the number of entries about stops."""
         with self.at_one_moment():
             entries = self.conversation(tenant, STOPS)
             length = self.length_of(tenant, STOPS)
@@ -123,8 +123,9 @@ class Reading:
     def latest_uses(
         self, tenant: str, names: Sequence[str], since: float, most: int, returned: Sequence[str] = ()
     ) -> list[float]:
-        """The times of the last places taken under these names, the latest first, without those of decisions that are
-        about to return theirs."""
+        """The times of the last places taken under these names, latest first, without decisions about
+        to return theirs.
+        """
         query = (
             f"SELECT time, decision FROM uses WHERE tenant = ? AND name IN ({','.join('?' * len(names))}) "
             f"AND time > ? ORDER BY time DESC LIMIT {most + len(returned):d}"
@@ -133,17 +134,17 @@ class Reading:
         return [time for time, decision in rows if decision not in returned][:most]
 
     def uses(self, tenant: str) -> dict[tuple[str, str], float]:
-        """Every place that is taken: by what it is counted under and decision, since when."""
+        """Every place in use: its time, by counted name and decision."""
         rows = self._rows("SELECT name, decision, time FROM uses WHERE tenant = ?", (tenant,))
         return {(name, decision): time for name, decision, time in rows}
 
     def length_of(self, tenant: str, name: str) -> int:
-        """How many entries were written of one conversation."""
+        """The number of entries written in one conversation."""
         rows = self._rows("SELECT length FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
         return int(rows[0][0]) if rows else 0
 
     def approvals(self, tenant: str, *, status: Status | None = None, id: str = "") -> list[Approval]:
-        """The approvals that were asked for, or those in one state, or the one of an id; the oldest first."""
+        """The approvals requested, optionally in one state or with one id, oldest first."""
         query, values = (
             "SELECT id, conversation, status, asked, expires, body FROM approvals WHERE tenant = ?",
             [tenant],
@@ -155,7 +156,7 @@ class Reading:
         return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
 
     def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
-        """How many approvals of a tenant, or of all, wait for a person, and since when the first of them."""
+        """The number of approvals of a tenant, or of all, that wait for a person, and the time of the oldest."""
         query = "SELECT COUNT(*), MIN(asked) FROM approvals WHERE status = 'waiting' AND expires > ?"
         values: tuple[Any, ...] = (now,)
         if tenant is not None:
@@ -164,7 +165,7 @@ class Reading:
         return count, since or 0.0
 
     def folded(self, tenant: str) -> Folded | None:
-        """Where a tenant's chain was folded last; None where all of it is there."""
+        """The last fold of a tenant's chain; None if it is complete."""
         rows = self._rows(
             "SELECT body FROM entries WHERE tenant = ? AND kind = 'removal' AND body IS NOT NULL ORDER BY number DESC",
             (tenant,),
@@ -181,7 +182,7 @@ class Reading:
 
     @contextmanager
     def at_one_moment(self) -> Generator[None]:
-        """Whatever is read within is of one moment, also while others write to the log; at the end it is on disk."""
+        """Read a consistent snapshot while others write; when it ends, everything read is on disk."""
         with self.lock:
             with self._reading():
                 self._moment = self.connection.begin(writing=False)
@@ -210,5 +211,5 @@ class Reading:
             except self._fault:
                 raise
             except Exception as error:
-                # Whatever the database said: it is its file or its server that is not as it should be.
+                # Any database error here means that the file or server is at fault.
                 raise self._fault(f"`{self.name}` could not be read: {error}") from error

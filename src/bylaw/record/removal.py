@@ -46,7 +46,7 @@ class Removal(Struct, frozen=True, omit_defaults=True):
 
 
 class Fold(Struct, frozen=True):
-    """The outcome of a fold."""
+    """The result of a fold."""
 
     entries: int
     """Rows deleted."""

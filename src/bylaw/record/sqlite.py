@@ -1,4 +1,4 @@
-"""The log in a file: SQLite with a write-ahead log, every commit synced to disk before it is answered."""
+"""The log in an SQLite file with a write-ahead log; every commit is synced to disk before it is reported."""
 
 import os
 import sqlite3
@@ -17,24 +17,25 @@ except ImportError:  # Windows
     fcntl = None
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
-"""What makes a commit durable; benchmarks print it."""
+"""Makes commits durable; benchmarks print it."""
 BUSY = 10.0
-"""Seconds to wait for another process that is writing; a service answers nobody meanwhile."""
+"""Seconds to wait for another writing process; the service answers nobody meanwhile."""
 WIPE = 200
-"""Milliseconds to wait for those who read before what was removed is wiped out."""
+"""Milliseconds to wait for earlier readers before removed data is wiped."""
 CACHE = 32_000
-"""Kilobytes of the file that a connection keeps in memory."""
+"""Cache size per connection in kilobytes."""
 ROWS = 64
-"""Rows in one statement at most. Every statement lets other threads run and then waits for its turn again, so a batch
-of any size takes a few of them."""
+"""Maximum rows per statement. Each statement lets other threads run and waits for its next turn, so a batch takes only
+a few.
+"""
 STATEMENTS = 4 * ROWS
-"""Statements that are kept ready: one for each number of rows."""
+"""Prepared statements to cache: one for each number of rows."""
 CHECKPOINT = 1_000
-"""Rows between two checkpoints."""
+"""Rows between checkpoints."""
 LARGE = 8_000
-"""Pages of the write-ahead log from which on writers wait for a moment, so that it can begin anew."""
+"""Size of the write-ahead log, in pages, at which writers pause briefly so that it can restart."""
 TOO_LARGE = 40_000
-"""Pages after which SQLite makes a checkpoint in a commit."""
+"""Size, in pages, at which SQLite checkpoints during a commit."""
 _making = threading.Lock()
 
 
@@ -42,7 +43,7 @@ class SqliteConnection(Connection):
     reads_at_once = True
 
     def __init__(self, path: str) -> None:
-        """Open the file, or make it."""
+        """Open the file, creating it if needed."""
         self.name = path
         self._turns = Turns(path)
         self._checkpoints = Checkpoints(path)
@@ -88,7 +89,7 @@ class SqliteConnection(Connection):
 
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
         if _file_at(self._path) != self._file:
-            # What is written to a file that nobody can open any more is lost.
+            # Anything written to a file that can no longer be opened is lost.
             raise UsageError("the file was moved, removed or replaced while it was in use", hint="put it back")
         cursor = self.begin(writing=True)
         known = Known({}, {}, {})
@@ -123,8 +124,8 @@ class SqliteConnection(Connection):
         self._connection.rollback()
 
     def wipe(self) -> None:
-        """What is removed from the file is overwritten; the write-ahead log still has it, until that is cut off."""
-        # A writer waits for this, so it must not wait long for a reader.
+        """Removed data is overwritten in the file. The write-ahead log keeps it until it is truncated."""
+        # A writer waits for this, so do not wait long for a reader.
         self._connection.execute(f"PRAGMA busy_timeout = {WIPE}")
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY * 1000)}")
@@ -137,14 +138,14 @@ class SqliteConnection(Connection):
 
 _HEAD_AND_LENGTHS = """SELECT NULL, number, link FROM heads WHERE tenant = ?1 UNION ALL
     SELECT name, length, NULL FROM conversations WHERE tenant = ?1 AND name"""
-"""In one statement: each costs more than what it finds."""
+"""One statement, because the cost is per statement rather than per row."""
 
 
 def _make(path: Path) -> None:
-    """Make the file if it is missing, readable by its owner only.
+    """Create the file if it is missing, readable only by its owner.
 
-    One that is there is never opened here. To close it would give up this process's locks on it, those of other
-    connections too, and the next process to close the log would take the write-ahead log away from under them.
+    An existing file is never opened here. Closing it would release this process's locks on it, including those of other
+    connections, and the next process to close the log would delete the write-ahead log in use.
     """
     with _making, suppress(FileExistsError):
         try:
@@ -154,7 +155,7 @@ def _make(path: Path) -> None:
 
 
 def _file_at(path: str) -> tuple[int, int] | None:
-    """Which file is there; None where none is, as for a log in memory."""
+    """The identity of the file at a path; None if there is none, as for an in-memory log."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -173,7 +174,7 @@ def _select_in(cursor: Cursor, query: str, tenant: str, wanted: Sequence[str]) -
     rows: list[Any] = []
     for start in range(0, len(wanted), ROWS):
         part = list(wanted[start : start + ROWS])
-        # Few sizes, filled up with the last of them, so that SQLite has most statements ready.
+        # Pad batches to a few sizes by repeating the last row, so that most statements are already prepared.
         part += part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
         cursor.execute(f"{query} IN ({','.join('?' * len(part))})", (tenant, *part))
         rows += cursor.fetchall()
@@ -191,17 +192,17 @@ def _insert(cursor: Cursor, into: str, rows: Sequence[Row], known: str = "") -> 
 class Turns:
     """A queue of the processes that write to one file; a process that dies leaves it.
 
-    SQLite itself lets one writer in at a time, but has the others sleep and try again, for longer each time.
+    SQLite itself admits one writer at a time, but makes the others sleep for longer and longer.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._file: int | None = None
-        """The file at which they stand in a queue."""
+        """The file used as a lock for the queue."""
 
     @contextmanager
     def take(self) -> Generator[None]:
-        """Wait until nobody else writes to this log."""
+        """Wait until no other process is writing to this log."""
         if fcntl is None or self._path == ":memory:":
             yield
             return
@@ -221,10 +222,10 @@ class Turns:
 
 
 class Checkpoints:
-    """Moves commits from the write-ahead log into the file, in a thread with a connection of its own.
+    """Moves commits from the write-ahead log into the file, in a thread with its own connection.
 
-    SQLite would do it in the commit that fills the write-ahead log, which would wait for two more syncs and a thousand
-    pages.
+    SQLite would do it in the commit that fills the write-ahead log, which would then wait for two more syncs and a
+    thousand pages.
     """
 
     def __init__(self, path: str) -> None:
@@ -235,7 +236,7 @@ class Checkpoints:
         self._thread: threading.Thread | None = None
 
     def wrote(self, rows: int) -> None:
-        """So many rows were committed."""
+        """Count committed rows."""
         self._rows += rows
         if self._rows < CHECKPOINT or self._path == ":memory:":
             return
@@ -246,14 +247,14 @@ class Checkpoints:
         self._is_due.set()
 
     def close(self) -> None:
-        """End the thread. Whoever closes the file last moves the rest."""
+        """Stop the thread. The last process to close the file moves the rest."""
         self._is_closed = True
         self._is_due.set()
         if self._thread is not None:
             self._thread.join()
 
     def _work(self) -> None:
-        # Where it cannot be done, SQLite does it in the end.
+        # If this fails, SQLite does it eventually.
         with suppress(sqlite3.Error):
             connection = sqlite3.connect(str(Path(self._path).expanduser()), isolation_level=None)
             connection.execute("PRAGMA synchronous = FULL")
@@ -270,11 +271,12 @@ class Checkpoints:
         with suppress(sqlite3.OperationalError):
             if _pages(connection) >= LARGE:
                 with turns.take():
-                    # The little that has come since; with all of it in the file, the next to write begins anew.
+                    # Move the few new commits too; once all are in the file, the next writer restarts the write-ahead
+                    # log.
                     _pages(connection)
 
 
 def _pages(connection: sqlite3.Connection) -> int:
-    """Move what can be moved without waiting for anyone; how many pages the write-ahead log has."""
+    """Move what can be moved without waiting; returns the number of pages in the write-ahead log."""
     _, pages, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     return pages

@@ -1,7 +1,8 @@
-"""Stops: a person keeps an agent, a tool, a policy or a whole tenant from writing, until a time, or until it is lifted.
+"""Stops: a person keeps an agent, a tool, a policy or a whole tenant from writing, until a time or until the stop is
+lifted.
 
-A stop and its lifting are entries of the tenant's chain, in a conversation of their own. How long that one is, every
-transaction reads: what was decided under other stops than those that stand when it is written is decided anew.
+A stop and its lifting are entries of the tenant's chain, in a conversation of their own. Every transaction reads the
+length of that conversation: if it changed after a decision was made, the decision is repeated.
 """
 
 import uuid
@@ -16,23 +17,23 @@ from msgspec.structs import replace
 from bylaw.record.entry import Draft, Entry, is_altered
 
 STOPS = "bylaw/stops"
-"""The conversation that the entries stand in."""
+"""The conversation of these entries."""
 Target = Literal["agent", "tool", "policy", "all"]
 LONGEST = 366 * 24 * 3600.0
-"""Seconds that a stop may stand at most: what is to last is said in the pack."""
+"""Maximum duration of a stop in seconds; permanent rules belong in the pack."""
 WORDS = 500
-"""Characters in a reason or a name at most."""
+"""Maximum characters in a reason or name."""
 
 
 class Stop(Struct, frozen=True, omit_defaults=True, tag="stop"):
-    """What a person stopped, and until when."""
+    """A stop: what it covers, and until when."""
 
     id: str
     what: Target
     name: str
-    """Which agent, tool or policy; empty for `all`."""
+    """The agent, tool or policy; empty for `all`."""
     answer: Literal["ask", "deny"]
-    """What becomes of its writes: each is put to a person, or none is made."""
+    """The decision on covered writes: ask a person about each, or deny all."""
     by: str
     reason: str
     until: float
@@ -52,7 +53,7 @@ class Stop(Struct, frozen=True, omit_defaults=True, tag="stop"):
 
 
 class Lift(Struct, frozen=True, omit_defaults=True, tag="lift"):
-    """A stop ends before its time."""
+    """Lifts a stop before it expires."""
 
     id: str
     by: str
@@ -62,22 +63,22 @@ class Lift(Struct, frozen=True, omit_defaults=True, tag="lift"):
 
 
 class Stopped(Struct, frozen=True, omit_defaults=True):
-    """A stop, and what ended it, if somebody did."""
+    """A stop, and who lifted it, if anyone."""
 
     stop: Stop
     lift: Lift | None = None
     warning: str = ""
-    """Said once, as it is made: nothing that ever ran falls under it."""
+    """A warning when it is created: nothing that ever ran matches it."""
 
     def stands(self, now: float) -> bool:
         return self.lift is None and self.stop.stands(now)
 
 
 class Stops(Struct, frozen=True):
-    """The stops of a tenant that nobody has lifted, as of an entry."""
+    """A tenant's stops that have not been lifted, as of an entry."""
 
     revision: int = 0
-    """How many entries there were about stops."""
+    """The number of entries about stops."""
     standing: tuple[Stop, ...] = ()
 
 
@@ -87,17 +88,17 @@ _decode: Any = msgspec.json.Decoder(Stop | Lift).decode
 
 
 def new_id() -> str:
-    """A name for a stop, short enough to be typed."""
+    """A new id for a stop, short enough to type."""
     return f"stop-{uuid.uuid4().hex[:8]}"
 
 
 def stop_draft(tenant: str, step: Stop | Lift) -> Draft:
-    """The entry that tells of a stop, or of its end."""
+    """The entry of a stop or of its lifting."""
     return Draft(tenant, STOPS, "stop", _encode(step), f"{step.id}:{'end' if isinstance(step, Lift) else 'begin'}")
 
 
 def read_stops(entries: Iterable[Entry]) -> list[Stopped]:
-    """Every stop that entries tell of, in order; ValueError where one of them does not say what it said."""
+    """Every stop in entries, in order; ValueError if an entry was altered."""
     found: dict[str, Stopped] = {}
     for entry in entries:
         if is_altered(entry) or entry.body is None:
@@ -113,5 +114,5 @@ def read_stops(entries: Iterable[Entry]) -> list[Stopped]:
 
 
 def standing(found: Sequence[Stopped], revision: int) -> Stops:
-    """Those that nobody has lifted; whether their end has come, whoever decides looks at the clock for."""
+    """The stops that have not been lifted; callers check the clock for expiry."""
     return Stops(revision, tuple(each.stop for each in found if each.lift is None))

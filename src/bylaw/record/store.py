@@ -1,4 +1,4 @@
-"""Where the log lies: a file of SQLite, or a PostgreSQL database. One transaction takes a batch of drafts."""
+"""The log's store: an SQLite file or a PostgreSQL database. Each transaction writes a batch of drafts."""
 
 import time as clock
 from collections.abc import Generator, Iterable, Sequence
@@ -14,14 +14,14 @@ from bylaw.record.use import project_use
 
 
 class Store(Reading):
-    """A log in a database. One thread at a time is let in; `Journal` lets many share a transaction."""
+    """A log in a database, for one thread at a time; `Journal` lets many share a transaction."""
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
-        """Write what can be written, in order and in one transaction; on disk when this returns."""
+        """Write drafts in order and in one transaction, as far as possible; they are on disk when this returns."""
         return [answer for answers in self.append_groups([[draft] for draft in drafts]) for answer in answers]
 
     def append_groups(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
-        """The same for drafts that belong together: of a group all are written, or none is."""
+        """`append` for groups of drafts: each group is written completely or not at all."""
         if not any(groups):
             return [[] for _ in groups]
         with self.lock:
@@ -35,9 +35,9 @@ class Store(Reading):
             return answers
 
     def remove(self, tenant: str, *, key: bytes, conversation: str | None = None, before: float | None = None) -> int:
-        """Empty the entries of a conversation, or of every one that ended before a time; returns their number.
+        """Empty the entries of a conversation, or of all conversations that ended before a time; returns their number.
 
-        The chain still verifies, and gains one entry, signed with `key`, which says what was emptied.
+        The chain still verifies. It gains one entry, signed with `key`, that lists what was emptied.
         """
         with self.lock:
             with self._writing() as cursor:
@@ -46,9 +46,9 @@ class Store(Reading):
             return removed
 
     def fold(self, tenant: str, *, key: bytes, before: float, anchors: Iterable[Anchor]) -> Fold:
-        """Delete the entries before a time that removals have emptied, up to the last anchored one.
+        """Delete emptied entries before a time, up to the last anchored one.
 
-        The chain still verifies, from there on; a signed entry keeps the hash there. Verify the log first.
+        The chain still verifies from there on; a signed entry keeps the hash at that point. Verify the log first.
         """
         noted = {each.number: each.link for each in anchors if each.tenant == tenant}
         with self.lock, self._writing() as cursor:
@@ -56,7 +56,7 @@ class Store(Reading):
 
     @contextmanager
     def _writing(self) -> Generator[Cursor]:
-        """One transaction, written as a whole or not at all."""
+        """A writing transaction, committed completely or not at all."""
         cursor = self.connection.begin(writing=True)
         try:
             yield cursor
@@ -67,7 +67,7 @@ class Store(Reading):
 
 
 def _places(groups: Sequence[Sequence[Draft]]) -> tuple[set[Place], set[Place]]:
-    """The conversations that drafts belong to, and the names they were given."""
+    """The conversations and idempotency keys of drafts."""
     drafts = [draft for each in groups for draft in each]
     conversations = {(draft.tenant, draft.conversation) for draft in drafts}
     conversations |= {(draft.tenant, STOPS) for draft in drafts if draft.under is not None}
@@ -77,14 +77,16 @@ def _places(groups: Sequence[Sequence[Draft]]) -> tuple[set[Place], set[Place]]:
 
 
 _NOTHING = (0, ROOT)
-"""The head of a chain that has no entry."""
+"""The head of an empty chain."""
 
 
 class _Batch:
-    """Turns drafts into entries; heads and lengths are read once and written once."""
+    """Turns drafts into entries; heads and lengths are read and written once."""
 
     def __init__(self, cursor: Cursor, known: Known, size: int) -> None:
-        """`known` is what the log says of the drafts' tenants, conversations and names; `size`, how many there are."""
+        """`known` is the log's state for the drafts' tenants, conversations and keys; `size` is the
+        number of drafts.
+        """
         self._cursor = cursor
         self._heads, self._lengths, self._ids = known.heads, known.lengths, known.entries
         self._rows: list[Row] = []
@@ -94,7 +96,7 @@ class _Batch:
         self._salted = 0
 
     def take_all(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
-        """The entries that drafts become, or, where one of them cannot, that reason for each."""
+        """The entries of a group of drafts, or, if one of them cannot be written, the reason for each."""
         if len(drafts) == 1:
             return [self.take(drafts[0])]
         heads, size = self._heads.copy(), len(self._rows)
@@ -116,7 +118,7 @@ class _Batch:
         return answers
 
     def take(self, draft: Draft) -> Entry | Conflict:
-        """The entry a draft becomes, that it became when it was first sent, or why it cannot."""
+        """The entry of a draft, its earlier entry if it is a retry, or why it cannot be written."""
         tenant, conversation, kind = draft.tenant, draft.conversation, draft.kind
         body, name = draft.body, draft.id or None
         if name is not None and (known := self._ids.get((tenant, name))) is not None:
@@ -156,7 +158,7 @@ class _Batch:
         return known is not None and known.digest == first.digest
 
     def _undo(self, size: int) -> None:
-        """Take back the rows after so many; the heads are seen to by who kept them."""
+        """Discard the rows after the first `size`; the caller restores the heads."""
         for tenant, _, _, _, conversation, position, name, *_ in reversed(self._rows[size:]):
             self._lengths[tenant, conversation] = position
             if name is not None:
@@ -173,7 +175,7 @@ class _Batch:
 
 
 def open_store(where: str) -> Store:
-    """The log at a path, or at `postgresql://...`; made where there is none."""
+    """Open the log at a path, or at `postgresql://...`, creating it if needed."""
     if where.startswith(("postgresql://", "postgres://")):
         from bylaw.record.postgres import PostgresConnection
 

@@ -1,7 +1,7 @@
-"""Uses: places that calls take under limits which span conversations. The entries tell of them, a table counts them.
+"""Uses: places that calls take under limits across conversations. Entries record them, and a table counts them.
 
 A place is counted and taken in the transaction that writes the decision, so two workers never both take the last one. A
-call that its tool refused gives its place back; one of which nobody knows whether it was carried out keeps it.
+refused call returns its place; a call that may have run keeps it.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,52 +17,53 @@ if TYPE_CHECKING:
 
 
 class Use(Struct, frozen=True, omit_defaults=True):
-    """A place that a decision takes, or gives back, as its entry in the log says it."""
+    """A place that a decision takes or returns, as recorded in its entry."""
 
     decision: str
     limit: str
     whose: str = ""
-    """Whom it counts for: an agent's name, a customer; empty for the tenant."""
+    """The agent or customer it counts for; empty for the tenant."""
     status: Literal["taken", "returned"] = "taken"
     most: int = 0
-    """Taken only if fewer than so many are; 0 where it is taken whatever others have: a person said yes to it, or the
-    limit does not stop anybody yet."""
+    """Taken only if fewer places are in use; 0 to take it regardless, because a person approved it or the limit is not
+    enforced yet.
+    """
     within: float = 0.0
 
     @property
     def name(self) -> str:
-        """What its places are counted under: a hash, since whose they are may be private."""
+        """The name its places are counted under: a hash, because the person may be private."""
         return counted_under(self.limit, self.whose)
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names whose places count against `most`: its own, and those of names that may be the same."""
+        """The names whose places count against `most`: its own, and those that may mean the same person."""
         return possible_names(self.limit.removesuffix(PERHAPS), self.whose)
 
 
 PERHAPS = " (perhaps)"
-"""After a limit's name: places of several names that a tool may treat as one, counted under their common part."""
+"""Suffix for places of several names that a tool may treat as one, counted under their common part."""
 _encode = msgspec.json.Encoder().encode
 read_use: Any = msgspec.json.Decoder(Use).decode
 
 
 def counted_under(limit: str, whose: str) -> str:
-    """What the places of one limit for one of whom it counts are counted under."""
+    """The name for places under one limit for one person."""
     return fingerprint([limit, whose])
 
 
 def possible_names(limit: str, whose: str) -> tuple[str, str]:
-    """The names under which everybody is counted who may be `whose`, the common part of their names."""
+    """The names under which anyone who may be `whose` is counted: the common part of their names."""
     return counted_under(limit, whose), counted_under(limit + PERHAPS, whose)
 
 
 def use_entry(use: Use) -> tuple[bytes, str]:
-    """What the entry about a place says, and its name: said twice it is written once."""
+    """The body and idempotency key of the entry about a place."""
     return _encode(use), f"use:{use.decision}:{use.limit}:{use.status}"
 
 
 def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
-    """Move the table of places with an entry; what is wrong, where none is left."""
+    """Update the table of places with an entry; returns the reason if no place is left."""
     use: Use = read_use(draft.body)
     if use.status == "returned":
         cursor.execute(
@@ -84,7 +85,7 @@ def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
 
 
 def tell_use(found: dict[tuple[str, str], float], entry: Entry) -> None:
-    """What one more entry about a place makes of those that were told of before."""
+    """Update places with one more entry."""
     use: Use = read_use(entry.body or b"")
     if use.status == "taken":
         found[use.name, use.decision] = entry.time

@@ -1,4 +1,4 @@
-"""Whether a log is whole: every entry says what its digest was made from, every link follows from the last."""
+"""Verifies a log: every entry matches its digest, and every link follows from the previous one."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,26 +17,26 @@ from bylaw.record.use import tell_use
 
 
 class Verified(Struct, frozen=True):
-    """What a check of one tenant's chain found."""
+    """The result of verifying one tenant's chain."""
 
     tenant: str
     entries: int
     removed: int
-    """Entries whose text was removed; the chain still covers them, and a signed entry says so."""
+    """Entries with removed content; the chain still covers them, and a signed entry lists them."""
     head: str
-    """The last hash. Kept elsewhere, it shows whether the end of a log was cut off."""
+    """The last hash. A copy kept elsewhere reveals a truncated log."""
     faults: tuple[str, ...]
     folded: int = 0
-    """Entries at the beginning that were deleted after they had been emptied."""
+    """Emptied entries deleted from the beginning."""
 
 
 def verify(
     store: Reading, tenant: str, *, head: str = "", anchors: Iterable[Anchor] = (), key: bytes | None = None
 ) -> Verified:
-    """Check a tenant's chain from its first entry.
+    """Verify a tenant's chain from its first entry.
 
-    `head` is a hash noted earlier that must be in the chain. Each anchor must match its entry. Removals must be signed
-    with `key`. Everything is read as of one moment, so a log in use verifies too.
+    The hash `head`, noted earlier, must be in the chain. Each anchor must match its entry. Removals must be signed with
+    `key`. Everything is read from one snapshot, so a log in use verifies too.
     """
     with store.at_one_moment():
         return _verify(store, tenant, head, [each for each in anchors if each.tenant == tenant], key)
@@ -50,7 +50,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     fold = store.folded(tenant)
     start = fold.until if fold is not None else 0
     if fold is not None:
-        # Its own entry is checked below: its signature, and that the next entry follows from its hash.
+        # Its entry is checked below: the signature, and that the next entry follows from its hash.
         link, number = _hash(fold.link), start
         found_head = found_head or head == fold.link
         if fold.anchors != hash_anchors({each.number: each.link for each in noted}, start) and noted:
@@ -125,7 +125,9 @@ def _those(run: tuple[int, int]) -> str:
 
 
 def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[str]:
-    """Conversations whose entries are not as many as the log says it wrote; of stops the number outlives them."""
+    """Conversations whose number of entries differs from the number written; the count of stops
+    outlives its entries.
+    """
     faults: list[str] = []
     for name in sorted({*found, *written}):
         here, said = found.get(name, 0), written.get(name)
@@ -137,7 +139,7 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
 
 
 def _misstated(store: Reading, tenant: str, told: Mapping[str, Approval]) -> list[str]:
-    """Rows of the list of approvals that the entries contradict, and those that are missing there."""
+    """Rows of the approvals table that contradict the entries, and missing rows."""
     try:
         rows = {row.id: row for row in store.approvals(tenant)}
     except msgspec.MsgspecError as error:
@@ -157,7 +159,7 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
 
 
 def unsupported(store: Reading, tenant: str, approvals: Iterable[Approval]) -> dict[str, str]:
-    """Approvals that the entries of their conversations contradict, by id, each with what is wrong."""
+    """Approvals that contradict the entries of their conversations, by id, with the contradiction."""
     found: dict[str, str] = {}
     for approval in approvals:
         told = told_by(store.conversation(tenant, approval.conversation)).get(approval.id)
@@ -167,7 +169,7 @@ def unsupported(store: Reading, tenant: str, approvals: Iterable[Approval]) -> d
 
 
 def told_by(entries: Iterable[Entry]) -> dict[str, Approval]:
-    """The approvals as the entries of a log tell of them."""
+    """The approvals computed from log entries."""
     told: dict[str, Approval] = {}
     for entry in entries:
         if entry.kind == "approval" and entry.body is not None and not is_altered(entry):
@@ -176,7 +178,7 @@ def told_by(entries: Iterable[Entry]) -> dict[str, Approval]:
 
 
 def tell(told: dict[str, Approval], entry: Entry) -> None:
-    """What one more entry about an approval makes of those that were told of before."""
+    """Update approvals with one more entry."""
     change = read_change(entry.body or b"")
     name, known = change.approval, told.get(change.approval)
     if known is None:
@@ -188,9 +190,9 @@ def tell(told: dict[str, Approval], entry: Entry) -> None:
 
 
 def _differs(row: Approval, told: Approval | None) -> str:
-    """What a row of the list of approvals says otherwise than the entries; empty where it says the same.
+    """How a row of the approvals table differs from the entries; empty if it does not.
 
-    Earlier versions kept of what was over only its last word, and no times.
+    Earlier versions kept only the last change of a finished approval, without times.
     """
     if told is None:
         return "no entry of the log asks for it"

@@ -180,7 +180,7 @@ class LiveSession:
     async def decide_turn_async(
         self, text: str, calls: Sequence[TurnCall], *, time: float | None = None
     ) -> list[Decision]:
-        """The same, for a coroutine."""
+        """`append` for coroutines."""
         asked = self._turn_of(calls, time)
         with self.turn(text):
             return await self._loop.settle(WantedDecisions(asked, by=self._by, is_turn=True))
@@ -228,7 +228,7 @@ class LiveSession:
     async def decide_after_async(
         self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = ""
     ) -> Decision:
-        """The same, for a coroutine."""
+        """`append` for coroutines."""
         return (await self._loop.settle(self._asking_after(messages, tool, arguments, id)))[0]
 
     def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> WantedDecisions:
