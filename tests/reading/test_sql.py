@@ -215,6 +215,9 @@ def test_a_write_names_its_tables_and_columns() -> None:
     assert only("drop table orders").tables_written == {"orders"}
     assert only("drop schema public cascade").tables_written is None
     assert only("call archive()").tables_written is None
+    assert only("delete o from orders o join users u on u.id = o.user_id where u.id = 1").tables_written == {"orders"}
+    assert only("update o set a = 1 from orders o where o.id = 1", "tsql").tables_written is None
+    assert only("update orders o, users u set u.a = 1 where u.id = o.id", "mysql").tables_written != {"orders"}
 
 
 def test_a_write_inside_a_query_is_a_statement_of_its_own() -> None:

@@ -356,12 +356,12 @@ class _Parsed:
         if isinstance(node, self.exp.Into):
             return
         clause: Any = node.args.get("with_")
-        if clause is not None:
-            for each in clause.expressions:
-                alias = str(each.alias).casefold()
-                inner = known | {alias} if clause.args.get("recursive") else known
-                self._collect(each.this, inner, found, skip)
-                known |= {alias}
+        queries: list[Any] = clause.expressions if clause else []
+        for each in queries:
+            alias = str(each.alias).casefold()
+            inner = known | {alias} if clause and clause.args.get("recursive") else known
+            self._collect(each.this, inner, found, skip)
+            known |= {alias}
         for child in node.iter_expressions():
             if child is not clause:
                 self._collect(child, known, found, skip)
@@ -409,28 +409,28 @@ class _Parsed:
             return None
         if not all(isinstance(each, exp.Table) and isinstance(each.this, exp.Identifier) for each in named):
             return None
+        if not named or named[0].args.get("joins"):
+            return None
         found = {_name(each) for each in named}
-        if isinstance(node, exp.Update) and (
-            node.args.get("from_") or node.args.get("from") or named[0].args.get("joins")
-        ):
-            return self._aliased_update(node, named[0])
-        return None if found & queries or (self.dialect == "tsql" and self._is_alias(node, found)) else frozenset(found)
+        return None if found & queries or self._is_alias(node, found) else frozenset(found)
 
     def _is_alias(self, node: Any, found: set[str]) -> bool:
-        """T-SQL names the alias of a table as the target."""
-        return any(str(each.alias).casefold() in found for each in node.find_all(self.exp.Table) if each.alias)
-
-    def _aliased_update(self, node: Any, target: Any) -> frozenset[str] | None:
-        if target.args.get("joins") or self._is_alias(node, {_name(target)}):
-            return None
-        return frozenset({_name(target)})
+        """Whether a target, or a column that is set, goes by the alias of another table, as T-SQL and MySQL allow."""
+        exp = self.exp
+        aliased = {str(each.alias).casefold(): _name(each) for each in node.find_all(exp.Table) if each.alias}
+        targets = set(found)
+        if isinstance(node, exp.Update):
+            columns = [column for each in node.expressions for column in each.this.find_all(exp.Column)]
+            targets |= {str(column.table).casefold() for column in columns if column.table}
+        return any(aliased.get(name, name) not in found for name in targets)
 
     def _aliased(self, node: Any) -> frozenset[str] | None:
         """The tables of `delete a, b from t as a join u as b`."""
-        sources = [each for each in node.find_all(self.exp.Table) if each not in node.args["tables"]]
+        targets = {id(each) for each in node.args["tables"]}
+        sources = [each for each in node.find_all(self.exp.Table) if id(each) not in targets]
         by_alias = {str(each.alias_or_name).casefold(): _name(each) for each in sources}
-        found = {by_alias.get(str(each.name).casefold()) for each in node.args["tables"]}
-        return None if None in found else frozenset(each for each in found if each)
+        found = {by_alias.get(str(each.name).casefold(), "") for each in node.args["tables"]}
+        return frozenset(found) if all(found) else None
 
     def _columns(self, node: Any) -> frozenset[str] | None:
         exp = self.exp
@@ -446,8 +446,10 @@ class _Parsed:
     def _set_columns(self, assignments: Sequence[Any]) -> frozenset[str] | None:
         found: set[str] = set()
         for each in assignments:
-            target = each.this if isinstance(each, self.exp.EQ) else None
-            columns = target.expressions if isinstance(target, self.exp.Tuple) else [target]
+            if not isinstance(each, self.exp.EQ):
+                return None
+            target: Any = each.this
+            columns: list[Any] = target.expressions if isinstance(target, self.exp.Tuple) else [target]
             if not all(isinstance(column, self.exp.Column) for column in columns):
                 return None
             found |= {str(column.name).casefold() for column in columns}

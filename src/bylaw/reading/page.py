@@ -1,0 +1,334 @@
+"""A page as Playwright's accessibility snapshot shows it: bare, or in the Markdown of Playwright's MCP server.
+
+The grammar is Playwright's own and nothing more: one element a line, its name as a JSON string, its states in brackets.
+A name or a text can therefore never pass for another element; anything else is `Unreadable`, with its line.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+
+from msgspec import Struct
+
+from bylaw.reading.unreadable import Unreadable
+
+MAX_CHARACTERS = 4_000_000
+MAX_DEPTH = 400
+
+_STATES = r"((?: \[(?!ref=)[a-z-]+(?:=[^\]\[\"' ]*)?\])*)"
+_LINE = re.compile(
+    r"( *)- (<changed> )?([a-z]+)"
+    r'(?: ("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"|/.*/))?'
+    rf"{_STATES}(?: \[ref=(\w+)\])?{_STATES}(?:(:)(?: (.+))?)?"
+)
+"""One element: indent, mark of a change, role, name, states, reference, states, and what follows the colon."""
+_QUOTED_LINE = re.compile(r"( *)- '((?:[^']|'')*)'(?:(:)(?: (.+))?)?")
+_PROPERTY = re.compile(r"( *)- /([a-z-]+): (.+)")
+_UNCHANGED = re.compile(r"( *)- ref=(\w+) \[unchanged\]")
+_SPECIAL = frozenset("\"' \t")
+_QUOTED_VALUE = re.compile(r'"((?:[^"\\\x00-\x1f\x7f-\x9f]|\\["\\bfnrt]|\\x[0-9a-f]{2})*)"')
+_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|(.))")
+_ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
+_SECTION_OF_OTHERS = re.compile(r"^### Result$", re.MULTILINE)
+_URL = "- Page URL: "
+_TITLE = "- Page Title: "
+
+
+class Element(Struct, frozen=True, gc=False):
+    """One element of a page, or a piece of text (role `text`)."""
+
+    at: int
+    """Its place in `Page.elements`, in document order."""
+    line: int
+    """Its line in the text, from 1."""
+    parent: int
+    """The place of its parent; -1 at the top."""
+    depth: int
+    role: str
+    name: str = ""
+    """The accessible name. Playwright leaves out names of more than 900 characters, and those its content repeats."""
+    ref: str = ""
+    """What tools call it by; empty if it cannot be used by one."""
+    states: tuple[tuple[str, str], ...] = ()
+    """`checked`, `disabled`, `level`, `cursor` ... with their values; the value of a bare state is empty."""
+    text: str = ""
+    """The text written behind it; for a text box, what was typed into it."""
+
+    def state(self, name: str) -> str | None:
+        """The value of a state: empty if it has none, None if the element is not in it."""
+        return next((value for each, value in self.states if each == name), None)
+
+    @property
+    def level(self) -> int:
+        """The level of a heading; 0 for other elements."""
+        return int(value) if (value := self.state("level") or "").isascii() and value.isdigit() else 0
+
+
+class Page(Struct, frozen=True, dict=True):
+    """A page, its elements in document order."""
+
+    elements: tuple[Element, ...]
+    url: str = ""
+    title: str = ""
+    is_complete: bool = True
+    """Whether this is all of the page: false for a text that was cut, and for a snapshot of changes alone."""
+    properties: dict[int, dict[str, str]] = {}
+    """By an element's place, its `url` or `placeholder`."""
+
+    @cached_property
+    def _by_ref(self) -> dict[str, Element]:
+        return {element.ref: element for element in self.elements if element.ref}
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """By an element's place, the place behind its last descendant."""
+        ends = list(range(1, len(self.elements) + 1))
+        for element in reversed(self.elements):
+            if element.parent >= 0:
+                ends[element.parent] = max(ends[element.parent], ends[element.at])
+        return ends
+
+    def by_ref(self, ref: str) -> Element | None:
+        """The element that tools call `ref`."""
+        return self._by_ref.get(ref)
+
+    @cached_property
+    def focused(self) -> Element | None:
+        """The element that keys go to; None if that is not known. The whole page, if nothing has the focus."""
+        active = [element for element in self.elements if element.state("active") is not None]
+        if not active:
+            return None
+        last = active[-1]
+        above = {element.at for element in self.ancestors(last)}
+        return last if all(element.at in above for element in active[:-1]) else None
+
+    def parent(self, element: Element) -> Element | None:
+        return self.elements[element.parent] if element.parent >= 0 else None
+
+    def ancestors(self, element: Element) -> Iterator[Element]:
+        """Its parent, its parent's parent and so on."""
+        while element.parent >= 0:
+            element = self.elements[element.parent]
+            yield element
+
+    def descendants(self, element: Element) -> tuple[Element, ...]:
+        """All that is inside it, in document order."""
+        return self.elements[element.at + 1 : self._ends[element.at]]
+
+    def children(self, element: Element) -> Iterator[Element]:
+        at, end = element.at + 1, self._ends[element.at]
+        while at < end:
+            yield self.elements[at]
+            at = self._ends[at]
+
+    def text_of(self, element: Element) -> str:
+        """The text a reader sees in it, pieces joined by a space; its name if that is all there is."""
+        if element.text:
+            return element.text
+        inside = self.descendants(element)
+        if not inside:
+            return element.name
+        ends = self._ends
+        return " ".join(
+            shown for each in inside if (shown := each.text or (each.name if ends[each.at] == each.at + 1 else ""))
+        )
+
+    def find(self, role: str, name: str | None = None, *, inside: Element | None = None) -> Iterator[Element]:
+        """Elements of a role, and of exactly this name if one is given."""
+        for element in self.elements if inside is None else self.descendants(inside):
+            if element.role == role and (name is None or element.name == name):
+                yield element
+
+    def is_in_frame(self, element: Element) -> bool:
+        """Whether it is of another document, shown in a frame: its page is not this one."""
+        return any(above.role == "iframe" for above in self.ancestors(element))
+
+    def heading_above(self, element: Element) -> Element | None:
+        """The heading of its section: the last one before it that is beside it or beside one of its ancestors."""
+        around = {-1, *(above.at for above in self.ancestors(element))}
+        for each in reversed(self.elements[: element.at]):
+            if each.role == "heading" and each.parent in around:
+                return each
+        return None
+
+    def rows(self, table: Element) -> Iterator[Element]:
+        """The rows of a table or grid, without those of tables inside it."""
+        at, end = table.at + 1, self._ends[table.at]
+        while at < end:
+            here = self.elements[at]
+            if here.role == "row":
+                yield here
+            at = self._ends[at] if here.role in ("row", "table", "grid", "treegrid") else at + 1
+
+    def cells(self, row: Element) -> tuple[Element, ...]:
+        return tuple(child for child in self.children(row) if child.role in _CELLS)
+
+    def columns(self, table: Element) -> tuple[str, ...]:
+        """The headers of a table's columns, from its first row; none if that row has other cells too."""
+        first = next(self.rows(table), None)
+        cells = self.cells(first) if first is not None else ()
+        return tuple(self.text_of(cell) for cell in cells) if all(c.role == "columnheader" for c in cells) else ()
+
+    def cell(self, row: Element, column: str) -> Element | None:
+        """The cell of a row under a header; None if headers repeat, or if cells and headers do not match."""
+        table = next((above for above in self.ancestors(row) if above.role in ("table", "grid", "treegrid")), None)
+        columns = self.columns(table) if table is not None else ()
+        cells = self.cells(row)
+        if len(cells) != len(columns) or columns.count(column) != 1:
+            return None
+        return cells[columns.index(column)]
+
+
+_CELLS = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
+
+
+def read_page(text: str) -> Page:
+    """The page that a snapshot shows; raises `Unreadable` if it is not exactly one snapshot of Playwright's.
+
+    Of a snapshot whose end is missing, the elements before the cut are read, and the page is not complete. Only read
+    what a tool that takes snapshots returned: results of other tools can contain any text the page wants.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise Unreadable(f"the snapshot has more than {MAX_CHARACTERS:,} characters")
+    text = text.replace("\r\n", "\n")
+    if text.startswith("- ") and "```" not in text and _URL not in text[:20]:
+        return _Snapshot(text.rstrip("\n").split("\n"), 1).page("", "")
+    return _read_markdown(text)
+
+
+def _read_markdown(text: str) -> Page:
+    if _SECTION_OF_OTHERS.search(text):
+        raise Unreadable("the text has a result of its own, which may contain anything")
+    lines = text.split("\n")
+    fences = [at for at, line in enumerate(lines) if line == "```yaml"]
+    if len(fences) != 1:
+        raise Unreadable("there is no snapshot" if not fences else "there is more than one snapshot")
+    start = fences[0] + 1
+    end = next((at for at in range(start, len(lines)) if lines[at] == "```"), None)
+    outside = [*lines[: start - 1], *(lines[end + 1 :] if end is not None else [])]
+    url, title = _only(outside, _URL), _only(outside, _TITLE)
+    is_cut = end is None
+    return _Snapshot(lines[start : -1 if is_cut else end], start + 1).page(url, title, is_complete=not is_cut)
+
+
+def _only(lines: list[str], label: str) -> str:
+    found = [line.removeprefix(label) for line in lines if line.startswith(label)]
+    if len(found) > 1:
+        raise Unreadable(f"there is more than one `{label.strip('- :')}`")
+    return found[0] if found else ""
+
+
+class _Snapshot:
+    """The lines of a snapshot; `first` is the number of the first."""
+
+    def __init__(self, lines: list[str], first: int) -> None:
+        self.lines = lines
+        self.first = first
+        self.elements: list[Element] = []
+        self.properties: dict[int, dict[str, str]] = {}
+        self.refs: set[str] = set()
+        self.parents = [-1]
+        """By depth, the place of the parent that a line at that depth has."""
+        self.step = 0
+
+    def page(self, url: str, title: str, *, is_complete: bool = True) -> Page:
+        for number, line in enumerate(self.lines, self.first):
+            if (found := _LINE.fullmatch(line)) is not None:
+                indent, changed, role, name, before, ref, after, colon, value = found.groups()
+                if changed:
+                    is_complete = False
+                self._add(number, indent, role, name, before + after, ref, colon, value)
+            elif (quoted := _QUOTED_LINE.fullmatch(line)) is not None:
+                key = _LINE.fullmatch("- " + quoted[2].replace("''", "'"))
+                if key is None or key[8]:
+                    raise Unreadable("the line is no element", line=number)
+                _, changed, role, name, before, ref, after, *_ = key.groups()
+                if changed:
+                    is_complete = False
+                self._add(number, quoted[1], role, name, before + after, ref, quoted[3], quoted[4])
+            elif (owned := _PROPERTY.fullmatch(line)) is not None:
+                self._own(number, *owned.groups())
+            elif (unchanged := _UNCHANGED.fullmatch(line)) is not None:
+                is_complete = False
+                self._add(number, unchanged[1], "", None, "", unchanged[2], None, None)
+            else:
+                raise Unreadable("the line is no element of a snapshot", line=number)
+        if not self.elements and is_complete:
+            raise Unreadable("the snapshot is empty", line=self.first)
+        return Page(tuple(self.elements), url, title, is_complete, self.properties)
+
+    def _add(
+        self,
+        number: int,
+        indent: str,
+        role: str,
+        name: str | None,
+        states: str,
+        ref: str | None,
+        colon: str | None,
+        value: str | None,
+    ) -> None:
+        depth, parent = self._place(number, len(indent))
+        known = _states(states) if states else ()
+        if known is None:
+            raise Unreadable("an element has a state twice", line=number)
+        if ref is not None:
+            if ref in self.refs:
+                raise Unreadable(f"two elements have the reference `{ref}`", line=number)
+            self.refs.add(ref)
+        at = len(self.elements)
+        text = "" if value is None else value if value[0] not in _SPECIAL else _value(value, number)
+        written = "" if name is None else name[1:-1] if name[0] == '"' and "\\" not in name else _name(name)
+        self.elements.append(Element(at, number, parent, depth, role, written, ref or "", known, text))
+        if colon is not None and value is None:
+            self.parents.append(at)
+
+    def _place(self, number: int, indent: int) -> tuple[int, int]:
+        """The depth of a line, and the place of its parent."""
+        depth = 0
+        if indent:
+            step = self.step = self.step or indent
+            depth, odd = divmod(indent, step)
+            if odd or step not in (2, 4) or depth >= len(self.parents) or depth > MAX_DEPTH:
+                raise Unreadable("the line is not where an element can be", line=number)
+        del self.parents[depth + 1 :]
+        return depth, self.parents[depth]
+
+    def _own(self, number: int, indent: str, name: str, value: str) -> None:
+        _, parent = self._place(number, len(indent))
+        own = self.properties.setdefault(parent, {})
+        if parent < 0 or name in own:
+            raise Unreadable(f"`/{name}` is no property of an element, or is there twice", line=number)
+        own[name] = _value(value, number)
+
+
+def _name(written: str) -> str:
+    if written[0] == "/":
+        return written
+    if "\\" not in written:
+        return written[1:-1]
+    name: str = json.loads(written)
+    return name if name.isascii() else name.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _value(written: str, number: int) -> str:
+    if written[0] not in _SPECIAL:
+        return written
+    found = _QUOTED_VALUE.fullmatch(written)
+    if found is None:
+        raise Unreadable("a text begins with a space, or its quotes do not end with its line", line=number)
+    inside = found[1]
+    if "\\" not in inside:
+        return inside
+    return _ESCAPE.sub(lambda each: chr(int(each[1], 16)) if each[1] else _ESCAPED[each[2]], inside)
+
+
+@lru_cache(4096)
+def _states(written: str) -> tuple[tuple[str, str], ...] | None:
+    """The states in brackets; None if one is there twice."""
+    parts = [part.partition("=") for part in written[2:-1].split("] [")]
+    names = [name for name, _, _ in parts]
+    if "ref" in names or len(set(names)) < len(names):
+        return None
+    return tuple((name, value) for name, _, value in parts)
