@@ -78,3 +78,10 @@ def test_code_is_told_which_calls_it_may_count() -> None:
 def test_of_very_many_tools_those_are_named_that_the_sentences_name() -> None:
     cards = {f"tool_{number}": CARDS["refund"] for number in range(50)} | {"open_ticket": CARDS["get_order"]}
     assert other_tools_text(cards, [], "Open a ticket first.") == "open_ticket(order_id)"
+
+
+def test_of_two_guards_that_say_the_same_the_one_that_does_not_search_is_kept() -> None:
+    for codes in ([SEARCHES, LISTED], [LISTED, SEARCHES]):
+        chat = Scripted(guards=[code + LIMIT for code in codes], cases=CASES, things=THINGS)
+        made = compile_pack(source(), chat)[0].checks["refund-window"]
+        assert made.code.strip() == LISTED.strip()

@@ -212,11 +212,17 @@ def _thing(
     fields = cast(dict[str, Any], body.get("fields") or {})
     words = {part: cast(dict[str, Any], arguments.get(part) or {}).get("enum") for part in keys_of(body)}
     key = ", ".join(f"{part}: {field_kind(listed)}" if listed else part for part, listed in words.items())
-    kinds = {field: field_kind(spec) + _unless_set(spec) for field, spec in fields.items()}
+    kinds = {field: field_kind(spec) + _gathered(spec) + _unless_set(spec) for field, spec in fields.items()}
     kinds |= {
         field: f"{kinds[field]} {schema_text(inside[name, field])}" for field in fields if (name, field) in inside
     }
     return f"{name}[{key}]: {'; '.join(f'{field} {kind}' for field, kind in kinds.items())}"
+
+
+def _gathered(spec: Any) -> str:
+    """Which things a list of keys names."""
+    record = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
+    return f" of every {str(record['keys_of']).partition('.')[0]} with this key" if record.get("keys_of") else ""
 
 
 def _unless_set(spec: Any) -> str:

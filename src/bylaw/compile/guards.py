@@ -273,7 +273,7 @@ def _settle(
     cases, questions = _settled(desk, bench, brief, cases, sound, divided)
     code, complaints = min(
         ((code, _complaints(bench, brief, code, cases)) for code in codes),
-        key=lambda tried: (len(tried[1]), _facts_read(bench, brief.policy, tried[0])),
+        key=lambda tried: (len(tried[1]), *_thrift(bench, brief.policy, tried[0])),
     )
     code, complaints, repairs = _mend(desk, bench, brief, code, complaints, cases)
     if not complaints:
@@ -469,11 +469,13 @@ def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -
     return bench.once((policy.id, policy.tools, codes), make)
 
 
-def _facts_read(bench: Bench, policy: Policy, code: str) -> int:
-    """How many facts a guard looks at over all generated calls: of two that say the same, the thriftier is kept."""
+def _thrift(bench: Bench, policy: Policy, code: str) -> tuple[bool, int]:
+    """Of two guards that say the same, the one is kept that does not search, where what was looked up never suffices to
+    permit; then the one that looks at fewer facts over all generated calls."""
     guard, _ = bench.guard(policy, code)
     trials = _trials(bench, policy, [(code, guard)]) if guard is not None else []
-    return sum(len(fields or ()) for trial in trials for fields in trial.case["facts"].values())
+    facts = sum(len(fields or ()) for trial in trials for fields in trial.case["facts"].values())
+    return guard is not None and guard.searches, facts
 
 
 def _unlike(divided: Iterable[Trial], is_runnable: Callable[[Case], bool]) -> list[Trial]:

@@ -52,6 +52,8 @@ class Field(Struct, frozen=True):
     """`null` means none. For any other field it means only that the value is not known."""
     currency: str = ""
     """The currency of amounts written without one."""
+    keys_of: tuple[str, str] | None = None
+    """For a list of keys: the kind of thing, and its field that names this one. A world gathers the list from it."""
 
 
 class ReadTool(Struct, frozen=True):

@@ -514,7 +514,23 @@ class SchemaReader:
             record.private,
             nullable,
             currency,
+            self._keys_of(str(record.keys_of), type_, at) if record.keys_of else None,
         )
+
+    def _keys_of(self, said: str, type_: Any, at: YamlPath) -> tuple[str, str] | None:
+        """The kind and the field of `keys_of: Loan.member_id`."""
+        kind, _, field = said.partition(".")
+        entities = self._file.entities
+        body, own = entities.get(kind), entities.get(str(at[1]))
+        if body is None or field not in body.fields:
+            self._paths.fault(f"`{said}` is not a field", *at, hint="write it like `Loan.member_id`")
+        elif any(each is None or len(listed_names(each.key)) != 1 for each in (body, own)):
+            self._paths.fault(f"`{kind}` and `{at[1]}` need one key field each for `keys_of`", *at)
+        elif type_ != "list":
+            self._paths.fault("a field with `keys_of` is a list", *at, hint="write `type: list` beside it")
+        else:
+            return kind, field
+        return None
 
     def _observation(self, body: WrittenObservation, at: YamlPath, tool: str = "") -> Observation | None:
         if body.as_ is None:

@@ -430,6 +430,10 @@ class WorldFacts(HindsightFacts):
         if field.name == "exists":
             return True
         value = record.get(field.name, field.default)
+        if field.keys_of is not None and (value is UNSEEN or value is UNDECLARED):
+            kind, pointer = field.keys_of
+            found = self._world.members(kind, {pointer: key[0]})
+            value = UNSEEN if found is None else [each for (each,) in found]
         return super().read(entity, key, field) if value is UNSEEN or value is UNDECLARED else coerce(field, value)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:

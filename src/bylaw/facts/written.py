@@ -34,6 +34,7 @@ class WrittenField(Struct, frozen=True, forbid_unknown_fields=True):
     default: Any = UNDECLARED
     private: bool = False
     currency: Scalar = ""
+    keys_of: Scalar = ""
 
 
 FieldBody = Scalar | list[Scalar] | WrittenField | None

@@ -85,7 +85,9 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
             return "permit" if self.rule is None else "kept"
         if not isinstance(self.want, dict):
             return str(self.want)
-        told = (self.want[part] for part in ("verdict", "determined", "strict", "evidence") if part in self.want)
+        told = (
+            self.want[part] for part in ("verdict", "determined", "strict", "evidence", "world") if part in self.want
+        )
         return str(next(told, "as written"))
 
     def varied(self, change: Variation) -> "WrittenCase":
