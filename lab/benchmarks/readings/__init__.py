@@ -1,0 +1,45 @@
+"""The airline's pack with its document read otherwise: guards of `settled.py` in the place of the pack's own."""
+
+import ast
+import shutil
+from pathlib import Path
+
+from bylaw.policy.folder import find_folder
+
+SETTLED = Path(__file__).parent / "settled.py"
+
+
+ARTICLES = "  get_article, list_articles: {effect: read, description: Articles about the airline.}"
+"""Tools that some recorded agents had beside the airline's own."""
+
+
+def copied_pack(folder: Path) -> Path:
+    """A copy of the airline's pack in a folder that `BYLAW_OUTSIDE` names; it knows the tools with articles."""
+    pack = folder / "tau_airline"
+    shutil.copytree(find_folder("tau-airline"), pack)
+    tools = pack / "shared" / "tools.yaml"
+    text = tools.read_text(encoding="utf-8")
+    tools.write_text(text.replace("\ntools:\n", f"\ntools:\n{ARTICLES}\n"), encoding="utf-8")
+    return pack
+
+
+def settled_pack(folder: Path) -> Path:
+    """The same with the readings that its readers agree on."""
+    pack = copied_pack(folder)
+    given = _functions(SETTLED)
+    replaced: set[str] = set()
+    for file in pack.glob("*/guards/*.py"):
+        text = file.read_text(encoding="utf-8")
+        for name, own in _functions(file).items():
+            if name in given:
+                text = text.replace(own, given[name])
+                replaced.add(name)
+        file.write_text(text, encoding="utf-8")
+    assert replaced == set(given), f"no guard of the pack is called {set(given) - replaced}"
+    return pack
+
+
+def _functions(file: Path) -> dict[str, str]:
+    text = file.read_text(encoding="utf-8")
+    found = (each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef))
+    return {each.name: ast.get_source_segment(text, each) or "" for each in found}
