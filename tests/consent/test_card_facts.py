@@ -150,6 +150,19 @@ def test_another_price_needs_another_card() -> None:
     told(desk)
 
 
+@pytest.mark.parametrize(("price", "allowed"), [("2.50", True), ("3.50", False)])
+def test_a_look_up_in_the_calls_own_turn_may_show_another_price(price: str, allowed: bool) -> None:
+    desk = Desk(pack())
+    desk.sees()
+    desk.asks(desk.card())
+    with desk.session.turn():
+        desk.sees(price)
+        assert desk.sells().allowed is allowed
+        card = desk.decisions[-1].card
+        assert allowed or (card is not None and "- total price: €7.00" in card.text)
+    told(desk)
+
+
 def test_a_press_on_the_card_of_an_old_price_does_not_count() -> None:
     desk = Desk(pack())
     desk.sees()

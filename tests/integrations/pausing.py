@@ -145,6 +145,16 @@ class EveryPause:
         other.answer(CONFIRMED)
         assert other.rentals.ran == ["extend R1"]
 
+    def test_without_a_log_a_worker_for_each_request_does_not_ask_for_ever(self, tmp_path: Path) -> None:
+        worker = self.worker(tmp_path)
+        worker.say("Extend R1")
+        for _ in range(4):
+            if worker.prompts():
+                worker = worker.another()
+                worker.answer(CONFIRMED)
+        assert worker.prompts() == []
+        assert worker.rentals.ran == []
+
     @pytest.mark.parametrize("elsewhere", [False, True])
     def test_a_persons_answer_is_an_approval(self, tmp_path: Path, elsewhere: bool) -> None:
         worker = self.worker(tmp_path, log=tmp_path / "log.sqlite", context=None)

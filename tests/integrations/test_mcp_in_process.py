@@ -121,7 +121,7 @@ async def test_a_crash_behind_a_write_is_no_refusal_and_an_unknown_tool_is(tmp_p
         await call(client, "get_order", "7")
         told = [(await call(client, "refund", "7")).content[0].text for _ in range(3)]
     assert paid == (["7"] if is_known else [])
-    assert ("look this up first" in told[-1]) is is_known
+    assert ("May have been done (refund)" in told[-1] and "Look up: get_order" in told[-1]) is is_known
 
 
 @pytest.mark.parametrize(

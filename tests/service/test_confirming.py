@@ -130,3 +130,33 @@ def test_an_answer_comes_with_the_context_of_whoever_gives_it(bank: Pack, log: L
     assert linked.rpartition("/")[0] != "c"
     assert confirm(app, linked, context=bob).status == 200
     assert decide(app, context=bob)["allowed"]
+
+
+def test_a_yes_was_not_said_to_a_card_that_another_worker_has_shown_meanwhile(bank: Pack, log: Log) -> None:
+    one, two = Service(Desk(bank, log), {}), Service(Desk(bank, log), {})
+    asked = decide(one, events=[{"user": "Send 250 to AC-22."}])
+    assert decide(two)["card"] == asked["card"]
+    assert post(one, "/v1/events", {"conversation": "c", "events": [{"agent": TEXT}]}).status == 200
+    # This worker does not know yet what the other one has told; nor does whoever said yes.
+    assert decide(two, events=[{"user": "Yes."}])["answer"] == "ask"
+
+
+def test_a_worker_that_has_just_begun_hears_a_yes(bank: Pack, log: Log) -> None:
+    one = Service(Desk(bank, log), {})
+    decide(one, events=[{"user": "Send 250 to AC-22."}])
+    assert post(one, "/v1/events", {"conversation": "c", "events": [{"agent": TEXT}]}).status == 200
+    assert decide(Service(Desk(bank, log), {}), events=[{"user": "Yes."}])["allowed"]
+
+
+def test_a_yes_that_two_workers_take_in_at_once_is_one_yes(bank: Pack, log: Log) -> None:
+    one, two = Service(Desk(bank, log), {}), Service(Desk(bank, log), {})
+    decide(one, events=[{"user": "Send 250 to AC-22."}])
+    assert post(one, "/v1/events", {"conversation": "c", "events": [{"agent": TEXT}]}).status == 200
+    decide(two)
+    yes = [{"user": "Yes."}]
+    assert post(one, "/v1/events", {"conversation": "c", "events": yes}).status == 200
+    assert decide(two, events=yes)["allowed"]
+    history = read_history(log.conversation("default", "c"))
+    assert history is not None
+    assert [each.text for each in history.events if isinstance(each, Message)] == ["Send 250 to AC-22.", TEXT, "Yes."]
+    assert not decide(one)["allowed"]

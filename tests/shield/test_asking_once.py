@@ -168,7 +168,8 @@ def test_a_call_that_may_have_run_is_said_to_have(session: LiveSession) -> None:
     assert again.feedback.startswith("May have been done (refund)")
 
 
-def test_a_card_for_a_call_that_may_have_run_says_so(session: LiveSession) -> None:
+@pytest.mark.parametrize("said", ["", "And what about my refund?"])
+def test_a_card_for_a_call_that_may_have_run_says_so(said: str, session: LiveSession) -> None:
     small = {**REFUND, "amount": "5.00"}
     look_up(session)
     card = session.decide("refund", small).card
@@ -177,6 +178,8 @@ def test_a_card_for_a_call_that_may_have_run_says_so(session: LiveSession) -> No
     session.user("Yes")
     assert session.decide("refund", small, id="lost").allowed
     session.result(None, id="lost", captured=False)
+    if said:
+        session.user(said)
     look_up(session)
     again = session.decide("refund", small, id="again")
     assert again.earlier == "perhaps"
@@ -185,3 +188,9 @@ def test_a_card_for_a_call_that_may_have_run_says_so(session: LiveSession) -> No
     session.agent(again.card.text)
     session.user("Yes")
     assert session.decide("refund", small, id="third").allowed
+    session.result("paid", id="third")
+    session.user("And 5 more, please.")
+    look_up(session)
+    more = session.decide("refund", small, id="fourth")
+    assert more.card is not None
+    assert more.earlier == "", "the last one was surely made, and the user has asked for another"

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from bylaw.engine.finished import is_judged
@@ -133,3 +134,53 @@ def test_a_session_does_not_hear_a_yes_twice_in_a_history_told_again(tmp_path: P
     session.messages(talk)
     assert session.decide("transfer", WANTED, id="k1").allowed
     assert not session.decide_after([*talk, call], "transfer", WANTED, id="k2").allowed
+
+
+SPELLINGS = {"to": "AC-22", "amount": 5}, {"to": "AC-22", "amount": 5.0}, {"to": "ac 22", "amount": "5.00"}
+
+
+class Pressing:
+    """A host that keeps the history itself, and whose user answers cards by a button."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "pack").mkdir()
+        self.shield = Shield(write(folder / "pack"), log=folder / "log.db")
+        self.said: list[dict[str, Any]] = [{"role": "user", "content": "Send 5 to AC-22."}]
+
+    def decide(self, arguments: dict[str, Any]) -> Decision:
+        return self.shield.decide(self.said, "transfer", arguments, context={"signed_in_as": "ann"})
+
+    def press(self, arguments: dict[str, Any], *, yes: bool) -> None:
+        card = self.decide(arguments).card
+        assert card is not None
+        self.shield.session(card.id.rpartition("/")[0], context={"signed_in_as": "ann"}).confirm(card, yes)
+
+
+@pytest.mark.parametrize("other", SPELLINGS[1:])
+def test_a_later_no_to_any_spelling_ends_a_yes(other: dict[str, Any], tmp_path: Path) -> None:
+    host, first = Pressing(tmp_path), SPELLINGS[0]
+    host.press(first, yes=True)
+    host.press(other, yes=False)
+    refused = host.decide(first)
+    assert (refused.answer, refused.allowed) == ("ask", False)
+    host.press(first, yes=True)
+    assert host.decide(first).allowed, "the user has thought better of it"
+    assert not host.decide(first).allowed
+
+
+@pytest.mark.parametrize("other", SPELLINGS[1:])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_call_in_any_spelling_ends_a_yes(is_told: bool, other: dict[str, Any], tmp_path: Path) -> None:
+    host, first = Pressing(tmp_path), SPELLINGS[0]
+    host.press(first, yes=True)
+    host.press(other, yes=True)
+    assert host.decide(other).allowed
+    if is_told:
+        function = {"name": "transfer", "arguments": json.dumps(other)}
+        call = {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "k", "type": "function", "function": function}],
+        }
+        host.said += [call, {"role": "tool", "tool_call_id": "k", "content": "sent"}]
+    assert not host.decide(first).allowed

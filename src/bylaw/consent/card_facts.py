@@ -5,12 +5,15 @@ from decimal import Decimal
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.facts.call_record import CallRecord
+from bylaw.facts.card_fact import Computed
 from bylaw.facts.entity import Fact
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.seen import SeenFacts
 from bylaw.facts.value import currency_of, plain
+from bylaw.trace.event import Result
 
 
 class CardFacts(Struct, frozen=True):
@@ -38,18 +41,28 @@ NO_FACTS = CardFacts()
 
 
 def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
-    """Evaluates what the pack shows with a call, over what the agent that makes it has seen before its turn."""
+    """Evaluates what the pack shows with a call, over what the agent that makes it has seen before its turn, unless a
+    result of the turn shows otherwise."""
     declared = ledger.schema.card_facts.get(call.call.tool)
     if not declared or call.tool is None or call.call.fault:
         return NO_FACTS
     arguments, seen = call.tool.fitted(call.call.arguments), SeenFacts(ledger, call, {})
     computed = {fact.name: fact.compute(arguments, seen) for fact in declared}
+    if any(type(event) is Result for event in ledger.events[call.start : call.step]):
+        # What the agent knew before its turn may be known better by now.
+        seen = SeenFacts(ledger, replace(call, start=call.step), {})
+        known = [fact for fact in declared if _is_known(computed[fact.name])]
+        computed |= {fact.name: fact.compute(arguments, seen) for fact in known}
     return CardFacts(
         {name: each.value for name, each in computed.items()},
         {fact.name: fact.schema for fact in declared},
         tuple(dict.fromkeys(fact for each in computed.values() for fact in each.lacking)),
         tuple(f"`{name}`: {each.fault}" for name, each in computed.items() if each.fault),
     )
+
+
+def _is_known(computed: Computed) -> bool:
+    return not computed.lacking and not computed.fault
 
 
 def _plain(value: Any) -> Any:

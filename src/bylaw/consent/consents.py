@@ -291,6 +291,10 @@ class Consents:
                     return write.step
         return None
 
+    def may_be_made(self, call: CallRecord, since: int) -> bool:
+        """Whether a call after a step may have used a yes to this one."""
+        return self._writes.spending(call, since) is not None
+
     def card_text(self, call: CallRecord, facts: CardFacts | None = None) -> str:
         """The call in plain words for the user; empty if it is too long to read, or a fact that it shows is unknown."""
         made = call.call
@@ -352,6 +356,10 @@ class ConsentWitness:
     def card_text(self, record: CallRecord) -> str:
         """The call in plain words, to be put to the user."""
         return self._consents.card_text(record)
+
+    def may_be_made(self, record: CallRecord, since: int) -> bool:
+        """Whether a call after a step may have used a yes to this one."""
+        return self._consents.may_be_made(record, since)
 
     def agreed_terms(self, call: Call) -> dict[str, Any]:
         """The arguments of a call that the user agrees to."""

@@ -206,6 +206,10 @@ class PredicateValues:
         """The same for all spellings of a call that one answer to a card is for."""
         return repr((call.tool, [alike(each.agreed_terms(call)) for each in self._consents]))
 
+    def may_be_made(self, record: CallRecord, since: int) -> bool:
+        """Whether a call after a step may have been this one, in any spelling."""
+        return any(each.may_be_made(record, since) for each in self._consents)
+
     @property
     def _consents(self) -> list[ConsentWitness]:
         return [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]

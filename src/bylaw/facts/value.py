@@ -64,6 +64,8 @@ _SIGNS = {
     # Signs shared by several currencies. Each is its own currency and matches no code.
     **{sign: sign.rstrip(".") for sign in ("$", "¥", "kr", "kr.", "Rs", "Rs.", "Fr", "Fr.")},
 }
+_WRITTEN = CURRENCIES | {sign for sign in _SIGNS if len(sign) > 1}
+"""What is written for a currency, apart from single characters."""
 _THOUSANDTHS = frozenset(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"))
 """Currencies with three decimal places: `1,234` may be a thousand or a little more than one."""
 _BLANK = " \u00a0\u202f"
@@ -312,6 +314,9 @@ def alike(value: Any) -> Any:
 _GROUPED = re.compile(r"([+-]?\d{1,3}(?:([.,'])\d{3})(?:\2\d{3})*)(?:[.,](\d{1,2}))?")
 _COMMA = re.compile(r"([+-]?\d+),(\d{1,2})")
 _PARTS = str.maketrans("", "", ".,'")
+_CURRENCY = "|".join(map(re.escape, sorted(map(str.casefold, _WRITTEN), key=len, reverse=True)))
+_IN_CURRENCY = re.compile(rf"(?:{_CURRENCY})(?=[\d.])|(?<=[\d.])(?:{_CURRENCY})")
+"""What names a currency before or after figures."""
 
 
 @lru_cache(maxsize=16_384)
@@ -321,7 +326,8 @@ def _alike(written: str) -> str:
     if len(text) > _SHORT or not any(map(str.isdigit, text)):
         return "".join(filter(str.isalnum, text)) or text
     plain_text = "".join(filter(str.isalnum, text)) or text
-    for figures in (text, _figures(text), plain_text):
+    amount = _IN_CURRENCY.sub("", text, count=1)
+    for figures in (text, amount, _figures(amount), plain_text):
         try:
             number = Decimal(figures)
             return str(number.normalize()) if number else "0"

@@ -8,7 +8,7 @@ An agent that a tool of another runs is an inner one: its calls are decided on i
 import asyncio
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,11 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
-from langgraph.types import Command, interrupt
+from langgraph.types import Command, Overwrite, interrupt
 from msgspec import to_builtins
 
 from bylaw.errors import UsageError
-from bylaw.integrations.follower import Follower
+from bylaw.integrations.follower import Follower, log
 from bylaw.integrations.guard import MOST, Adapter, Context, Execution, carried, joined
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
 from bylaw.integrations.pausing import Prompt
@@ -41,6 +41,12 @@ from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text, read_content
 from bylaw.trace.transcript import is_users
 
+AGAIN = 2
+"""So many other workers may have put a prompt before, without a log: after that, the agent is told instead."""
+ELSEWHERE = (
+    "the answer to a card was given to another `ShieldMiddleware`, and none of them keeps a log: make one for all "
+    "requests, or give its shield a `log`"
+)
 SOURCE = "lc_source"
 """Where a message says which middleware wrote it in the user's name."""
 DISTINCT = 20
@@ -161,6 +167,9 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
             name = prompt.id + self._name
             with self._asking:
                 while name not in answers:
+                    if self._name and len(_workers(answers) - {self._name}) >= AGAIN:
+                        log.warning(ELSEWHERE)
+                        return {"id": prompt.id}
                     given = interrupt({**to_builtins(prompt), "id": name})
                     id = given.get("id") if isinstance(given, Mapping) else None
                     if not isinstance(id, str):
@@ -169,6 +178,11 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
                 return {**answers.pop(name), "id": prompt.id}
 
         return put
+
+
+def _workers(answers: Iterable[str]) -> set[str]:
+    """How the ids of prompts end, as the workers that put them ended them."""
+    return {f":{end}" for id in answers for head, _, end in [id.rpartition(":")] if head}
 
 
 def _begun_elsewhere(parts: list[Part]) -> list[Part]:
@@ -209,6 +223,8 @@ def _disowned(result: Any, known: list[Any]) -> Any:
 
 
 def _marked(given: Any, known: list[Any]) -> Any:
+    if isinstance(given, Overwrite):
+        return Overwrite(_marked(given.value, known))
     is_list = isinstance(given, list | tuple) and not (len(given) == 2 and isinstance(given[0], str))
     found: list[Any] = []
     for each in given if is_list else [given]:
@@ -259,8 +275,14 @@ def _message_of(result: Any, id: str) -> ToolMessage | None:
         return result
     results = result if isinstance(result, list) else [result]
     updates = [dict(each.update or ()) for each in results if isinstance(each, Command)]
-    found = [*results, *(each for update in updates for each in update.get("messages", ()))]
+    found = [*results, *(each for update in updates for each in _listed(update.get("messages", ())))]
     return next((each for each in found if isinstance(each, ToolMessage) and each.tool_call_id == id), None)
+
+
+def _listed(given: Any) -> list[Any]:
+    """The messages of an update, which adds one or several to the history, or takes its place."""
+    given = given.value if isinstance(given, Overwrite) else given
+    return list(given) if isinstance(given, list | tuple) else [given]
 
 
 def _messages(state: Any) -> list[Any]:

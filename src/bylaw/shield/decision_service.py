@@ -215,6 +215,13 @@ class DecisionService:
             return [Mutation("vouch", {"context": self.speaks_for}), mutation]
         return [mutation]
 
+    def aligned(self, wanted: WantedDecisions, known: int) -> WantedDecisions:
+        """The same, after what others have written since the conversation had so many events: what both tell of
+        happened once. With none, nothing was known here that somebody may have gone by."""
+        if not wanted.first or not known or self.state.events <= known:
+            return wanted
+        return replace(wanted, first=told_once(wanted.first, self.open().since(known)))
+
     def was_overtaken(self) -> bool:
         """Whether the log has more than was read: what did not fit may fit then. If so, all is read again."""
         if not self.journal.read(after=self.state.length, settled=False):
@@ -598,8 +605,18 @@ class DecisionService:
         log = self.journal.log
         if log is None or not self.is_told_whole or self._recalled is not None:
             return card
-        before, pin = conversation.since(0)[:step], self.pack.pin
-        self._recalled = recalled(log, self.journal.tenant, card, conversation.context, pin, before, now)
+        before, values = conversation.since(0)[:step], conversation.session.values
+        self._recalled = recalled(
+            log,
+            self.journal.tenant,
+            card,
+            values.shown_terms(call),
+            conversation.context,
+            self.pack.pin,
+            before,
+            now,
+            partial(values.may_be_made, judgement.made),
+        )
         return self._recalled.card or card
 
     def _with_model_answers(self, conversation: Conversation, judgement: Judgement, decision: Decision) -> Decision:

@@ -112,16 +112,17 @@ def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) ->
 
 
 def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
-    """Whether the same call was carried out since the user last wrote something."""
+    """Whether the same call was carried out since the user last wrote something, or perhaps at any time since it was
+    surely carried out."""
     since = ledger.said[-1][0] if ledger.said else -1
     found: Earlier = ""
     for write in reversed(ledger.writes):
-        if write.step <= since:
-            break
         if write.step < made.step and may_have_run(write, made.step) and could_be_same_call(write, made):
             is_known = write.accepted and write.is_answered_at(made.step) and not write.is_doubtful()
             if not is_known:
                 return "perhaps"
+            if write.step <= since:
+                break
             found = "done"
     return found
 

@@ -3,10 +3,10 @@ that one of them was answered with is found again by the next, with what the use
 
 It is found by the call, the card's text, the pack and who is signed in, where the history goes on from the one that the
 card was put in and the user has said nothing since. Where nobody is signed in, two users may say the very same, so none
-is found.
+is found. A yes is over where the user has declined a card for any spelling of the call since, or one was made.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ from msgspec import Struct
 from bylaw.consent import standing_of
 from bylaw.engine.door import PRINCIPAL
 from bylaw.record.approval import fingerprint
-from bylaw.record.entry import Draft
+from bylaw.record.entry import Draft, Entry
 from bylaw.record.log import Log
 from bylaw.shield.decision import Decision
 from bylaw.shield.history import event_body, read_history
@@ -25,18 +25,20 @@ AGAIN = 200
 
 
 class Recalled(Struct, frozen=True):
-    """A card that waits, or that the user has said yes to; or, where nothing was found, what to call the entry that
-    puts the next."""
+    """A card that waits, or that the user has said yes to, if one was found."""
 
-    name: str
+    next: str
+    """What to call the entry that puts the next."""
     card: Card | None = None
+    name: str = ""
+    """What the entry that put it is called."""
     home: str = ""
     """The conversation that put it."""
     yes: Message | None = None
 
     def name_of(self, decision: Decision) -> str:
         """What the entry of a decision is called, where it puts a card which another request may ask for."""
-        return self.name if decision.card is not None and decision.card.id == decision.id else ""
+        return self.next if decision.card is not None and decision.card.id == decision.id else ""
 
     def used(self, tenant: str, call: Call, decision: str) -> Draft:
         """The entry that tells its home that a call has used it; of two that would, one is written."""
@@ -49,34 +51,94 @@ def is_signed_in(context: Mapping[str, Any]) -> bool:
     return bool(str(context.get(PRINCIPAL) or "").strip())
 
 
+class _Home(Struct, frozen=True):
+    """A card that was put for some spelling of a call, with its conversation."""
+
+    name: str
+    id: str
+    events: Sequence[Event]
+    numbers: Sequence[int]
+    """The number of each event's entry in the log."""
+    put: int
+    card: Card
+
+    def stands(self, now: float) -> bool:
+        """Whether the card may still be answered with yes, or used."""
+        standing = standing_of(self.events, self.card.id)
+        is_over = self.card.expires is not None and now >= self.card.expires
+        return not is_over and standing is not None and standing.used_by is None and standing.answer is not False
+
+    def yes(self) -> tuple[int, Message] | None:
+        """The user's yes to it, with the number of its entry."""
+        for number, event in self._since():
+            if isinstance(event, Message) and event.confirmation is not None and event.confirmation.yes:
+                return number, event
+        return None
+
+    def ends_yes(self) -> int:
+        """The last entry that ends every yes to the call which was given before it: a no, or a call; 0 for none."""
+        ends = (
+            number
+            for number, event in self._since()
+            if (isinstance(event, Call) and not event.refused)
+            or (isinstance(event, Message) and event.confirmation is not None and not event.confirmation.yes)
+        )
+        return max(ends, default=0)
+
+    def _since(self) -> Iterator[tuple[int, Event]]:
+        return zip(self.numbers[self.put :], self.events[self.put :], strict=True)
+
+
 def recalled(
-    log: Log, tenant: str, card: Card, context: Mapping[str, Any], pin: str, before: Sequence[Event], now: float
+    log: Log,
+    tenant: str,
+    card: Card,
+    terms: str,
+    context: Mapping[str, Any],
+    pin: str,
+    before: Sequence[Event],
+    now: float,
+    may_be_made: Callable[[int], bool],
 ) -> Recalled:
-    """What was put before in place of a card; `before` is what happened before its call."""
+    """What was put before in place of a card. `before` is what happened before its call, `terms` are the same for all
+    spellings of the call, and `may_be_made` says whether one of them may have been made since a step."""
     if not is_signed_in(context):
         return Recalled("")
-    key = fingerprint([card.digest, card.text, context[PRINCIPAL], pin])[:32]
+    key = fingerprint([terms, context[PRINCIPAL], pin])[:32]
+    homes: list[_Home] = []
     for number in range(1, AGAIN):
         name = f"card:{key}/{number}"
         entry = log.named(tenant, name)
         if entry is None:
-            return Recalled(name)
-        home = entry.conversation or ""
-        history = read_history(log.conversation(tenant, home))
-        events = history.events if history is not None else []
-        put = next((at for at, each in enumerate(events) if isinstance(each, Call) and each.card is not None), None)
-        if put is None or not continues(events[:put], before) or _has_spoken(before[put:]):
+            break
+        id = entry.conversation or ""
+        if (home := _home(name, id, log.conversation(tenant, id))) is not None:
+            homes.append(home)
+    else:
+        return Recalled("")
+    ended = max((each.ends_yes() for each in homes), default=0)
+    for each in homes:
+        is_same = (each.card.digest, each.card.text) == (card.digest, card.text)
+        if not is_same or not each.stands(now):
             continue
-        known = events[put]
-        assert isinstance(known, Call)
-        assert known.card is not None
-        standing = standing_of(events, known.card.id)
-        is_over = known.card.expires is not None and now >= known.card.expires
-        if is_over or standing is None or standing.used_by is not None or standing.answer is False:
+        if not continues(each.events[: each.put], before) or _has_spoken(before[each.put :]):
             continue
-        yes = next((each for each in events[put:] if isinstance(each, Message) and each.confirmation is not None), None)
-        return Recalled(name, known.card, home, yes if standing.answer else None)
-    return Recalled("")
+        yes = each.yes()
+        if yes is not None and (yes[0] < ended or may_be_made(each.put - 1)):
+            continue
+        return Recalled(name, each.card, each.name, each.id, yes[1] if yes is not None else None)
+    return Recalled(name)
+
+
+def _home(name: str, id: str, entries: Sequence[Entry]) -> _Home | None:
+    """The first card that was put in a conversation."""
+    history = read_history(entries)
+    events = history.events if history is not None else []
+    numbers = [each.number for each in entries if each.kind == "event"]
+    for at, each in enumerate(events):
+        if isinstance(each, Call) and each.card is not None:
+            return _Home(name, id, events, numbers, at, each.card)
+    return None
 
 
 def confirmation_of(found: Recalled) -> Confirmation | None:

@@ -57,9 +57,12 @@ def settle(service: DecisionService, log: Log, wanted: WantedDecisions) -> list[
 
 
 def _steps(service: DecisionService, log: Log, wanted: WantedDecisions) -> Generator[SettlingStep, Any, list[Decision]]:
+    known: int | None = None
     for _ in range(TRIES):
         yield SettlingStep("catch_up", service.catch_up)
-        left, before = wanted, None
+        # What is to happen was said by somebody who did not know of what others have written meanwhile.
+        known = service.state.events if known is None else known
+        left, before = service.aligned(wanted, known), None
         if wanted.named is not None:
             before = yield SettlingStep("ask", partial(service.taken_before, wanted))
         if before is not None:

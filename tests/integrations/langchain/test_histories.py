@@ -10,7 +10,7 @@ from langchain.agents.middleware import SummarizationMiddleware
 from langchain.tools import ToolRuntime, tool
 from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Command
+from langgraph.types import Command, Overwrite
 
 from bylaw.integrations.langchain import ShieldMiddleware
 from bylaw.trace.event import Message
@@ -285,7 +285,11 @@ def test_a_call_that_another_worker_may_have_made_is_not_made_again_on_the_same_
     assert ran == ["R1", "R1"], "asked again, the user may want it once more"
 
 
-@pytest.mark.parametrize("shape", [lambda u: (("messages", u),), lambda u: Put(u)], ids=["pairs", "object"])
+@pytest.mark.parametrize(
+    "shape",
+    [lambda u: (("messages", u),), lambda u: Put(u), lambda u: (("messages", Overwrite([*u])),)],
+    ids=["pairs", "object", "in place of all"],
+)
 @pytest.mark.parametrize("is_listed", [True, False])
 def test_nor_is_it_in_any_other_shape(tmp_path: Path, shape: Any, is_listed: bool) -> None:
     talk = Talk(tmp_path)

@@ -170,3 +170,13 @@ def test_without_a_log_one_answer_is_one_write_in_one_worker(tmp_path: Path) -> 
     for _ in range(2):
         assert other.agent.invoke(answer, config)["__interrupt__"], "the user is asked again"
     assert one.rentals.ran == ["extend R1"]
+
+
+def test_a_middleware_for_each_request_is_said_to_need_a_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    worker = Worker(tmp_path)
+    worker.say("Extend R1")
+    for _ in range(2):
+        worker = worker.another()
+        end = worker.answer(CONFIRMED)
+    assert "Please confirm: extend rental" in end, "the agent may still show the card"
+    assert "make one for all requests, or give its shield a `log`" in caplog.text

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from bylaw.trace.document import Malformed
 from bylaw.trace.recorded_value import TEXTS, plain_text, seconds, shown
+from bylaw.trace.transcript import is_users
 
 Fields = dict[str, Any]
 
@@ -223,9 +224,9 @@ def words_in(part: Any) -> str | None:
 
 def heard(content: Any) -> tuple[str, bool]:
     """Returns what the user said, and whether that is the whole message. Only text is the user's: words in a file, a
-    page or a mail are not."""
+    page or a mail are not, nor is a text with the `name` of somebody else."""
     parts = cast("list[Any]", content) if isinstance(content, list) else [content]
-    said = [words_in(part) if _is_text(part) else None for part in parts]
+    said = [words_in(part) if _is_text(part) and _is_users(part) else None for part in parts]
     return "\n".join(filter(None, said)), None not in said
 
 
@@ -234,6 +235,11 @@ def _is_text(part: Any) -> bool:
     if "type" in block:
         return str(block["type"]) in TEXTS
     return isinstance(part, str) or ("text" in block and _SILENT_KEYS.isdisjoint(block))
+
+
+def _is_users(part: Any) -> bool:
+    block = _given(part)
+    return is_users(block.get("name"), block.get("tool_call_id"))
 
 
 def is_picture_or_sound(part: Any) -> bool:
