@@ -50,6 +50,7 @@ def audited(folder: Path, talks: list[dict[str, Any]], **more: Any) -> dict[str,
     return found
 
 
+NUMBERS = ("1000", "1e3", "1,000", "1000.0")
 FOUR = [refund(at) for at in (0, 600, 1200, 1800)]
 CASES: dict[str, tuple[list[dict[str, Any]], tuple[int, int]]] = {
     "the fourth within the hour": (FOUR, (1, 0)),
@@ -62,6 +63,8 @@ CASES: dict[str, tuple[list[dict[str, Any]], tuple[int, int]]] = {
     "nobody knows the end of one": ([*FOUR[1:], refund(0, shown=None)], (0, 1)),
     "nobody knows the time of one": ([*FOUR[1:], refund(None)], (0, 2)),
     "nobody knows whose one is": ([*FOUR[1:], refund(0, "")], (0, 1)),
+    "one may be the same customer's": ([*FOUR[:3], refund(1800, "C-1")], (0, 1)),
+    "all are perhaps one customer's": ([refund(60 * at, to) for at, to in enumerate(NUMBERS)], (0, 1)),
     "nobody knows any time": ([refund(None)] * 4, (0, 4)),
     "too few to be too many": ([refund(None)] * 3, (0, 0)),
     "a shield refused it": ([*FOUR[:3], refund(1800, refused=True)], (0, 0)),
@@ -127,6 +130,9 @@ def twin(calls: list[LimitedCall]) -> tuple[set[LimitedCall], set[LimitedCall]]:
         first, then = ((each.time, each.file, each.position, each.step) for each in (one, other))
         return first < then and one.time > other.time - HOUR
 
+    def kin(call: LimitedCall) -> str | None:
+        return call.perhaps or call.whose
+
     over: set[LimitedCall] = set()
     is_open: set[LimitedCall] = set()
     for call in calls:
@@ -136,7 +142,7 @@ def twin(calls: list[LimitedCall]) -> tuple[set[LimitedCall], set[LimitedCall]]:
             for each in others
             if each.is_sure and each.whose == call.whose and None not in (each.whose, each.time, call.time)
         ]
-        maybe = [each for each in others if None in (call.whose, each.whose) or each.whose == call.whose]
+        maybe = [each for each in others if None in (call.whose, each.whose) or kin(each) == kin(call)]
         if call.is_approved:
             continue
         if call.is_sure and len(sure) >= LIMIT.most:
@@ -152,15 +158,17 @@ def test_it_says_what_the_obvious_way_says() -> None:
         calls = [
             LimitedCall(
                 "few",
-                rng.choice(["a", "a", "b", None]),
+                whose,
                 rng.choice([None, *(rng.randrange(4) * 1800.0 for _ in range(5))]),
                 rng.random() < 0.7,
                 rng.random() < 0.1,
                 "f",
                 place,
                 0,
+                perhaps=rng.choice(["", "", "k"]) if whose else "",
             )
             for place in range(rng.randrange(8))
+            for whose in [rng.choice(["a", "a", "b", None])]
         ]
         over, is_open = over_and_open(LIMIT, calls)
         assert (set(over), set(is_open)) == twin(calls)

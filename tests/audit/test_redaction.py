@@ -1,5 +1,6 @@
 """Private values stay out of every output, and with --redact so does everything people said."""
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -119,6 +120,21 @@ def test_redacted_output_names_no_agent_and_no_tool_that_the_pack_does_not_know(
     assert {line["agent"] for line in lines} == {agent["agent"]}
     assert [line["tool"] for line in lines] == [tool, "close_account"]
     assert tool in summary["by_tool"]
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"), [("of-mallory.jsonl", ".jsonl"), ("of.mallory", ""), ("mallory.of.Mallory.gz", ".gz")]
+)
+def test_redacted_output_names_no_log(name: str, ending: str, tmp_path: Path) -> None:
+    write_desk(tmp_path, [talk("one", "Please close it", ("close_account", {"customer_id": "C2"}, "Closed"))])
+    log = tmp_path / name
+    (tmp_path / "logs.jsonl").rename(log)
+    if name.endswith(".gz"):
+        log.write_bytes(gzip.compress(log.read_bytes()))
+    said = bylaw(tmp_path, "audit", name, "--pack", "pack", "--redact", *OUTPUTS)
+    assert leaks(tmp_path / "shared", said, ("mallory", "Mallory")) == []
+    (file,) = json.loads((tmp_path / "shared/out/summary.json").read_text())["files"]
+    assert re.fullmatch(rf"p-[0-9a-f]+{re.escape(ending)}", file)
 
 
 def test_the_same_key_gives_the_same_findings_and_another_key_others(tmp_path: Path) -> None:

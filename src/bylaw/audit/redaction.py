@@ -24,7 +24,9 @@ from bylaw.trace.event import Event, decode_text
 Line = dict[str, Any]
 
 _PLACE = re.compile(r"^(.*?)([:#]\d+)?$", re.DOTALL)
-_EXTENSION = re.compile(r"(\.[a-z]+)?(\.gz)?$", re.IGNORECASE)
+_FORMATS = "json|jsonl|ndjson|eval|log|txt|csv|parquet|db|sqlite|sql|yaml"
+_EXTENSION = re.compile(rf"(\.(?:{_FORMATS}))?(\.(?:gz|bz2|zst))?$", re.IGNORECASE)
+"""How the names of logs and databases end; any other ending may be private."""
 _QUOTED = re.compile(r"`[^`]*`?|'[^']*'?|\"[^\"]*\"?")
 _SHORTEST = 8
 _CHANGED = " (changed policy)"
@@ -56,7 +58,7 @@ class Pseudonyms:
         return self.file(path) + (at or "")
 
     def file(self, path: str) -> str:
-        """A file's path hidden, all but its extension."""
+        """A file's path hidden, all but the extension of a known format."""
         ending = cast(re.Match[str], _EXTENSION.search(path))[0]
         return f"{self.of(path)}{ending}" if path else path
 

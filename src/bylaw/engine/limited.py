@@ -41,6 +41,13 @@ class LimitedCall(Struct, frozen=True, array_like=True):
     mark: str = ""
     """A hash by which it is known where logs tell of it again, as those do whose lines have all messages so far; empty
     where nothing tells it from another."""
+    perhaps: str = ""
+    """A hash of what all share whom a tool may take for one; empty where that is `whose`."""
+
+    @property
+    def kin(self) -> str | None:
+        """By what calls are known that may be for the same."""
+        return self.perhaps or self.whose
 
 
 def limited_calls(
@@ -74,8 +81,10 @@ def limited_calls(
                 is_told = not limit.per.startswith("call.") or is_readable(call, tool)
                 whose = limit.whose(call.arguments, trajectory.agent, context) if is_told else None
                 counted_for = None if whose is None else _hash(whose, key)
+                shared = limit.perhaps(whose) if whose is not None else ""
+                perhaps = _hash(shared, key) if shared != (whose or "") else ""
                 approved = call.approved is not None and limit.policy in call.approved.policies
-                place = (trajectory.file, trajectory.position, step, takes_place, mark)
+                place = (trajectory.file, trajectory.position, step, takes_place, mark, perhaps)
                 yield LimitedCall(limit.name, counted_for, call.time, is_done is True, approved, *place)
 
 
@@ -123,7 +132,7 @@ def beyond(limit: Limit, calls: Iterable[LimitedCall]) -> list[LimitedCall]:
 def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[LimitedCall], list[LimitedCall]]:
     """The calls that were surely one too many, in the order they were made, and those that may have been."""
     sure = _Times(call for call in calls if call.is_sure and call.whose is not None)
-    every = _Times(call for call in calls if call.whose is not None)
+    every = _Times((call for call in calls if call.whose is not None), is_sure=False)
     strays = _Times(call for call in calls if call.whose is None)
     over: list[LimitedCall] = []
     is_open: list[LimitedCall] = []
@@ -142,13 +151,14 @@ def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[Limi
 
 
 class _Times:
-    """When calls were made, by whose they are."""
+    """When calls were made, by whose they are; or, unless that must be sure, by whose they may be."""
 
-    def __init__(self, calls: Iterable[LimitedCall]) -> None:
+    def __init__(self, calls: Iterable[LimitedCall], *, is_sure: bool = True) -> None:
+        self._is_sure = is_sure
         self._made: dict[str, list[tuple[float, str, int, int]]] = defaultdict(list)
         self._untimed: Counter[str] = Counter()
         for call in calls:
-            for whose in (call.whose or "", _ANYBODY):
+            for whose in (self._whose(call) or "", _ANYBODY):
                 if call.time is None:
                     self._untimed[whose] += 1
                 else:
@@ -156,13 +166,17 @@ class _Times:
         for made in self._made.values():
             made.sort()
 
+    def _whose(self, call: LimitedCall) -> str | None:
+        return call.whose if self._is_sure else call.kin
+
     def before(self, call: LimitedCall, within: float) -> int:
         """How many of the same person were surely made in the time before a call."""
         return 0 if call.time is None or call.whose is None else self._between(call.whose, call, within)
 
     def beside(self, call: LimitedCall, within: float, *, anybody: bool = False) -> int:
         """How many may have been made in the time before a call."""
-        whose = _ANYBODY if anybody or call.whose is None else call.whose
+        told = self._whose(call)
+        whose = _ANYBODY if anybody or told is None else told
         if call.time is None:
             return len(self._made[whose]) + self._untimed[whose]
         return self._between(whose, call, within) + self._untimed[whose]
