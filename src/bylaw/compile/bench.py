@@ -44,7 +44,11 @@ class Bench:
         now: str,
         trajectories: Sequence[Trajectory] = (),
         described: Things | None = None,
+        *,
+        has_clock: bool = False,
     ) -> None:
+        """`now` is the time checks are tried at; `has_clock` if it is that of every call, too."""
+        self._has_clock = has_clock
         self.trajectories = trajectories
         self.cards = cards
         self.things = things
@@ -112,15 +116,20 @@ class Bench:
 
     def run(self, policy: Policy, guard: Guard, cases: Sequence[Case]) -> Iterator[CaseResult | BylawError]:
         """What becomes of each case under a guard, one after the other."""
-        cases = told_whole(guard, cases)
-        pack = replace(
-            self.base,
-            policies={policy.id: policy},
-            guards={policy.id: guard},
-            by_tool=dict.fromkeys(policy.tools, ((policy, guard),)),
-            cases={"cases/trial.yaml": self._written(cases)},
-        )
-        return run_cases(pack)
+        written = self._written(told_whole(guard, cases))
+        return run_cases(replace(self._holding(policy, guard), cases={"cases/trial.yaml": written}))
+
+    def with_guard(self, policy: Policy, guard: Guard) -> Pack:
+        """A pack of one guard, for recorded calls."""
+        return self.on_its_clock(self._holding(policy, guard))
+
+    def on_its_clock(self, pack: Pack) -> Pack:
+        """A pack for recorded calls: unless the pack to be has a clock, every call has its own time."""
+        return pack if self._has_clock else replace(pack, now=None)
+
+    def _holding(self, policy: Policy, guard: Guard) -> Pack:
+        by_tool = dict.fromkeys(policy.tools, ((policy, guard),))
+        return replace(self.base, policies={policy.id: policy}, guards={policy.id: guard}, by_tool=by_tool)
 
     def _written(self, cases: Sequence[Case]) -> Read[CasesFile]:
         """Cases as a file of a pack has them, written and read once however many guards are tried on them."""

@@ -19,6 +19,7 @@ from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
 from bylaw.compile.context import bound_tools_text, code_notes, other_tools_text, things_text
 from bylaw.compile.desk import FAULTY, Desk, Prompt, Unanswered, Unreadable, grouped, render, stage
 from bylaw.compile.inputs import WORLDS, Trial, tried
+from bylaw.compile.logged import ADVICE, complaint
 from bylaw.compile.naming import digest_of, function_name
 from bylaw.compile.numeral import replaced_numbers, unused_numbers
 from bylaw.compile.related import related_text
@@ -280,6 +281,9 @@ def _settle(
         cases = [*cases, *_walked(desk, bench, brief, code, cases, questions)]
         code, complaints, more = _mend(desk, bench, brief, code, _complaints(bench, brief, code, cases), cases)
         repairs += more
+    if not complaints:
+        code, more = _looked_at_again(desk, bench, brief, code, cases, questions)
+        repairs += more
     said = dict.fromkeys(each.cannot[name] for each in written if name in each.cannot)
     if said:
         questions.append(Question("one generation says that it cannot be checked", "; ".join(said)))
@@ -405,22 +409,49 @@ def _mend(
     """The code, what is wrong with it after the last repair, and the repairs."""
     repairs = 0
     while complaints and repairs < REPAIRS:
-        request = render(
-            "repair",
-            {
-                "general": brief.general,
-                "tools": brief.code_notes(bench),
-                "others": other_tools_text(bench.cards, brief.policy.tools, brief.text()),
-                "things": brief.things,
-                "policy": brief.text(),
-                "code": code,
-                "complaints": "\n".join(f"- {each}" for each in complaints),
-            },
-        )
-        code = one_function(unfenced(desk.answer(request).text), function_name(brief.draft.id))
+        code = _repaired(desk, bench, brief, code, complaints)
         complaints = _complaints(bench, brief, code, cases)
         repairs += 1
     return code, complaints, repairs
+
+
+def _repaired(desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaints: Sequence[str]) -> str:
+    """The function that comes back for a guard and what is wrong with it."""
+    shown = {
+        "general": brief.general,
+        "tools": brief.code_notes(bench),
+        "others": other_tools_text(bench.cards, brief.policy.tools, brief.text()),
+        "things": brief.things,
+        "policy": brief.text(),
+        "code": code,
+        "complaints": "\n".join(f"- {each}" for each in complaints),
+    }
+    return one_function(unfenced(desk.answer(render("repair", shown)).text), function_name(brief.draft.id))
+
+
+def _looked_at_again(
+    desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case], questions: list[Question]
+) -> tuple[str, int]:
+    """The guard after one more look at what it says of recorded calls, where that is odd, and how often it was mended.
+
+    What comes back counts if it still passes its cases. What stays odd is a question for the owner.
+    """
+    told = _of_logs(bench, brief, code)
+    if not told:
+        return code, 0
+    mended = desk.attempt(lambda: _repaired(desk, bench, brief, code, [told]))
+    is_sound = mended is not None and mended.strip() != code.strip() and not _complaints(bench, brief, mended, cases)
+    kept = mended if mended is not None and is_sound else code
+    if still := _of_logs(bench, brief, kept):
+        questions.append(Question("recorded calls", still.partition(ADVICE)[0]))
+    return kept, int(is_sound)
+
+
+def _of_logs(bench: Bench, brief: PolicyBrief, code: str) -> str:
+    """What is odd about what a guard says of recorded calls."""
+    guard, _ = bench.guard(brief.policy, code)
+    assert guard is not None
+    return bench.once((brief.policy, code, "logged"), lambda: complaint(bench, brief.policy, guard))
 
 
 def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) -> list[str]:

@@ -234,7 +234,8 @@ def _bench(benches: list[Bench], source: Source, work: Work, described: Things) 
         if bench.described == described and bench.request == work.request:
             return bench
     things = source.owner.things(source.cards, described) if source.owner is not None else described
-    benches.append(Bench(source.cards, things, work.request, source.tried_at, source.trajectories, described))
+    given = (source.cards, things, work.request, source.tried_at, source.trajectories, described)
+    benches.append(Bench(*given, has_clock=bool(source.now)))
     return benches[-1]
 
 

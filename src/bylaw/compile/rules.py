@@ -12,8 +12,10 @@ from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
 from bylaw.compile.context import bound_tools_text, catalogue_text
 from bylaw.compile.desk import Desk, Prompt, Unanswered, grouped, sent_back, stage, yaml_answer
 from bylaw.compile.extract import Draft
+from bylaw.compile.logged import ADVICE, rule_complaint
 from bylaw.compile.naming import digest_of, used_in
 from bylaw.compile.sort import Sorted, draft_text
+from bylaw.llm import Request
 from bylaw.policy.statement import Policy
 from bylaw.review.case import OPEN, CaseResult, run_cases
 from bylaw.scan.written import dump
@@ -120,6 +122,7 @@ def _settle(
         results = [] if faults else _results(bench, policy, own, cases)
         wrong = faults or [each for each in results if each]
         if not wrong:
+            own = _looked_at_again(desk, bench, policy, own, cases, request, questions)
             return Check(policy.id, rules=own, cases=tuple(cases), questions=tuple(questions), repairs=repairs)
         why = why or wrong[0]
         if results:
@@ -141,6 +144,31 @@ def _settle(
         failed=f"no rule passes its cases: {why}",
         repairs=REPAIRS,
     )
+
+
+def _looked_at_again(
+    desk: Desk,
+    bench: Bench,
+    policy: Policy,
+    own: dict[str, Any],
+    cases: Sequence[Case],
+    request: Request,
+    questions: list[Question],
+) -> dict[str, Any]:
+    """The rule after one more look, where it is broken in most recorded conversations; if it still is, a question."""
+    told = rule_complaint(bench, policy, own)
+    if not told:
+        return own
+    text = desk.attempt(lambda: desk.answer(sent_back(request, dump(own), [told])).text)
+    judge = partial(_judged_rules, policies=[policy], bench=bench)
+    made, _ = _RULES.judged(text or "", judge, _NOTHING)
+    if policy.id in made.formulas:
+        other = made.of(policy.id)
+        if not bench.rule_faults([policy], other) and not any(_results(bench, policy, other, cases)):
+            own, told = other, rule_complaint(bench, policy, other)
+    if told:
+        questions.append(Question("recorded conversations", told.partition(ADVICE)[0]))
+    return own
 
 
 def _nearest(
