@@ -1,0 +1,595 @@
+"""The programs a shell command runs, with their words and files; grammar by `tree-sitter-bash` (extra `read-shell`).
+
+The text is read as bash and POSIX shells read it. The tree is trusted only where it covers the text without a gap, word
+by word. What gives words another meaning is `Unreadable`: functions, aliases, `eval`, `source`, programs in variables.
+"""
+
+import importlib
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from posixpath import basename
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.errors import MissingExtra
+from bylaw.reading import shell_programs as words
+from bylaw.reading.shell_programs import only_reads
+from bylaw.reading.shell_word import Word, read_word
+from bylaw.reading.shell_wrappers import unwrap
+from bylaw.reading.unreadable import Unreadable
+
+__all__ = ["Command", "Word", "read_shell"]
+
+MAX_CHARACTERS = 50_000
+MAX_DEPTH = 60
+MAX_NESTED_TEXTS = 4
+"""`sh -c` in `sh -c` in ..."""
+
+
+class Command(Struct, frozen=True):
+    """One program that may be run, or a redirection without one (`program` is empty)."""
+
+    program: str
+    """Its name without a folder: `rm` for `/bin/rm`, `\\rm`, `busybox rm` and `find -delete`."""
+    written: str = ""
+    """Its name as the text spells it, without quotes."""
+    words: tuple[Word, ...] = ()
+    """What comes after it."""
+    assignments: tuple[tuple[str, Word], ...] = ()
+    """Variables set for it, or by it if it is only that."""
+    files_read: tuple[Word, ...] = ()
+    """What is redirected into it."""
+    files_written: tuple[Word, ...] = ()
+    """What it is redirected to; never `/dev/null`, `/dev/stdout` or `/dev/stderr`."""
+    wrappers: tuple[str, ...] = ()
+    """Programs that run it, outermost first: `sudo`, `env`, `xargs`, `sh`."""
+    directories: frozenset[str] | None = frozenset({""})
+    """The folders it may run in, as `cd` before it says, relative to where the text began; None if not known."""
+    has_input: bool = False
+    """Whether its input is a pipe, a file or a text of the command."""
+    line: int = 1
+
+    @property
+    def is_privileged(self) -> bool:
+        """Whether it runs as another user."""
+        return any(wrapper in _PRIVILEGED for wrapper in self.wrappers)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Its words that begin with a hyphen, up to `--`."""
+        return tuple(word.text for word in self._before_dashes() if word.is_exact and _is_option(word.text))
+
+    @property
+    def operands(self) -> tuple[str | None, ...]:
+        """Its other words, None for one that is not known; also values of options that are words of their own."""
+        before = len(self._before_dashes())
+        return tuple(
+            word.text if word.is_exact else None
+            for at, word in enumerate(self.words)
+            if not (word.is_exact and (_is_option(word.text) if at < before else at == before and word.text == "--"))
+        )
+
+    def _before_dashes(self) -> tuple[Word, ...]:
+        at = next((at for at, word in enumerate(self.words) if word.is_exact and word.text == "--"), len(self.words))
+        return self.words[:at]
+
+    def may_have_option(self, *names: str) -> bool:
+        """Whether an option of these names may be among its words: `-f`, also in `-rf`; `--force`, also as `--forc`."""
+        for word in self._before_dashes():
+            if not word.is_exact:
+                if word.may_be_option:
+                    return True
+                continue
+            for name in names:
+                if name.startswith("--"):
+                    given = word.text.partition("=")[0]
+                    if len(given) > 2 and name.startswith(given):
+                        return True
+                elif _is_option(word.text) and not word.text.startswith("--") and name[1:] in word.text[1:]:
+                    return True
+        return False
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may change anything: true for every program and option that is not known to only read."""
+        return not only_reads(self)
+
+
+_PRIVILEGED = frozenset({"sudo", "doas", "su", "pkexec", "runuser"})
+_SILENT = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_GAP = re.compile(r"(?:[ \t\n]|\\\n)*")
+_JOINED_LINES = re.compile(r"(?<![ \t\n\\])\\\n(?![ \t])|\\\\\n")
+_PLAIN_EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9?#@*$!-]|\{[A-Za-z_0-9]\w*\}|\{[A-Za-z_]\w*:-[\w./-]*\})")
+_VALUES = {"for_statement": ("variable", "value"), "case_statement": ("value",), "case_item": ("value",)}
+"""Parts of statements that are words."""
+_PLAIN_PATTERN = re.compile(r"[\w.,:@%+*?/\[\]-]*")
+_PLAIN_ARITHMETIC = re.compile(r"\$\(\([0-9 +*/%()<>=!&|^~?:-]*\)\)")
+_EXPANSIONS = frozenset(
+    ["simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"]
+)
+
+
+def _is_option(text: str) -> bool:
+    return len(text) > 1 and text[0] == "-" and text != "--"
+
+
+def read_shell(text: str) -> tuple[Command, ...]:
+    """Every program that `text` may run, in its order; raises `Unreadable` where that is not certain.
+
+    Takes less than 1 ms.
+    """
+    return tuple(_Reader(text, nested=0).commands())
+
+
+@cache
+def _parser() -> Any:
+    try:
+        grammar = importlib.import_module("tree_sitter_bash")
+        library = importlib.import_module("tree_sitter")
+    except ImportError as error:
+        raise MissingExtra("reading shell commands needs tree-sitter", "read-shell") from error
+    return library.Parser(library.Language(grammar.language()))
+
+
+class _Reader:
+    """The commands of one text."""
+
+    def __init__(self, text: str, *, nested: int) -> None:
+        if len(text) > MAX_CHARACTERS:
+            raise Unreadable(f"the command has more than {MAX_CHARACTERS:,} characters")
+        if nested > MAX_NESTED_TEXTS:
+            raise Unreadable("shells that run shells, too deep to follow")
+        _check_characters(text)
+        self.source = text.encode("utf-8")
+        self.nested = nested
+        self.found: list[Command] = []
+        self.directories: frozenset[str] | None = frozenset({""})
+        """The folders the next command may run in, if all went well."""
+        self.reached = self.directories
+        """Those it may run in if a part of the statement before failed."""
+        self.line = 1
+
+    def commands(self) -> list[Command]:
+        tree = _parser().parse(self.source)
+        root = tree.root_node
+        if root.has_error:
+            raise Unreadable("it is not a shell command that can be parsed", line=_line_of_fault(root))
+        before = self.source[: root.start_byte] + self.source[root.end_byte :]
+        if before.strip(b" \t\n"):
+            raise Unreadable("the grammar leaves out a part of the text")
+        self._statement(root, 0, has_input=False)
+        if not self.found:
+            raise Unreadable("there is no command")
+        return self.found
+
+    def _text(self, node: Any) -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8")
+
+    def _fault(self, reason: str, node: Any) -> Unreadable:
+        return Unreadable(reason, line=node.start_point[0] + 1)
+
+    # Statements
+
+    def _statement(self, node: Any, depth: int, *, has_input: bool) -> None:
+        if depth > MAX_DEPTH:
+            raise self._fault("commands in one another, too deep to follow", node)
+        kind = node.type
+        self.line = node.start_point[0] + 1
+        if kind == "comment":
+            self._check_comment(node)
+        elif kind == "command":
+            self._command(node, (), has_input=has_input)
+        elif kind == "redirected_statement":
+            self._redirected(node, depth, has_input=has_input)
+        elif kind == "test_command":
+            self._test(node)
+        elif kind in ("variable_assignment", "variable_assignments"):
+            assigned = [node] if kind == "variable_assignment" else list(node.children)
+            self._add(Command("", assignments=tuple(self._assignment(each) for each in assigned)))
+        elif kind == "declaration_command":
+            self._export(node)
+        elif kind in words.STATEMENTS:
+            self._structure(node, depth, has_input=has_input)
+        else:
+            raise self._fault(f"`{kind.replace('_', ' ')}` cannot be followed", node)
+
+    def _structure(self, node: Any, depth: int, *, has_input: bool) -> None:
+        if self.source[node.start_byte : node.start_byte + 2] == b"((":
+            raise self._fault("arithmetic", node)
+        self._check_gaps(node)
+        start, first = self.directories, len(self.found)
+        self._children(node, depth, has_input=has_input)
+        if node.type in ("while_statement", "for_statement") and self.reached != start:
+            del self.found[first:]
+            self.directories = None
+            self._children(node, depth, has_input=has_input)
+        if node.type in ("subshell", "pipeline"):
+            self.directories = self.reached = start
+
+    def _children(self, node: Any, depth: int, *, has_input: bool) -> None:
+        """The statements in another, in order; a change of folder is certain only for what follows after `&&`."""
+        kind = node.type
+        reached = self.directories
+        chain = kind == "list"
+        piped = has_input
+        for at, child in enumerate(node.children):
+            if not child.is_named:
+                if child.type not in words.OPERATORS or (child.type == ";;" and kind != "case_item"):
+                    raise self._fault(f"`{child.type}`", child)
+                piped = piped or child.type in ("|", "|&")
+                continue
+            if node.field_name_for_child(at) in _VALUES.get(kind, ()):
+                if kind != "case_item" or not _PLAIN_PATTERN.fullmatch(self._text(child)):
+                    self._word(child)
+                continue
+            after = node.children[at + 1].type if at + 1 < len(node.children) else None
+            here = self.reached = self.directories
+            self._statement(child, depth + 1, has_input=piped)
+            if kind == "pipeline" or after == "&":
+                self.directories = here
+                continue
+            reached = _either(reached, _either(self.reached, self.directories))
+            chain = chain and after in ("&&", None)
+            if not chain:
+                self.directories = reached
+        self.reached = reached
+
+    def _check_gaps(self, node: Any) -> None:
+        at = node.start_byte
+        for child in node.children:
+            gap = self.source[at : child.start_byte].decode("utf-8")
+            if not _GAP.fullmatch(gap):
+                raise self._fault("the grammar leaves out a part of the text", node)
+            at = child.end_byte
+        if not _GAP.fullmatch(self.source[at : node.end_byte].decode("utf-8")):
+            raise self._fault("the grammar leaves out a part of the text", node)
+
+    def _check_comment(self, node: Any) -> None:
+        before = self.source[node.start_byte - 1 : node.start_byte] if node.start_byte else b"\n"
+        after = self.source[node.end_byte : node.end_byte + 1]
+        if (
+            before not in b" \t\n;&|()"
+            or after not in (b"", b"\n")
+            or b"\n" in self.source[node.start_byte : node.end_byte]
+        ):
+            raise self._fault("a `#` that may not begin a comment", node)
+
+    def _test(self, node: Any) -> None:
+        """`[[ ... ]]` and `[ ... ]` compare and look at files; arithmetic and `-v` could run commands."""
+        is_single = self._text(node.children[0]) == "["
+        if self._text(node.children[0]) not in ("[", "[["):
+            raise self._fault("arithmetic", node)
+        operators = words.TESTS | words.NUMBER_TESTS if is_single else words.TESTS
+        for each in _walk(node):
+            is_operator = each.type == "test_operator" or (
+                not each.is_named and each.parent.type.endswith("_expression")
+            )
+            if is_operator and self._text(each) not in operators:
+                raise self._fault(f"the test `{self._text(each)}`", each)
+            if each.type == "word" and self._text(each).startswith("-"):
+                raise self._fault(f"the test `{self._text(each)}`", each)
+            if is_single and each.type in _EXPANSIONS and each.parent.type != "string":
+                raise self._fault("`[` with an expansion outside quotes", each)
+        if is_single and sum(1 for each in _walk(node) if each.type in ("binary_expression", "unary_expression")) > 2:
+            raise self._fault("`[` with more than one test", node)
+        self._substitutions(node)
+        self._add(Command("test", "["))
+
+    def _export(self, node: Any) -> None:
+        self._check_gaps(node)
+        if not node.children or self._text(node.children[0]) != "export":
+            raise self._fault(f"`{self._text(node.children[0])}` cannot be followed", node)
+        named: list[tuple[str, Word]] = []
+        for child in node.children[1:]:
+            if child.type == "variable_assignment":
+                named.append(self._assignment(child))
+            elif child.type == "variable_name":
+                named.append((self._text(child), Word("", "one")))
+            else:
+                raise self._fault("`export` with more than names", child)
+        self._add(Command("export", "export", assignments=tuple(named)))
+
+    # Commands
+
+    def _command(self, node: Any, redirects: Sequence[Any], *, has_input: bool) -> None:
+        self._check_gaps(node)
+        assignments: list[tuple[str, Word]] = []
+        spelled: list[Word] = []
+        files = _Files()
+        end = -1
+        for child in node.children:
+            if child.type == "variable_assignment":
+                assignments.append(self._assignment(child))
+            elif child.type in ("file_redirect", "herestring_redirect"):
+                self._redirect(child, files)
+            elif child.type == "comment":
+                self._check_comment(child)
+            else:
+                if child.start_byte == end:
+                    raise self._fault("the grammar cuts a word in two", child)
+                spelled.append(self._word(child.children[0] if child.type == "command_name" else child))
+            end = child.end_byte
+        for each in redirects:
+            self._redirect(each, files)
+        base = Command(
+            "",
+            assignments=tuple(assignments),
+            files_read=tuple(files.read),
+            files_written=tuple(files.written),
+            has_input=has_input or files.has_input,
+        )
+        if spelled:
+            self._run(spelled, base)
+        else:
+            self._add(base)
+
+    def _redirected(self, node: Any, depth: int, *, has_input: bool) -> None:
+        self._check_gaps(node)
+        body = node.child_by_field_name("body")
+        redirects = [child for child in node.children if child is not body and child != body]
+        if body is not None and body.type == "command":
+            self._command(body, redirects, has_input=has_input)
+            return
+        files = _Files()
+        for each in redirects:
+            self._redirect(each, files)
+        if files.read or files.written or files.has_input:
+            self._add(Command("", files_read=tuple(files.read), files_written=tuple(files.written)))
+        if body is not None:
+            self._statement(body, depth + 1, has_input=has_input or files.has_input)
+
+    def _redirect(self, node: Any, files: "_Files") -> None:
+        if node.type == "herestring_redirect":
+            files.has_input = True
+            for child in node.named_children:
+                self._word(child)
+            return
+        if node.type == "heredoc_redirect":
+            self._heredoc(node, files)
+            return
+        if node.type != "file_redirect":
+            raise self._fault(f"`{node.type.replace('_', ' ')}` cannot be followed", node)
+        sign = next((child.type for child in node.children if not child.is_named), "")
+        targets = node.children_by_field_name("destination")
+        if len(targets) != 1:
+            raise self._fault("a redirection with words after it", node)
+        if (descriptor := node.child_by_field_name("descriptor")) is not None:
+            before = self.source[descriptor.start_byte - 1 : descriptor.start_byte] if descriptor.start_byte else b" "
+            if (
+                before not in b" \t\n;|&("
+                or not self._text(descriptor).isascii()
+                or not self._text(descriptor).isdigit()
+            ):
+                raise self._fault("a redirection that may be part of a word", node)
+        target = self._word(targets[0])
+        is_copy = sign in (">&", "<&") and target.is_exact and (target.text.isdigit() or target.text == "-")
+        if is_copy:
+            return
+        match sign:
+            case "<":
+                files.has_input = True
+                files.read.append(target)
+            case ">" | ">>" | ">|" | "&>" | "&>>" | ">&":
+                if not (target.is_exact and target.text in _SILENT):
+                    files.written.append(target)
+            case _:
+                raise self._fault(f"the redirection `{sign}`", node)
+
+    def _heredoc(self, node: Any, files: "_Files") -> None:
+        if files.has_heredoc:
+            raise self._fault("two texts for one command", node)
+        files.has_input = files.has_heredoc = True
+        label = ""
+        for child in node.children:
+            match child.type:
+                case "<<" | "<<-" | "\n":
+                    pass
+                case "heredoc_start":
+                    label = self._text(child)
+                case "heredoc_body":
+                    self._check_heredoc(node, child, label)
+                case "heredoc_end":
+                    pass
+                case "file_redirect":
+                    self._redirect(child, files)
+                case "pipeline" | "command" | "list":
+                    files.after.append(child)
+                case "|" | "|&":
+                    pass
+                case _:
+                    raise self._fault(f"`{self._text(child)[:40]}` after a text for a command", child)
+        if node.children[-1].type != "heredoc_end":
+            raise self._fault("a text for a command without an end", node)
+        here = self.directories
+        for child in files.after:
+            self._statement(child, 1, has_input=True)
+        files.after.clear()
+        self.directories = here
+
+    def _check_heredoc(self, node: Any, body: Any, label: str) -> None:
+        """Whether the text ends at the first line that is its label."""
+        is_quoted = label[:1] in ("'", '"') and label[-1:] == label[:1]
+        plain = label[1:-1] if is_quoted else label
+        if not re.fullmatch(r"[A-Za-z_][\w-]*", plain):
+            raise self._fault("the label of a text is not a plain word", node)
+        strips = node.children[0].type == "<<-"
+        lines = self.source[body.start_byte :].decode("utf-8").split("\n")
+        ends = next((at for at, line in enumerate(lines) if (line.lstrip("\t") if strips else line) == plain), None)
+        end = node.children[-1]
+        if ends is None or end.start_point[0] != body.start_point[0] + ends:
+            raise self._fault("the end of a text for a command is not certain", node)
+        if not is_quoted:
+            self._substitutions(body)
+            counted = sum(1 for each in _walk(body) if each.type in _EXPANSIONS)
+            marks = len(re.findall(r"(?<!\\)(?:`|\$\()", self._text(body)))
+            if marks and not counted:
+                raise self._fault("an expansion in a text for a command", node)
+
+    # Words
+
+    def _word(self, node: Any) -> Word:
+        if node.type in ("array", "extglob_pattern", "regex", "subscript"):
+            raise self._fault(f"`{self._text(node)[:40]}` cannot be followed", node)
+        outside = inside = False
+        for each in _walk(node):
+            if each.type in _EXPANSIONS:
+                if any(above.type == "string" for above in _above(each, node)):
+                    inside = True
+                else:
+                    outside = True
+        self._substitutions(node)
+        return read_word(self._text(node), expands_outside=outside, expands_inside=inside)
+
+    def _substitutions(self, node: Any) -> None:
+        """Read the commands inside a word or text; refuse expansions that do more than give a value."""
+        waiting = [node]
+        while waiting:
+            here = waiting.pop()
+            if here.type in ("command_substitution", "process_substitution"):
+                self._inside(here)
+                continue
+            if here.type in ("simple_expansion", "expansion") and not _PLAIN_EXPANSION.fullmatch(self._text(here)):
+                raise self._fault(f"the expansion `{self._text(here)[:40]}`", here)
+            if here.type == "arithmetic_expansion" and not _PLAIN_ARITHMETIC.fullmatch(self._text(here)):
+                raise self._fault("arithmetic with names", here)
+            waiting += reversed(here.children)
+
+    def _inside(self, node: Any) -> None:
+        if self._text(node).startswith("`") and "\\" in self._text(node):
+            raise self._fault("a backslash between backticks", node)
+        self._check_gaps(node)
+        here = self.directories
+        for child in node.named_children:
+            if child.type in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
+                files = _Files()
+                self._redirect(child, files)
+                self._add(Command("", files_read=tuple(files.read), files_written=tuple(files.written)))
+            else:
+                self._statement(child, 1, has_input=False)
+                self.directories = _either(here, self.directories)
+        self.directories = here
+
+    def _assignment(self, node: Any) -> tuple[str, Word]:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None or name.type != "variable_name" or b"+=" in self.source[name.start_byte : name.end_byte + 2]:
+            raise self._fault("an assignment that is not to a name", node)
+        if value is None:
+            return self._text(name), Word("")
+        if value.start_byte != name.end_byte + 1:
+            raise self._fault("an assignment with a space", node)
+        return self._text(name), self._word(value)
+
+    # Programs
+
+    def _add(self, command: Command) -> None:
+        self.found.append(replace(command, directories=self.directories, line=self.line))
+
+    def _run(self, spelled: list[Word], base: Command) -> None:
+        """Add the program that `spelled` begins with, and the one it runs if it is a wrapper."""
+        first = spelled[0]
+        if not first.is_exact:
+            raise Unreadable(f"the program `{first.text[:40]}` is not known before it runs", line=self.line)
+        if not first.text or first.text.startswith("-") or first.text.endswith("/"):
+            raise Unreadable(f"`{first.text[:40]}` is no program", line=self.line)
+        name = basename(first.text)
+        command = replace(base, program=name, written=first.text, words=tuple(spelled[1:]))
+        if name in words.UNFOLLOWABLE:
+            raise Unreadable(f"`{name}` cannot be followed", line=self.line)
+        inner = unwrap(command)
+        if inner is None or inner.keeps:
+            self._add(command)
+        if inner is not None:
+            wrapped = replace(
+                base,
+                wrappers=(*base.wrappers, name),
+                assignments=(*base.assignments, *inner.assignments),
+                has_input=base.has_input or inner.feeds,
+            )
+            if inner.text is not None:
+                self._nested_text(inner.text, wrapped)
+            for each in inner.commands:
+                self._run(list(each), wrapped)
+        elif name == "cd":
+            self._change_directory(command)
+
+    def _nested_text(self, text: str, wrapped: Command) -> None:
+        reader = _Reader(text, nested=self.nested + 1)
+        reader.directories = self.directories
+        for each in reader.commands():
+            self.found.append(
+                replace(
+                    each,
+                    wrappers=(*wrapped.wrappers, *each.wrappers),
+                    assignments=(*wrapped.assignments, *each.assignments),
+                    files_written=(*wrapped.files_written, *each.files_written),
+                    files_read=(*wrapped.files_read, *each.files_read),
+                    has_input=wrapped.has_input or each.has_input,
+                    line=self.line,
+                )
+            )
+
+    def _change_directory(self, command: Command) -> None:
+        targets = [word for word in command.words if not (word.is_exact and word.text in ("--", "-P", "-L"))]
+        if (
+            len(targets) != 1
+            or not targets[0].is_exact
+            or targets[0].text.startswith(("-", "~"))
+            or not targets[0].text
+        ):
+            self.directories = None
+        elif self.directories is not None:
+            target = targets[0].text
+            self.directories = frozenset(
+                target if target.startswith("/") or not each else f"{each}/{target}" for each in self.directories
+            )
+
+
+class _Files:
+    """What the redirections of a command read and write."""
+
+    def __init__(self) -> None:
+        self.read: list[Word] = []
+        self.written: list[Word] = []
+        self.has_input = False
+        self.has_heredoc = False
+        self.after: list[Any] = []
+        """Statements that stand between a label and its text."""
+
+
+def _check_characters(text: str) -> None:
+    if (bad := _CONTROL.search(text)) is not None:
+        raise Unreadable(
+            f"there is a control character, U+{ord(bad.group()):04X}", line=text.count("\n", 0, bad.start()) + 1
+        )
+    if any(each not in " \t\n" and (each.isspace() or not each.isprintable()) for each in text):
+        raise Unreadable("there is a space or an invisible character that shells read differently")
+    if _JOINED_LINES.search(text):
+        raise Unreadable("a backslash at the end of a line joins two words")
+
+
+def _either(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    if one is None or other is None or len(one | other) > 8:
+        return None
+    return one | other
+
+
+def _walk(node: Any) -> Iterator[Any]:
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        waiting += reversed(here.children)
+
+
+def _above(node: Any, top: Any) -> Iterator[Any]:
+    while node != top:
+        node = node.parent
+        yield node
+
+
+def _line_of_fault(root: Any) -> int:
+    return next((each.start_point[0] + 1 for each in _walk(root) if each.is_error or each.is_missing), 0)

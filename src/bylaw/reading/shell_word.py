@@ -1,0 +1,145 @@
+"""One word of a shell command, without its quotes: exact, or not known before it runs."""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from bylaw.reading.unreadable import Unreadable
+
+Kind = Literal["exact", "glob", "one", "many"]
+
+
+class Word(Struct, frozen=True):
+    """A word; `text` is its value if `kind` is `exact`, else what is written.
+
+    A `glob` stands for names of files, `one` for one word with an expansion in quotes, `many` for any number of words.
+    """
+
+    text: str
+    kind: Kind = "exact"
+
+    @property
+    def is_exact(self) -> bool:
+        return self.kind == "exact"
+
+    @property
+    def may_be_option(self) -> bool:
+        """Whether it may begin with a hyphen."""
+        if self.kind in ("exact", "glob"):
+            return self.text[:1] in ("-", "*", "?", "[")
+        return self.kind == "many" or self.text.lstrip("\"'")[:1] in ("$", "`", "-", "\\", "")
+
+
+_ENDS_WORD = frozenset(" \t\n;|&()<>")
+_EXPANDS = re.compile(r"\$[A-Za-z_0-9{(@*#?!$-]")
+_ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
+_ANSI_LETTERS = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "?": "?",
+}  # fmt: skip
+
+
+def read_word(written: str, *, expands_outside: bool = False, expands_inside: bool = False) -> Word:
+    """The word that `written` stands for.
+
+    The two flags say whether the grammar found an expansion outside or inside double quotes; a `$` or backtick that it
+    did not find is `Unreadable`.
+    """
+    if expands_outside:
+        return Word(written, "many")
+    if expands_inside:
+        return Word(written, "one")
+    return _Unquoting(written).word()
+
+
+class _Unquoting:
+    def __init__(self, written: str) -> None:
+        self.written = written
+        self.at = 0
+        self.parts: list[str] = []
+        self.has_glob = False
+        self.has_brace = False
+
+    def word(self) -> Word:
+        written = self.written
+        while self.at < len(written):
+            here = written[self.at]
+            if here == "'":
+                self._take(self._end("'", self.at + 1), 1)
+            elif here == '"':
+                self._double()
+            elif here == "\\":
+                self._escape()
+            elif written.startswith("$'", self.at):
+                self._ansi()
+            elif here == "`" or _EXPANDS.match(written, self.at) or written.startswith('$"', self.at):
+                raise Unreadable(f"an expansion in `{written[:60]}`")
+            elif here in _ENDS_WORD:
+                raise Unreadable(f"`{written[:60]}` is not one word")
+            else:
+                self._plain(here)
+        text = "".join(self.parts)
+        if self.has_brace:
+            return Word(written, "many")
+        return Word(written, "glob") if self.has_glob else Word(text)
+
+    def _plain(self, here: str) -> None:
+        self.has_glob = self.has_glob or here in "*?["
+        rest = self.written[self.at :]
+        self.has_brace = self.has_brace or (here == "{" and ("," in rest or ".." in rest))
+        self.parts.append(here)
+        self.at += 1
+
+    def _end(self, quote: str, start: int) -> int:
+        end = self.written.find(quote, start)
+        if end < 0:
+            raise Unreadable("a quote is never closed")
+        return end
+
+    def _take(self, end: int, skip: int) -> None:
+        self.parts.append(self.written[self.at + skip : end])
+        self.at = end + 1
+
+    def _escape(self) -> None:
+        if self.at + 1 >= len(self.written):
+            raise Unreadable("a backslash at the end")
+        after = self.written[self.at + 1]
+        self.parts.append("" if after == "\n" else after)
+        self.at += 2
+
+    def _double(self) -> None:
+        at = self.at + 1
+        while at < len(self.written) and self.written[at] != '"':
+            here = self.written[at]
+            if here == "`" or _EXPANDS.match(self.written, at):
+                raise Unreadable(f"an expansion in `{self.written[:60]}`")
+            after = self.written[at + 1 : at + 2]
+            if here == "\\" and after and after in '$`"\\\n':
+                self.parts.append("" if after == "\n" else after)
+                at += 2
+            else:
+                self.parts.append(here)
+                at += 1
+        if at >= len(self.written):
+            raise Unreadable("a quote is never closed")
+        self.at = at + 1
+
+    def _ansi(self) -> None:
+        found = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL).match(self.written, self.at)
+        if found is None:
+            raise Unreadable("a quote is never closed")
+        self.parts.append(_ANSI.sub(_ansi_character, found[1]))
+        self.at = found.end()
+
+
+def _ansi_character(found: re.Match[str]) -> str:
+    hexadecimal = found[1] or found[2] or found[3]
+    if found[5] is not None:
+        if found[5] not in _ANSI_LETTERS:
+            raise Unreadable(f"`{found[0]}` in a `$'...'`")
+        return _ANSI_LETTERS[found[5]]
+    code = int(hexadecimal, 16) if hexadecimal else int(found[4], 8)
+    if not 0 < code < 0x110000 or (not found[2] and not found[3] and code > 0x7F):
+        raise Unreadable(f"`{found[0]}` in a `$'...'`")
+    return chr(code)

@@ -1,0 +1,250 @@
+"""Programs that run another program, and how their words say which."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from bylaw.reading.shell_programs import GIT_KEYS
+from bylaw.reading.shell_word import Word
+from bylaw.reading.unreadable import Unreadable
+
+if TYPE_CHECKING:
+    from bylaw.reading.shell import Command
+
+UNKNOWN = Word("", "many")
+
+
+class Inner(Struct, frozen=True):
+    """What a wrapper runs: commands by their words, or a text for a shell."""
+
+    commands: tuple[tuple[Word, ...], ...] = ()
+    text: str | None = None
+    assignments: tuple[tuple[str, Word], ...] = ()
+    keeps: bool = False
+    """Whether the wrapper does something itself."""
+    feeds: bool = False
+    """Whether what it runs gets words or input from elsewhere."""
+
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_PREFIXES: dict[str, tuple[str, str]] = {
+    # Options without a value, options with one; short ones by their letters, long ones not at all.
+    "sudo": ("AbEHkKnPSB", "ughpCrtTDRU"),
+    "doas": ("nsL", "uC"),
+    "nice": ("", "n"),
+    "nohup": ("", ""),
+    "time": ("p", ""),
+    "stdbuf": ("", "ioe"),
+    "setsid": ("cfw", ""),
+    "ionice": ("t", "cn"),
+    "builtin": ("", ""),
+    "exec": ("cl", "a"),
+    "pkexec": ("", ""),
+}
+
+
+def unwrap(command: "Command") -> Inner | None:
+    """What the command runs; None if it is a program of its own. Raises `Unreadable` if that is not certain."""
+    name, words = command.program, command.words
+    if name in _SPECIAL:
+        return _SPECIAL[name](command)
+    if name in _PREFIXES:
+        bare, valued = _PREFIXES[name]
+        rest = _after_options(name, words, bare, valued)
+        if name == "exec" and not rest:
+            return None
+        return Inner((_program(name, rest),))
+    return None
+
+
+def _after_options(name: str, words: Sequence[Word], bare: str, valued: str) -> tuple[Word, ...]:
+    """The words behind the options of a wrapper."""
+    at = 0
+    while at < len(words):
+        text = _exact(name, words[at])
+        if text == "--":
+            return tuple(words[at + 1 :])
+        if not text.startswith("-") or text == "-":
+            return tuple(words[at:])
+        if text.startswith("--") or not set(text[1:]) <= set(bare + valued) | set("0123456789"):
+            if len(text) < 3 or text[1] not in valued or text[1] == "-":
+                raise Unreadable(f"`{name}` with the option `{text[:40]}`")
+            at += 1
+        elif text[-1] in valued and not set(text[1:-1]) & set(valued):
+            at += 2
+        elif set(text[1:]) & set(valued) and text[1] not in valued:
+            raise Unreadable(f"`{name}` with the option `{text[:40]}`")
+        else:
+            at += 1
+    return ()
+
+
+def _exact(name: str, word: Word) -> str:
+    if not word.is_exact:
+        raise Unreadable(f"what `{name}` runs is not known before it runs")
+    return word.text
+
+
+def _program(name: str, words: Sequence[Word]) -> tuple[Word, ...]:
+    if not words:
+        raise Unreadable(f"`{name}` without a program")
+    return tuple(words)
+
+
+def _sudo(command: "Command") -> Inner:
+    rest = _after_options(command.program, command.words, *_PREFIXES["sudo"])
+    return _env_rest(command.program, rest)
+
+
+def _env(command: "Command") -> Inner | None:
+    words = command.words
+    rest: tuple[Word, ...] = _after_options("env", words, "i0v", "uC")
+    if any(word.is_exact and word.text.startswith("-C") for word in words[: len(words) - len(rest)]):
+        raise Unreadable("`env -C` runs it in another folder")
+    if not rest:
+        return None
+    return _env_rest("env", rest)
+
+
+def _env_rest(name: str, rest: Sequence[Word]) -> Inner:
+    """Assignments, then a program."""
+    assigned: list[tuple[str, Word]] = []
+    at = 0
+    while at < len(rest) and (found := _ASSIGNMENT.fullmatch(_exact(name, rest[at]))) is not None:
+        assigned.append((found[1], Word(found[2])))
+        at += 1
+    if at == len(rest):
+        return Inner((), assignments=tuple(assigned), keeps=True)
+    return Inner((tuple(rest[at:]),), assignments=tuple(assigned))
+
+
+def _timeout(command: "Command") -> Inner:
+    rest = _after_options("timeout", command.words, "fpv", "ks")
+    if not rest or not re.fullmatch(r"[0-9.]+[smhd]?", _exact("timeout", rest[0])):
+        raise Unreadable("`timeout` without a time")
+    return Inner((_program("timeout", rest[1:]),))
+
+
+def _command(command: "Command") -> Inner | None:
+    if command.words and command.words[0].is_exact and command.words[0].text in ("-v", "-V"):
+        return None
+    return Inner((_program("command", _after_options("command", command.words, "p", "")),))
+
+
+def _su(command: "Command") -> Inner:
+    words = list(command.words)
+    at = next((at for at, word in enumerate(words) if word.is_exact and word.text in ("-c", "--command")), None)
+    others = [word for index, word in enumerate(words) if at is None or index not in (at, at + 1)]
+    known = all(word.is_exact and (word.text in ("-", "-l") or not word.text.startswith("-")) for word in others)
+    if at is None or at + 1 >= len(words) or not known or len(others) > 2:
+        raise Unreadable("`su` that does not say what it runs")
+    return Inner(text=_exact("su", words[at + 1]))
+
+
+def _shell(command: "Command") -> Inner | None:
+    """`sh -c text`; a shell that reads its input cannot be followed, a script is a program of its own."""
+    name, words = command.program, command.words
+    for at, word in enumerate(words):
+        text = _exact(name, word)
+        if re.fullmatch(r"-[aefhuvxlmn]*c", text):
+            if at + 1 >= len(words):
+                raise Unreadable(f"`{name} -c` without a text")
+            inner = _exact(name, words[at + 1])
+            if command.wrappers and command.wrappers[-1] in ("xargs", "find"):
+                raise Unreadable(f"a text for `{name}` that `{command.wrappers[-1]}` completes")
+            return Inner(text=inner)
+        if not text.startswith(("-", "+")):
+            return None
+        if text not in ("-e", "-u", "-x", "-ex", "-eu", "-eux", "-l"):
+            raise Unreadable(f"`{name}` with the option `{text[:40]}`")
+    raise Unreadable(f"`{name}` runs what it reads")
+
+
+def _xargs(command: "Command") -> Inner:
+    rest: list[Word] = list(command.words)
+    while rest and rest[0].is_exact and rest[0].text.startswith("-") and len(rest[0].text) > 1:
+        text = rest.pop(0).text
+        if text in ("-I", "-n", "-P", "-L", "-d", "-s", "-E", "-a"):
+            if not rest:
+                raise Unreadable(f"`xargs {text}` without a value")
+            rest.pop(0)
+        elif text not in ("-0", "-r", "-t", "-x", "--null", "--no-run-if-empty", "--verbose") and not re.fullmatch(
+            r"-[InPLds][\w{}@%,]+|--(?:max-args|max-procs|replace|delimiter|max-lines)=.+|-0r|-r0|-i|-0[nPL]\d+", text
+        ):
+            raise Unreadable(f"`xargs` with the option `{text[:40]}`")
+    if not rest:
+        return Inner(((Word("echo"), UNKNOWN),), feeds=True)
+    unknown = [word if "{}" not in word.text else Word(word.text, "many") for word in rest[1:]]
+    return Inner(((rest[0], *unknown, UNKNOWN),), feeds=True)
+
+
+def _busybox(command: "Command") -> Inner:
+    return Inner((_program(command.program, command.words),))
+
+
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+
+def _find(command: "Command") -> Inner | None:
+    """`-exec` runs a program, `-delete` removes what is found."""
+    words = list(command.words)
+    found: list[tuple[Word, ...]] = []
+    places = [word for word in words if not word.may_be_option]
+    if any(word.kind in ("one", "many") and word.may_be_option for word in words):
+        raise Unreadable("`find` with words that are not known before it runs")
+    at = 0
+    while at < len(words):
+        text = words[at].text if words[at].is_exact else ""
+        if text == "-delete":
+            found.append((Word("rm"), Word("-r"), *([Word(places[0].text, "many")] if places else []), UNKNOWN))
+        elif text in _FIND_RUNS:
+            end = next(
+                (to for to in range(at + 1, len(words)) if words[to].is_exact and words[to].text in (";", "+")), None
+            )
+            if end is None or end == at + 1:
+                raise Unreadable(f"`find {text}` without an end")
+            inner = [word if "{}" not in word.text else Word(word.text, "many") for word in words[at + 1 : end]]
+            found.append(tuple(inner))
+            at = end
+        at += 1
+    return Inner(tuple(found), keeps=True, feeds=True) if found else None
+
+
+def _git(command: "Command") -> None:
+    """Settings on the command line can make any command of `git` run anything."""
+    words = command.words
+    for at, word in enumerate(words):
+        if not word.is_exact:
+            raise Unreadable("`git` with a command that is not known before it runs")
+        if not word.text.startswith("-"):
+            if at and words[at - 1].text in ("-C", "-c", "--git-dir", "--work-tree", "--namespace"):
+                continue
+            break
+        if word.text == "-c" and at + 1 < len(words):
+            key = _exact("git -c", words[at + 1]).partition("=")[0].lower()
+            if key not in GIT_KEYS:
+                raise Unreadable(f"`git -c {key[:40]}` can change what the command does")
+        elif word.text.startswith(("--config-env", "--exec-path=")) or (word.text[:2] == "-c" and word.text != "-c"):
+            raise Unreadable(f"`git {word.text[:40]}` can change what the command does")
+
+
+_SPECIAL: dict[str, Callable[["Command"], Inner | None]] = {
+    "sudo": _sudo,
+    "doas": _sudo,
+    "env": _env,
+    "timeout": _timeout,
+    "gtimeout": _timeout,
+    "command": _command,
+    "su": _su,
+    "runuser": _su,
+    "xargs": _xargs,
+    "gxargs": _xargs,
+    "busybox": _busybox,
+    "toybox": _busybox,
+    "find": _find,
+    "gfind": _find,
+    "git": _git,
+    **dict.fromkeys(["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh"], _shell),
+}

@@ -1,0 +1,508 @@
+"""Which programs a shell command runs, and that none that writes passes for one that reads."""
+
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bylaw.reading import Unreadable
+from bylaw.reading.shell import Command, read_shell
+
+READS = r"""
+ls -la
+cat a.txt | grep -n foo | head -5
+cd src && ls
+ls 2>/dev/null
+ls > /dev/null 2>&1
+find . -name '*.py' -type f -print0
+find . -name x | xargs grep -l foo
+sh -c 'ls; cat x'
+timeout 10s ls
+nice -n 5 ls
+env LANG=C ls
+x=1; echo "$x"
+echo $(date) `whoami`
+if test -f x; then cat x; else ls; fi
+for f in *.txt; do cat "$f"; done
+[[ -f x ]] && echo y
+case $x in a) ls;; *) cat y;; esac
+git status
+git log --oneline -5
+git diff HEAD~1 -- a.py
+git --no-pager show --stat
+git branch --show-current
+sed -n '1,5p' f
+sed 's/a/b/g' f
+awk '{print $1}' f
+sort -u -k2 f
+uniq -c
+date +%F
+echo 'rm x' # rm y
+echo "it's" a#b
+grep -rn "foo" --include=*.py .
+diff <(ls a) <(ls b)
+set -euo pipefail; ls
+""".strip().splitlines()
+
+HOSTILE = r"""
+rm x
+\rm x
+r''m x
+'r'"m" x
+$'rm' x
+$'\x72m' x
+$'\162\155' x
+/bin/rm x
+//bin//rm x
+./ls
+/tmp/ls
+busybox rm x
+busybox sh -c 'rm x'
+command rm x
+command -p rm x
+builtin cd x; rm y
+exec rm x
+env rm x
+env -i A=b rm x
+env -S 'rm x'
+nice -n 5 rm x
+timeout -k 5 10 rm x
+nohup rm x &
+time rm x
+stdbuf -oL rm x
+setsid rm x
+sudo rm x
+sudo -u root -- rm x
+sudo ls
+doas rm x
+su -c 'rm x' root
+su root
+find . -delete
+find . -exec rm {} \;
+find . -execdir rm {} +
+find . -ok rm {} \;
+find . -fprint out
+find . -fls out
+find . "$x"
+find $x
+ls | xargs rm
+ls | xargs -n1 -I{} rm {}
+ls | xargs sh -c 'rm "$0"'
+ls | parallel rm
+sh -c 'rm x'
+bash -lc "cd a && rm b"
+bash -c "$x"
+echo 'rm x' | sh
+sh <<< 'rm x'
+sh script.sh
+eval 'rm x'
+source x
+. x
+alias ls=rm
+ls() { rm x; }; ls
+function ls { rm x; }
+trap 'rm x' EXIT
+coproc rm x
+$cmd x
+${cmd} x
+`echo rm` x
+$(echo rm) x
+{rm,-rf,x}
+r{m,x} y
+r? x
+[r]m x
+cat x > y
+cat x >> y
+cat x >| y
+cat x &> y
+cat x >& y
+>y
+: > y
+ls <> y
+ls > "$x"
+tee y
+echo x | tee y
+ls $(rm x)
+ls `rm x`
+ls "$(rm x)"
+ls "`rm x`"
+cat <(rm x)
+cat > >(rm x)
+ls ${x:-$(rm y)}
+ls ${x:=y}
+ls ${!x}
+ls ${x@P}
+ls $((a[$(rm x)]))
+ls $((x))
+[[ x -eq 1 ]]
+[[ -v a[$(rm x)] ]]
+test -v 'a[$(rm x)]'
+[ "$x" -a -f y -o -v z ]
+[ $x = y ]
+[ -v 'a[$(rm x)]' ]
+((x=1))
+let x=1
+a[$(rm x)]=1
+x=$(rm y)
+x=(a $(rm y))
+PATH=. ls
+LD_PRELOAD=x ls
+IFS=x; ls
+path=x ls
+BASH_ENV=x sh -c ls
+export PATH=.
+declare PATH=.
+printf -v PATH x
+read PATH < x
+unset x
+hash -p ./x ls
+enable -f x y
+git push -f
+git -c alias.st='!rm x' st
+git -c core.pager='rm x' log
+git --exec-path=. status
+git diff --output=x
+git diff --ext-diff
+git log -p --textconv
+git branch -D x
+git branch new
+git tag new
+git stash
+git config user.name x
+git checkout x
+git grep -O x
+git $x
+sort -o x y
+sort --output=x y
+sort --outp=x y
+sort --compress-program=./x y
+sort -S1 -uo x y
+sort "$x"
+uniq x y
+sed -i s/a/b/ x
+sed --in-place s/a/b/ x
+sed 's/a/b/w x' y
+sed 's/a/b/e' y
+sed 'w x' y
+sed '1e rm x' y
+sed -f x y
+awk 'BEGIN{system("rm x")}'
+awk '{print > "x"}'
+awk '{print | "rm x"}'
+awk 'BEGIN{"rm x" | getline}'
+awk -f x
+rg --pre ./x y
+tree -o x
+date -s 12:00
+date 010112002026
+hostname x
+xxd -r x y
+dd if=x of=y
+cp a b
+mv a b
+ln -s a b
+mkdir x
+touch x
+chmod 777 x
+curl http://h/ -d @x
+wget http://h/
+cat < /dev/tcp/h/80
+python3 -c 'print(1)'
+perl -e 1
+node -e 1
+vim x
+less x
+man ls
+npm test
+make
+kill 1
+ssh h ls
+tar tf x
+if true; then rm x; fi
+while rm x; do :; done
+for i in $(rm x); do ls; done
+case $(rm x) in a) ls;; esac
+case x in $(rm y)) ls;; esac
+! rm x
+(rm x)
+{ rm x; }
+ls && rm x
+ls || rm x
+ls & rm x
+ls; rm x
+ls | rm x
+ls |& rm x
+""".strip().splitlines()
+
+HOSTILE_LINES = [
+    "ls\nrm x",
+    "ls # a comment\nrm x",
+    "ls \\\n; rm x",
+    "r\\\nm x",
+    "cat <<E\n$(rm x)\nE",
+    "cat <<E\n`rm x`\nE",
+    "cat <<E > y\nhi\nE",
+    "cat <<E | sh\nrm x\nE",
+    "cat <<E; rm x\nhi\nE",
+    "cat <<E\nhi\nE\nrm x",
+    "cat <<'E'\nhi\nE\nrm x",
+    "cat <<-E\n\thi\n\tE\nrm x",
+    "sh <<E\nrm x\nE",
+    "ls 'a\nb'; rm x",
+    "ls\r\nrm x",
+    "ls\x00; rm x",
+    "ls\u00a0; rm x",
+    "ls \u202e; rm x",
+    "",
+    " ",
+    "# only a comment",
+    "ls 'a",
+    'ls "a',
+    "ls $(cat",
+    "ls (",
+    "ls )",
+    "ls ;; cat",
+    "(" * 200 + "ls" + ")" * 200,
+    "ls " + "a" * 100_000,
+]
+
+
+def writes(text: str) -> bool:
+    """Whether the text may write: an unreadable one may."""
+    try:
+        return any(command.writes for command in read_shell(text))
+    except Unreadable:
+        return True
+
+
+@pytest.mark.parametrize("text", [*READS, "ls \\\n -l"])
+def test_a_look_only_reads(text: str) -> None:
+    assert not writes(text)
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, *HOSTILE_LINES])
+def test_no_write_passes_for_a_read(text: str) -> None:
+    assert writes(text)
+
+
+def programs(text: str) -> list[str]:
+    return [command.program for command in read_shell(text)]
+
+
+def last(text: str) -> Command:
+    return read_shell(text)[-1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["rm x", "\\rm x", "r''m x", "$'\\162m' x", "/bin/rm x", "busybox rm x", "env A=b nice rm x", "sudo -u root rm x",
+     "sh -c 'sh -c \"rm x\"'", "timeout 3 sh -c 'rm x'", "find . -delete", "find . -exec rm {} +", "ls | xargs -0 rm"],
+)  # fmt: skip
+def test_a_removal_is_one_by_any_spelling(text: str) -> None:
+    assert last(text).program == "rm"
+
+
+def test_a_command_has_options_operands_and_files() -> None:
+    command = last("A=1 cp -rf --force -- -x 'a b' \"$c\" *.d < e > f")
+    assert command.options == ("-rf", "--force")
+    assert command.operands == ("-x", "a b", None, None)
+    assert [word.text for word in command.files_read] == ["e"]
+    assert [word.text for word in command.files_written] == ["f"]
+    assert [name for name, _ in command.assignments] == ["A"]
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("git push --force", True),
+        ("git push --forc", True),
+        ("git push -uf origin", True),
+        ("git push $x", True),
+        ('git push "$x"', True),
+        ("git push origin -- -f", False),
+        ("git push origin main", False),
+        ('git push origin "main-$x"', False),
+    ],
+)
+def test_an_option_is_found_in_clusters_and_abbreviations(text: str, may: bool) -> None:
+    assert last(text).may_have_option("-f", "--force") == may
+
+
+def test_privilege_and_wrappers_are_kept() -> None:
+    command = last("sudo env A=b sh -c 'rm x'")
+    assert command.wrappers == ("sudo", "env", "sh")
+    assert command.is_privileged
+    assert [name for name, _ in command.assignments] == ["A"]
+    assert not last("rm x").is_privileged
+
+
+@pytest.mark.parametrize(
+    ("text", "directories"),
+    [
+        ("ls", {""}),
+        ("cd a && ls", {"a"}),
+        ("cd a && cd b && ls", {"a/b"}),
+        ("cd /a && ls", {"/a"}),
+        ("cd a; ls", {"", "a"}),
+        ("cd a\nls", {"", "a"}),
+        ("cd a || ls", {"", "a"}),
+        ("(cd a && ls); ls", {""}),
+        ("cd a | ls; ls", {""}),
+        ("cd a & ls", {""}),
+        ('cd "$x" && ls', None),
+        ("cd ~ && ls", None),
+        ("cd - && ls", None),
+        ("cd && ls", None),
+        ("sh -c 'cd a'; ls", {""}),
+        ("cd a && sh -c 'cd b && ls'", {"a/b"}),
+        ("if cd a; then ls; fi", {"", "a"}),
+        ("cd a && cd b || ls", {"", "a", "a/b"}),
+        ("for i in 1 2; do rm x; cd ..; done", None),
+        ("while ls; do cd a; done; ls", None),
+    ],
+)
+def test_the_folder_of_a_command_is_followed(text: str, directories: set[str] | None) -> None:
+    assert last(text).directories == directories
+
+
+def test_what_is_inside_words_and_texts_is_read() -> None:
+    assert sorted(programs('echo "$(cat a $(ls))" <(head b)')) == ["cat", "echo", "head", "ls"]
+    assert programs("cat <<E\n$(head b)\nE") == ["head", "cat"]
+    assert programs("cat <<'E'\n$(head b)\nE") == ["cat"]
+
+
+# A real shell runs nothing that was not read.
+
+PIECES = [
+    " ",
+    "\n",
+    "\t",
+    "'",
+    '"',
+    "\\",
+    "$",
+    "(",
+    ")",
+    ";",
+    "`",
+    "|",
+    "&",
+    "<",
+    ">",
+    "{",
+    "}",
+    "#",
+    "x",
+    "y",
+    "!",
+    "=",
+    "*",
+    "?",
+    "~",
+    ",",
+    "@",
+    "%",
+    "+",
+    "-",
+    "1",
+    "[",
+    "]",
+    "rm ",
+    "ls ",
+    "cat ",
+    "$(",
+    "<<E",
+    "\nE\n",
+    "<<-E",
+    "<<'E'",
+    "<<<",
+    "&&",
+    "||",
+    "$'",
+    "\\'",
+    "''",
+    '""',
+    "2>",
+    "$x",
+    "${x}",
+    "a=",
+    "env ",
+    "xargs ",
+    "sh -c ",
+    "time ",
+    "if ",
+    "then ",
+    "fi",
+    "for i in ",
+    "do ",
+    "done",
+    "case ",
+    "in ",
+    "esac",
+    "[[ ",
+    " ]]",
+    ";rm y",
+    " rm y ",
+]
+SEEDS = [
+    "ls 'a' \"b\" x",
+    "ls x | cat y",
+    "cat <<E\nls x\nE\nls y",
+    'for i in x y; do ls "$i"; done',
+    "if ls; then cat; fi",
+    "ls $(cat x) `ls`",
+    "[[ -f x ]] && ls",
+    "sh -c 'ls x; cat y'",
+    "a=1 ls x",
+    "ls x # rm y\ncat z",
+    "case x in a) ls;; *) cat;; esac",
+    "{ ls; }; (cat x)",
+    "ls $'a\\'b' x",
+    "cat <<'E' | ls\nrm x\nE\n",
+    "ls 2>/dev/null <x",
+]
+PROGRAMS = ("rm", "ls", "cat", "xargs", "x", "y")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("seed", range(4))
+def test_a_real_shell_runs_only_what_was_read(seed: int, tmp_path: Path) -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("needs bash")
+    stubs, log, folder = tmp_path / "bin", tmp_path / "log", tmp_path / "folder"
+    stubs.mkdir()
+    folder.mkdir()
+    for name in PROGRAMS:
+        (stubs / name).write_text(f"#!{bash}\necho {name} >> {log}\n")
+        (stubs / name).chmod(0o755)
+    (stubs / "sh").symlink_to(bash)
+    choose = random.Random(seed)
+    tried = 0
+    while tried < 60:
+        text = choose.choice(SEEDS)
+        for _ in range(choose.randint(1, 3)):
+            at = choose.randint(0, len(text))
+            text = text[:at] + choose.choice(PIECES) + text[at + choose.choice([0, 0, 1, 3]) :]
+        try:
+            read = read_shell(text)
+        except Unreadable:
+            continue
+        if any(command.program == "sh" for command in read):
+            continue
+        tried += 1
+        log.write_text("")
+        subprocess.run(
+            [bash, "-c", text], cwd=folder, env={"PATH": str(stubs)}, stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=20, check=False,
+        )  # fmt: skip
+        assert set(log.read_text().split()) <= {
+            name for command in read for name in (command.program, *command.wrappers)
+        }, text
+        if not any(command.writes for command in read):
+            assert os.listdir(folder) == [], text
+        for made in folder.iterdir():
+            made.unlink()
