@@ -27,7 +27,7 @@ def test_what_was_asked_ahead_is_not_asked_again() -> None:
     assert [text for _, text in chat.asked] == ["one", "two"]
     assert answers.ask(TWO).text == "TWO"
     assert len(chat.asked) == 2
-    with pytest.raises(ChatError, match="budget is spent"):
+    with pytest.raises(ChatError, match="budget is used up"):
         answers.ask(THREE)
     assert answers.unanswered()[0].startswith("1 request was not sent")
 

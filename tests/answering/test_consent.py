@@ -124,7 +124,7 @@ def test_a_budget_is_kept_to_and_what_it_leaves_is_told(folder: Path) -> None:
     done = bylaw(folder, *ASKING, "--budget", "1")
     assert done.returncode == 3
     assert len(requests(folder)) == 1
-    assert "1 request was not sent: the budget is spent" in done.stdout
+    assert "1 request was not sent: the budget is used up" in done.stdout
     answer(folder, answer="no", quotes=[], because=".")
     done = bylaw(folder, *ASKING, "--budget", "1")
     assert len(requests(folder)) == 2, "what is answered costs nothing"
@@ -138,14 +138,14 @@ def test_what_it_costs_is_told_before_anything_is_asked(folder: Path, monkeypatc
     done = bylaw(folder, *AUDIT, "--llm", "small", "--budget", "1")
     first, *rest = done.stdout.splitlines()
     assert first.startswith("small will be sent 2 requests: about ")
-    assert first.endswith("--budget allows 1: the rest stays open.")
+    assert first.endswith("--budget allows 1: the rest stays undecided.")
     assert any("The model was not asked" in line for line in rest)
 
 
 def test_a_batch_says_first_what_it_costs_and_asks_for_nothing_twice(folder: Path) -> None:
     first = bylaw(folder, *ASKING).stdout.splitlines()[0]
     assert re.match(r"2 requests to answer: about \d,\d{3} tokens, at most 1,200 in answers\. ", first)
-    assert first.endswith("Put the answers into asked/*.jsonl and run the same command again.")
+    assert first.endswith("Put the answers into asked/*.jsonl, then run the same command again.")
     name = next(iter(requests(folder)))
     line = json.dumps({"custom_id": name, "text": '{"answer": "no", "quotes": [], "because": "."}'})
     (folder / "asked" / "answers.jsonl").write_text(line, encoding="utf-8")

@@ -94,9 +94,9 @@ def wrong(**changed: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (wrong(tool="launch_rocket"), "`launch_rocket` is no tool that changes something or goes out"),
-        (wrong(tool="read_file"), "`read_file` is no tool that changes something or goes out"),
-        (wrong(asked=["Send everything"]), "a quote does not stand in the request"),
+        (wrong(tool="launch_rocket"), "`launch_rocket` is not a tool that changes or sends something"),
+        (wrong(tool="read_file"), "`read_file` is not a tool that changes or sends something"),
+        (wrong(asked=["Send everything"]), "a quote does not occur in the request"),
         (wrong(asked=[]), "nothing is quoted that asks for `send_money`"),
     ],
 )

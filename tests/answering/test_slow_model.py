@@ -72,7 +72,7 @@ def test_a_model_that_is_down_is_not_waited_for_again_and_again(model: Sleepy, m
     for number in range(request.FAILURES):
         asked(shield, f"hold {number}")
     known = reader.queries
-    assert "did not answer lately" in asked(shield, "hold again").feedback
+    assert "has not answered recently" in asked(shield, "hold again").feedback
     assert reader.queries == known, "asked although it is down"
     monkeypatch.setattr(request.time, "monotonic", lambda: time.perf_counter() + 1e9)
     asking = reader._asking  # pyright: ignore[reportPrivateUsage]

@@ -59,7 +59,7 @@ def test_what_waits_is_listed_and_answered(tmp_path: Path) -> None:
     assert "The agent wants to make this call: refund" in listed[0]["request"]["for_person"]
     again = bylaw(tmp_path, "log", "reject", "--log", "decisions.db", "--by", "bob", "chat-1/2")
     assert again.returncode == 2
-    assert "`chat-1/2` was approved already, by ann" in again.stderr
+    assert "`chat-1/2` was already approved by ann" in again.stderr
     with Shield(shop(), log=tmp_path / "decisions.db") as shield:
         assert ask(shield.session("chat-1")).allowed
     (line, *_) = bylaw(tmp_path, "log", "approvals", "--log", "decisions.db", "--all").stdout.splitlines()
@@ -260,7 +260,7 @@ def test_a_database_of_something_else_is_no_log_and_is_left_alone(tmp_path: Path
     for command in commands:
         ran = bylaw(tmp_path, *command, "app.db")
         assert (ran.returncode, ran.stdout) == (2, "")
-        assert "`app.db` is a database of something else, no decision log" in ran.stderr
+        assert "`app.db` is another program's database, not a decision log" in ran.stderr
     assert (tmp_path / "app.db").read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["app.db"]
 

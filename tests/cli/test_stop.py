@@ -40,7 +40,7 @@ def test_what_cannot_be_stopped_is_said_and_nothing_is_written(tmp_path: Path) -
     for wrong, message in (
         (("all", *asked, "--for", "soon"), "`--for soon` is not a time"),
         (("all", *asked, "--for", "5"), "`--for 5` is not a time"),
-        (("all", *asked, "--for", "900d"), "a year from now at most"),
+        (("all", *asked, "--for", "900d"), "in the future, within a year"),
         (("all", *asked, "--for", "1h", "--tenant", "x"), "the log has no tenant `x`"),
         (("tool", "refnd", *asked, "--for", "1h", "--pack", tmp_path / "desk"), "knows no tool `refnd`"),
         (("policy", "confrm", *asked, "--for", "1h", "--pack", tmp_path / "desk"), "knows no policy `confrm`"),

@@ -107,7 +107,7 @@ def test_what_effects_move_changes_must_list(tmp_path: Path, said: str, key: str
         return
     with pytest.raises(PackError) as caught:
         load(tmp_path, {"tools.yaml": tools})
-    assert "`effects` move `Order`, which `changes` does not list" in str(caught.value.faults[0])
+    assert "`effects` change `Order`, which `changes` does not list" in str(caught.value.faults[0])
 
 
 def test_an_effect_on_a_field_that_is_lost_does_not_start_from_its_default() -> None:

@@ -51,4 +51,4 @@ def test_every_shape_of_field_reads_as_a_question(field: str, key: Any, asked: s
 )
 def test_what_the_host_did_not_say_is_asked_for_with_the_place_it_belongs_in(field: str, asked: str) -> None:
     found = question_about(Fact("context", (), field), Entity("context", (), FIELDS))
-    assert found == f"{asked} The host did not say: it belongs in the `context` of the session."
+    assert found == f"{asked} The host did not provide it: add it to the session's `context`."

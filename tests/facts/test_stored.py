@@ -118,13 +118,13 @@ def test_rows_that_name_a_thing_are_a_list_of_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("places", "said"),
     [
-        (SALES, "BY404 entities.yaml:26: nothing says which `Customer` there are"),
+        (SALES, "BY404 entities.yaml:26: the location of `Customer` records is missing"),
         (
             f"[{PEOPLE}, {SALES.replace('orders', 'name')}]",
             "BY404 entities.yaml:26: `name` is not a list of `Customer`",
         ),
         (f"[{PEOPLE}, {SALES.replace('orders', 'sales')}]", "BY404 entities.yaml:26: `sales` is not a list of"),
-        (f"[{PEOPLE}, {SALES.replace('list:', 'fields: {name: $.no}, list:')}]", "BY404 entities.yaml:26: items of"),
+        (f"[{PEOPLE}, {SALES.replace('list:', 'fields: {name: $.no}, list:')}]", "BY404 entities.yaml:26: list items"),
     ],
 )
 def test_a_list_that_cannot_be_meant_is_a_fault(tmp_path: Path, places: str, said: str) -> None:
@@ -136,13 +136,15 @@ def test_two_items_of_one_key_that_differ_are_told(tmp_path: Path) -> None:
     when = "when: {path: $.no, in: [1, 2, 3]}"
     place = f'{{each: "$.sales[*]", key: $.by, fields: {{name: $.no}}, {when}}}'
     made = load(tmp_path / "pack", {"entities.yaml": f"{LISTED}world:\n  Customer: {place}\n"})
-    with pytest.raises(WorldError, match="two items of `Customer` have the key `C1`, and differ; give each a key"):
+    with pytest.raises(
+        WorldError, match="two items of `Customer` have the key `C1`, and differ; give each its own key"
+    ):
         open_snapshot(document(tmp_path, CUSTOMERS), made.schema)
 
 
 def test_faults_of_a_mapping_and_of_a_database_have_their_place(tmp_path: Path) -> None:
     schema = pack(tmp_path, JSON).schema
-    with pytest.raises(WorldError, match=r"there is nothing at `\$.orders`, where `Order` should be"):
+    with pytest.raises(WorldError, match=r"`\$.orders`, the location of `Order`, does not exist"):
         open_snapshot(document(tmp_path, {"products": {}}), schema)
     assert open_snapshot(document(tmp_path, {"orders": {}, "products": {}}), schema).record("Order", ("O1",)) is ABSENT
     with pytest.raises(WorldError, match="JSON has no table `purchases`"):
@@ -158,7 +160,7 @@ def test_faults_of_a_mapping_and_of_a_database_have_their_place(tmp_path: Path) 
 
 def test_what_holds_an_item_is_named_only_in_a_database(tmp_path: Path) -> None:
     wrong = FILES["entities.yaml"].replace("owner: $args.owner", "owner: $of.owner")
-    with pytest.raises(PackError, match="means something only under `world:`"):
+    with pytest.raises(PackError, match="is allowed only under `world:`"):
         load_pack(write_pack(tmp_path, {"entities.yaml": wrong}))
 
 

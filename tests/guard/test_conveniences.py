@@ -77,7 +77,7 @@ def some(x, rows):
         (only,) = faults(twice + "def f(x):\n    return x > limit\n")
         assert only.startswith("guards/shop.py:12: there is no name `limit`")
         assert "`f` can end without an answer" in faults(text + "def f(x):\n    if x:\n        return 1\n")[0]
-        assert "`f` permits or denies, and gives no value" in faults(text + "def f(x):\n    return deny('no')\n")[0]
+        assert "`f` permits or denies and returns no value" in faults(text + "def f(x):\n    return deny('no')\n")[0]
         assert "there is no name `facts`" in faults(text + "def f(x):\n    return facts.Order(x).paid\n")[0]
         assert "takes 2 arguments" in faults(text + "def f(x, y):\n    return x\n")[0]
         assert "takes `facts` here" in faults(text + "def f(facts):\n    return facts.Request.sure\n")[0]
@@ -125,7 +125,7 @@ def g(call, facts):
     def test_an_answer_and_a_value_are_not_mixed(self) -> None:
         text = "def g(call, facts):\n    return f(call.amount)\n\n"
         (only,) = faults(text + "def f(x):\n    return x > 1\n")
-        assert only.startswith("guards/shop.py:2: `f` gives a value, and a guard must permit or deny")
+        assert only.startswith("guards/shop.py:2: `f` returns a value, but a guard must permit or deny")
         assert "write return permit() if f(...) else deny(...)" in only
         mixed = faults(text + "def f(x):\n    if x > 1:\n        return permit()\n    return x\n")
         assert mixed[0].startswith("guards/shop.py:7: a return gives permit(...) or deny(...)")
@@ -162,7 +162,7 @@ class TestPairs:
 
     def test_they_stand_only_in_a_loop_with_names_for_each(self) -> None:
         assert "`zip` can only be used in" in faults(wrapped("len(zip(call.codes, call.codes)) == 1"))[0]
-        assert "each turn gives 2 values" in faults(wrapped("any(a for a, b, c in enumerate(call.codes))"))[0]
+        assert "each iteration gives 2 values" in faults(wrapped("any(a for a, b, c in enumerate(call.codes))"))[0]
         assert "a loop has one name" in faults(wrapped("any(a for a, b in call.rows)"))[0]
         assert "`enumerate` takes one list" in faults(wrapped("any(a for a, b in enumerate(call.rows, 1))"))[0]
 

@@ -48,7 +48,7 @@ class TestRule1Shape:
     return deny("no")
 """
         assert said(text).outcome == "permit"
-        assert "`deny` has a meaning already" in faults(text.replace("found", "deny"))[0]
+        assert "`deny` is already defined" in faults(text.replace("found", "deny"))[0]
 
     def test_falling_off_the_end_is_a_load_error(self) -> None:
         (fault,) = faults("def g(call, facts):\n    if call.amount:\n        return permit()\n")
@@ -200,7 +200,7 @@ class TestRule4Arithmetic:
         ):
             completion = said(wrapped(condition), pounds)
             assert completion.outcome == "failed", condition
-            assert "do not go together; convert one of them first" in completion.because
+            assert "convert one of them first" in completion.because
 
     def test_money_does_not_depend_on_the_hosts_context(self) -> None:
         import decimal
@@ -373,7 +373,7 @@ class TestRule5BuiltIns:
             assert asked(f"{count} {condition}", 1, 3) == "failed", condition
         assert asked(f"call.codes[{count}] == 2", 1, 3) == "failed"
         assert asked(f"r.price > 5 and {count} > 1", 1, 3) == "failed"
-        assert "is not recorded for sure: between 0 and 1 times" in (
+        assert "was called: between 0 and 1 times" in (
             said(wrapped(f"{count} > 0"), source=Table(EXISTS, done=Between(0, 1))).because
         )
 
@@ -387,7 +387,7 @@ class TestRule5BuiltIns:
 class TestRule6Loops:
     def test_sets_serve_in_only(self) -> None:
         assert outcome("call.order_id in {'A', 'B'} and call.order_id not in {call.other_id}") == "permit"
-        assert "a set can only stand on the right of `in`" in faults(wrapped("len({1, 2}) == 2"))[0]
+        assert "a set is allowed only on the right of `in`" in faults(wrapped("len({1, 2}) == 2"))[0]
 
     def test_range_takes_constants(self) -> None:
         assert outcome("x == 3", before="x = 0\nfor i in range(1, 3):\n    x = x + i") == "permit"
@@ -414,14 +414,14 @@ class TestRule8Failures:
         ("condition", "reason"),
         [
             ("call.rows[0].none == 1", "there is no key `none`; use get()"),
-            ("call.rows[9].n == 1", "there is no item 9 among 2"),
+            ("call.rows[9].n == 1", "the list has 2 items, so `[9]` does not exist"),
             ("1 / (call.amount - 3) == 1", "division by zero"),
             ("call.note == 1", "the call has no argument `note`; use get(call, ...)"),
             ("call.order_id < 3", "a text and a number do not go together"),
             ("r.due > 3", "a date and a number do not go together"),
             ("facts.Order(call.codes).paid", "a list is not a key of Order"),
-            ("facts.Order(None).paid", "nothing is not a key of Order; ask whether there is one first: `if x != None`"),
-            ("min([]) == 1", "min of nothing"),
+            ("facts.Order(None).paid", "None is not a valid key of Order; test it first: `if x != None`"),
+            ("min([]) == 1", "min of an empty list"),
             ("r.weight > 1", "weight is broken"),
         ],
     )

@@ -116,13 +116,13 @@ def test_a_look_up_that_fails_is_a_malformed_value() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("find_Order_price", "find_Order_nothing", "looks up no field"),
+        ("find_Order_price", "find_Order_nothing", "does not match a declared field"),
         ("found(money(one.price))", "permit()", "a return gives found(...) or unseen(...)"),
         ("    return unseen()", "    x = 1", "can end without an answer"),
         ("one.id == key.order_id", "facts.Order('A').paid", "no name `facts`"),
         ("one.id == key.order_id", "now() == 1", "no built-in `now`"),
         ("one.id == key.order_id", "history.__class__", "underscore"),
-        ("key, history", "history", "takes other arguments"),
+        ("key, history", "history", "has the wrong arguments"),
     ],
 )
 def test_a_look_up_outside_the_language_is_refused(old: str, new: str, reason: str) -> None:

@@ -130,7 +130,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         edited(
             "entities.yaml", FIELD, "      paid: {type: boolean, origin: user, from: [{argument: a, but_not: b}]}\n"
         ),
-        "BY404 entities.yaml:6: `but_not` needs `says` beside it",
+        "BY404 entities.yaml:6: `but_not` needs `says`",
     ),
     "claims as a list": (
         edited("entities.yaml", FIELD, "      paid: {type: boolean, claims: [paid it]}\n"),

@@ -120,7 +120,7 @@ def test_anchors_are_noted_and_told_at_intervals_and_at_the_end(tmp_path: Path) 
     assert [each.tenant for each in read_anchors(path)] == ["north", "south"]
     anchoring = Anchoring(log, tmp_path / "no" / "folder", told.append)
     anchoring.end()
-    assert "no anchor was noted" in told[-1]
+    assert "no anchor was written" in told[-1]
 
 
 def test_that_no_anchor_can_be_noted_is_known_before_there_is_one_and_tried_again_until_it_can(tmp_path: Path) -> None:

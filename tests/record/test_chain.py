@@ -73,7 +73,7 @@ def test_retention_spares_conversations_that_still_go_on(where: str) -> None:
         ("DELETE FROM heads", "ends at entry 5, but the count of what was written is missing"),
         ("UPDATE entries SET position = 'x' WHERE number = 4", "entry 4 was altered"),
         ("UPDATE heads SET number = 'x', link = 'y'", "the log ends at entry 5, but x were written"),
-        ("DELETE FROM conversations", "conversation `c` has 5 entries, but is left out"),
+        ("DELETE FROM conversations", "conversation `c` has 5 entries but is missing"),
         ("UPDATE conversations SET length = 4", "conversation `c` has 5 entries, but 4 were written"),
         ("INSERT INTO conversations VALUES ('t', 'd', 2)", "conversation `d` has 0 entries, but 2 were written"),
         ("UPDATE entries SET body = NULL WHERE number = 4", "entry 4 was emptied, and no signed removal says so"),
@@ -169,12 +169,12 @@ def test_tenants_have_chains_of_their_own(where: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("delete from approvals", "it is left out of the list of approvals"),
+        ("delete from approvals", "it is missing from the list of approvals"),
         ("update approvals set expires = expires + 1e7", "at another time"),
         ("update approvals set asked = asked - 1e6", "at another time"),
-        ("update approvals set conversation = 'other'", "the log asks for something else"),
-        ("update approvals set body = replace(body, x'616e6e', x'626f62')", "another answer"),
-        ("update approvals set status = 'waiting'", "by the log it is approved"),
+        ("update approvals set conversation = 'other'", "the log requests something else"),
+        ("update approvals set body = replace(body, x'616e6e', x'626f62')", "a different answer"),
+        ("update approvals set status = 'waiting'", "according to the log it is approved"),
     ],
 )
 def test_a_row_of_an_approval_is_held_against_its_entries(tmp_path: Path, statement: str, said: str) -> None:

@@ -185,7 +185,7 @@ READS: dict[str, Callable[[Log, Store], object]] = {
 
 
 def _refused(log: Log) -> None:
-    with pytest.raises(UsageError, match="was rejected already"):
+    with pytest.raises(UsageError, match="was already rejected"):
         log.approve("a", by="somebody", tenant="t")
 
 

@@ -196,7 +196,7 @@ def test_a_draft_for_a_place_that_is_taken_is_refused_and_its_neighbours_are_not
     store = fill(where, 2)
     stale, good = store.append([event("c", "x", position=1), event("d", "y", position=0)])
     assert isinstance(stale, Conflict)
-    assert "gone on to 2" in stale.message
+    assert "to 2 entries" in stale.message
     assert isinstance(good, Entry)
     assert len(store.conversation("t", "c")) == 2
     store.close()

@@ -43,7 +43,7 @@ def test_an_approval_is_used_by_a_host_that_keeps_the_history(app: Any) -> None:
     assert post(app, "/v1/approvals", yes).json["status"] == "approved"
     again = post(app, "/v1/approvals", {**yes, "by": "bob"})
     assert again.status == 422
-    assert "was approved already, by lena" in again.json["error"]["message"]
+    assert "was already approved by lena" in again.json["error"]["message"]
     assert [decide(app)["allowed"] for _ in range(2)] == [True, False]
 
 
@@ -56,7 +56,7 @@ def test_who_approved_is_who_holds_the_key(log: Log, tmp_path: Path) -> None:
     waits = [decide(app, agent)["approval"], decide(app, agent, context={"signed_in_as": "C2"})["approval"]]
     assert len({*waits, decide(app, agent, **other)["approval"]}) == 3
     forged = post(app, "/v1/approvals", {"id": waits[0], "answer": "approve", "by": "the boss"}, key=lena)
-    assert (forged.status, "this key is that of `lena`" in forged.json["error"]["message"]) == (422, True)
+    assert (forged.status, "this key belongs to `lena`" in forged.json["error"]["message"]) == (422, True)
     said = post(app, "/v1/approvals", {"id": waits[0], "answer": "approve"}, key=lena).json
     assert said["answer"]["by"] == "lena"
     said = post(app, "/v1/approvals", {"id": waits[1], "answer": "approve", "by": "bob"}, key=nobody).json
@@ -136,7 +136,7 @@ def test_a_webhook_that_never_answers_is_told_of(log: Log, hook: Hook, monkeypat
     told = Webhook(hook.url, report=lines.append)
     assert decide(Service(Desk(shop(), log), {}, webhook=told))["answer"] == "ask"
     told.end()
-    assert "the webhook did not take an approval, tried 5 times" in lines[0]
+    assert "the webhook did not accept an approval after 5 tries" in lines[0]
 
 
 def test_a_webhook_is_a_url() -> None:

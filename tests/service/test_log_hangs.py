@@ -45,7 +45,7 @@ def test_health_says_that_the_log_is_not_written_and_decisions_wait(
             patch.setattr(desks, "PATIENCE", 0.1)
             waiting = asyncio.create_task(ask(app, "POST", "/v1/decide", request("c")))
             health = await until(app, 503)
-            assert "asked to write" in health.json["error"]
+            assert "not finished writing" in health.json["error"]
             assert not waiting.done()
         assert (await waiting).status == 200
         assert (await ask(app, "GET", "/health")).status == 200

@@ -292,7 +292,7 @@ def test_a_busy_port_is_told_in_one_line_and_nothing_is_promised(tmp_path: Path)
         port = other.getsockname()[1]
         ran = bylaw(tmp_path, "serve", "--pack", "clinic", "--port", str(port))
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert f"cannot listen at 127.0.0.1:{port}" in ran.stderr
+    assert f"cannot listen on 127.0.0.1:{port}" in ran.stderr
     assert ran.stderr.count("\n") == 1
 
 
@@ -362,11 +362,11 @@ def test_an_approval_that_no_entry_bears_out_is_shown_as_such_and_cannot_be_answ
     listed = get(app, "/v1/approvals").json
     assert listed["approvals"] == []
     assert listed["unsupported"] == {
-        waits: "the log asks for something else",
-        "forged": "no entry of the log asks for it",
+        waits: "the log requests something else",
+        "forged": "no entry requests it",
     }
     answer = post(app, "/v1/approvals", {"id": waits, "answer": "approve", "by": "ann"})
-    assert (answer.status, "is not what the log says of it" in answer.json["error"]["message"]) == (422, True)
+    assert (answer.status, "contradicts the log" in answer.json["error"]["message"]) == (422, True)
     assert not decide(app, **REFUND)["allowed"]
 
 

@@ -62,7 +62,7 @@ def test_health_and_metrics_are_answered_while_another_process_keeps_the_file_lo
             # Until the loop stands still over that one, it answers by itself.
             time.sleep(1)
             status, body = eventually(503, lambda: ask(port, "GET", "/health"))
-            assert (status, json.loads(body)["status"]) == (503, "the log does not answer")
+            assert (status, json.loads(body)["status"]) == (503, "the log does not respond")
             assert f"`{log}` may be locked" in json.loads(body)["error"]
             status, page = ask(port, "GET", "/metrics")
             waits = re.search(rb"^bylaw_log_waits_seconds (\S+)$", page, re.MULTILINE)

@@ -113,7 +113,7 @@ def test_a_key_never_sees_another_tenants_data(log: Log, tmp_path: Path) -> None
     # An agent's key does not approve, and a person's does not decide.
     for word in ("approve", "reject"):
         refused = post(app, "/v1/approvals", {"id": waits, "answer": word, "by": "ann"}, key=ann)
-        assert (refused.status, "of the role `approve`" in str(refused.json)) == (403, True)
+        assert (refused.status, "the role `approve` is needed" in str(refused.json)) == (403, True)
     assert not post(app, "/v1/decide", {"conversation": "c", **REFUND}, key=ann).json["decisions"][0]["allowed"]
     for path in ("/v1/decide", "/v1/events", "/v1/confirm", "/v1/decide/batch", "/access/v1/evaluation"):
         assert post(app, path, {"conversation": "c", **REFUND}, key=people["ann"]).status == 403

@@ -119,21 +119,23 @@ class Answerer:
             return
         if self._budget <= 0:
             self._over.add(request.key)
-            raise ChatError("the budget is spent")
+            raise ChatError("the budget is used up")
         self._budget -= 1
 
     def unanswered(self) -> list[str]:
         """Unanswered questions, in sentences; everything that depends on them stays undecided."""
         told: list[str] = []
         if self._unreachable is not None:
-            told.append(f"The model was not asked: {self._unreachable}. What only it can tell stays open.")
+            told.append(
+                f"The model was not asked: {self._unreachable}. Whatever only the model can settle stays undecided."
+            )
         if count := len(self._waiting):
             waits = "1 request waits" if count == 1 else f"{count} requests wait"
             folder = next(iter(self._waiting.values())).rpartition("/")[0]
-            told.append(f"{waits} for an answer in {folder}; answer, and run the same command again.")
+            told.append(f"{waits} for an answer in {folder}. Answer, then run the same command again.")
         if count := len(self._over):
             kept = "1 request was not sent" if count == 1 else f"{count:,} requests were not sent"
-            told.append(f"{kept}: the budget is spent; --budget allows more. What they ask stays open.")
+            told.append(f"{kept}: the budget is used up; raise it with --budget. Their questions stay undecided.")
         if count := len(self._failed):
             had = "1 request to the model had" if count == 1 else f"{count} requests to the model had"
             told.append(f"{had} no answer, the first because: {next(iter(self._failed.values()))}")
@@ -297,10 +299,10 @@ class Estimate:
         answers = sum(each.max_tokens for each in every)
         tokens = f"about {characters // LETTERS_PER_TOKEN:,} tokens, at most {answers:,} in answers"
         more = f"; {leads:,} of them ask for a plan, each with a few more to follow" if leads else ""
-        over = f". --budget allows {self._most:,}: the rest stays open" if self.requests > self._most else ""
+        over = f". --budget allows {self._most:,}: the rest stays undecided" if self.requests > self._most else ""
         folder = llm.removeprefix("batch:")
         if folder == llm:
             return f"{llm} will be sent {count}: {tokens}{more}{over}."
         known = f" {len(self._answered):,} already answered." if self._answered else ""
-        where = f"Put the answers into {folder}/*.jsonl and run the same command again."
+        where = f"Put the answers into {folder}/*.jsonl, then run the same command again."
         return f"{count} to answer: {tokens}{more}{over}. {where}{known}"

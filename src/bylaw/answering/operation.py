@@ -89,7 +89,7 @@ class Plan(Struct, frozen=True):
             found.append(f"a plan has 1 to {MOST_STEPS} steps, this one {len(self.steps)}")
         for step in self.steps:
             if not step.name.isidentifier() or step.name in known:
-                found.append(f"`{step.name}` is no name of its own")
+                found.append(f"`{step.name}` is not a unique name")
             found += [f"`{step.name}` uses `{name}`, which no step before it is" for name in used(step, known)]
             if isinstance(step, Use) and step.tool not in tools:
                 found.append(f"`{step.name}` uses the tool `{step.tool}`, which there is not")

@@ -75,9 +75,9 @@ class PatientChat:
             if waiting is not None:
                 return waiting
             if time.monotonic() < self._down_until:
-                return "the model did not answer lately"
+                return "the model has not answered recently"
             if len(self._under_way) >= MOST_ASKED:
-                return "too many questions wait for the model"
+                return "too many questions are waiting for the model"
             waiting = self._under_way[asked.key] = Future[_Made | str]()
             self.queries += 1
         # Whoever stops the program does not wait for a model.
@@ -371,7 +371,7 @@ class _Checking:
     def deed(self, said: SaidDeed) -> Deed | None:
         tool = self._tools.get(said.tool)
         if tool is None or not is_deed(tool):
-            self.faults.append(f"`{said.tool[:80]}` is no tool that changes something or goes out")
+            self.faults.append(f"`{said.tool[:80]}` is not a tool that changes or sends something")
             return None
         asked = self._spans(said.asked)
         if not asked:
@@ -416,7 +416,7 @@ class _Checking:
     def _sources(self, said: SaidSource) -> tuple[Source, ...]:
         """One for each tool; any tool where none is known."""
         known = [tool for tool in said.tools if tool in self._tools]
-        self.faults += [f"`{tool[:80]}` is no tool" for tool in said.tools if tool not in self._tools]
+        self.faults += [f"`{tool[:80]}` is not a tool" for tool in said.tools if tool not in self._tools]
         named = self._spans(said.named)
         return tuple(Source(tool, named) for tool in known or [""])
 
@@ -427,7 +427,7 @@ class _Checking:
             if start < 0:
                 start = self._text.casefold().find(quote.strip().casefold()) if quote.strip() else -1
             if start < 0:
-                self.faults.append("a quote does not stand in the request")
+                self.faults.append("a quote does not occur in the request")
             else:
                 found.append(Span(start, start + len(quote.strip())))
         return tuple(found)

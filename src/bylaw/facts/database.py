@@ -68,7 +68,7 @@ class _Placed:
                 if here.setdefault(sighting.key, record) != record:
                     shown = ", ".join(map(str, sighting.key))
                     message = f"two items of `{name}` have the key `{shown}`, and differ"
-                    hint = "give each a key of its own, or gather them with `list: field`"
+                    hint = "give each its own key, or collect them with `list: field`"
                     raise WorldError(message, place=self._place, hint=hint)
                 index[sighting.key] = {**index.get(sighting.key, {}), **record}
         return index
@@ -80,7 +80,7 @@ class _Placed:
             held = path.rpartition("[*]")[0] or path.rpartition(".*")[0]
             if held and not compile_each(held)(PathScope(data, data, {})):
                 name = stored.observation.entity.name
-                raise WorldError(f"there is nothing at `{held}`, where `{name}` should be", place=self._place)
+                raise WorldError(f"`{held}`, the location of `{name}`, does not exist", place=self._place)
         for scope in stored.scopes(data):
             yield scope, thing_at(stored.observation, scope)
 
@@ -134,7 +134,7 @@ def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sight
 
 KEPT = 1 << 16
 """Number of cached rows at which the cache is emptied."""
-_ELSEWHERE = "or say where things stand in it, under `world:` in entities.yaml"
+_ELSEWHERE = "or describe its structure under `world:` in entities.yaml"
 _WHOLE = 1 << 63
 """SQLite integers are smaller than this."""
 
@@ -196,7 +196,7 @@ class _Tables:
             raise WorldError(f"cannot read the world: {error}", place=str(path)) from None
         if not self._tables and not schema.stored:
             things = ", ".join(f"`{name}`" for name in schema.entities)
-            hint = f"the pack has {things}, the database {self._known()}; name a table like a thing, {_ELSEWHERE}"
+            hint = f"the pack has {things}, the database {self._known()}; name each table after an entity, {_ELSEWHERE}"
             raise WorldError("no table is named like an entity of the pack", place=str(path), hint=hint)
         for entity, names in self._names.items():
             for part in schema.entities[entity].key:
@@ -321,7 +321,7 @@ def _named(schema: Schema, document: Any, path: Path) -> _Records:
     record = cast(dict[str, Any], document) if isinstance(document, dict) else {}
     named = {each.name: name for each in schema.entities.values() if (name := _name_in(record, each))}
     if not named and not schema.stored:
-        hint = f"name them so, {_ELSEWHERE}"
+        hint = f"use these names, {_ELSEWHERE}"
         raise WorldError('JSON worlds look like {"Entity": [records]}', place=str(path), hint=hint)
     own = named.keys() - schema.stored.keys()
     tables = {name: _indexed(schema.entities[name], record[named[name]], path) for name in named if name in own}

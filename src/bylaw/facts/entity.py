@@ -189,7 +189,7 @@ def question_about(fact: Fact, entity: Entity | None) -> str:
     thing = "" if not fact.key and fact.key is not None else _thing(fact)
     if fact.entity == "context":
         asked = _OF_HOST.get(fact.field) or _asked(fact.field, field, "")
-        return f"{asked} The host did not say: it belongs in the `context` of the session."
+        return f"{asked} The host did not provide it: add it to the session's `context`."
     return _asked(fact.field, field, thing)
 
 

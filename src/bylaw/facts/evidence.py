@@ -26,12 +26,12 @@ nothing in it. `unmapped`: data in which no observation finds its thing. `unread
 `failing`: such a text that looks like an error."""
 
 CURES: Final[dict[EvidenceGrade, str]] = {
-    "uncaptured": "results were not recorded: switch content capture on",
-    "unreadable": "results are text that is neither JSON nor what Python prints: have the tool return JSON, or give its"
+    "uncaptured": "results were not recorded: turn on content capture",
+    "unreadable": "results are text, neither JSON nor printed Python: return JSON from the tool, or give its"
     " observation a `text` pattern",
     "failing": "some results look like errors, and nothing says that they are: give the tool `refused` in tools.yaml"
     " (`bylaw explain` shows the line to write)",
-    "unmapped": "results are data in which no observation finds a thing with its key: correct the tool's observations",
+    "unmapped": "no observation finds an entity's key in the results: correct the tool's observations",
 }
 """What to do about each fault; how to record is on the page docs/guides/get-your-logs-out.md."""
 

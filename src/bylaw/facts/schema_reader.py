@@ -71,7 +71,7 @@ class PathReader:
         if not isinstance(path, str) or not path.startswith(("$", "=")):
             return lambda scope: path
         if path.startswith("$of") and at[:1] != ("world",):
-            self.fault(f"`{path}` means something only under `world:`", *at)
+            self.fault(f"`{path}` is allowed only under `world:`", *at)
         try:
             return compile_path(path)
         except PathError as error:
@@ -114,9 +114,9 @@ class PathReader:
             self.fault(f"`{body['of']}` is not a field", *at, hint="write it like `Line.account_id`")
             return lambda scope: NOTHING
         for each in body.keys() - {"of", "key"}:
-            self.fault(f"`{each}` is not known beside `of`", *at, hint="known: key")
+            self.fault(f"`{each}` is not allowed together with `of`", *at, hint="known: key")
         if at[:1] != ("tools",):
-            self.fault("a result shows things by its own values, not through others", *at)
+            self.fault("a result shows entities by its own values, not through others", *at)
         if len(other.key) != 1:
             self.fault(f"`{name}` does not have exactly one key field", *at)
             return lambda scope: NOTHING
@@ -155,7 +155,7 @@ class PathReader:
     def expression(self, text: Any, at: YamlPath) -> Expression | None:
         """Compile an expression over the call and the entity."""
         if self._compile is None:
-            self.fault("expressions are not read here", *at)
+            self.fault("expressions are not allowed here", *at)
             return None
         try:
             return self._compile(str(text), self.place(*at))
@@ -238,9 +238,13 @@ class ChangeReader:
         made = [body for body in tool.effects if _is_by_result(body)]  # New entities were never shown before.
         for name in dict.fromkeys(str(body.as_) for body in tool.effects if body not in made):
             if name in self._paths.entities and name not in said:
-                hint = f"add `{name}` to `changes`, or leave `changes` out: it is then what the effects set"
+                hint = f"add `{name}` to `changes`, or remove `changes`: the fields set by the effects then count"
                 self._paths.fault(
-                    f"`effects` move `{name}`, which `changes` does not list", "tools", tool.name, "changes", hint=hint
+                    f"`effects` change `{name}`, which `changes` does not list",
+                    "tools",
+                    tool.name,
+                    "changes",
+                    hint=hint,
                 )
 
     def _implied_by_effects(self, tool: Tool) -> Iterator[Change]:
@@ -292,7 +296,7 @@ class ChangeReader:
             lacking = [part for part in entity.key if part not in tool.parameters]
             if body.key is None and each is None and lacking and not tool.others:
                 hint = f"give its `key`: `$args....`, `$result.{lacking[0]}`, or `{{of: Other.{lacking[0]}}}`"
-                self._paths.fault(f"nothing says which `{entity.name}` moves", *at, hint=hint)
+                self._paths.fault(f"no key says which `{entity.name}` changes", *at, hint=hint)
             when, passes = self._when(body, at), is_through(entity, body.key)
             found.append(WorldChange(entity.name, each, key, changes, body.delete, when, computed, passes))
         return found
@@ -309,7 +313,7 @@ class ChangeReader:
         how = next(iter(record), "")
         if len(record) != 1 or how not in ("is", "plus", "minus", "append", "extend", "remove"):
             hint = "give one of is, to, plus, minus, append, extend, remove, or of and key"
-            self._paths.fault(f"nothing says how `{field}` moves", *at, hint=hint)
+            self._paths.fault(f"`{field}` has no operation", *at, hint=hint)
         return how, record.get(how)
 
     def _given(self, value: Any, at: YamlPath) -> Getter:
@@ -397,7 +401,7 @@ class SchemaReader:
         for index, body in enumerate(listed(bodies)):
             at = ("world", name, index)
             if body.of is not None and body.each is None:
-                self._paths.fault("`of` holds things: say with `each` where they stand in it", *at)
+                self._paths.fault("`of` is a container: give the path of its items in `each`", *at)
             for part in (body.of, body.each):
                 self._paths.each(part, at)
             shown = WrittenObservation(name, key=body.key, fields=body.fields, only=body.only, when=body.when)
@@ -416,10 +420,10 @@ class SchemaReader:
             hint = f"declare it: `{body.list}: list`"
             self._paths.fault(f"`{body.list}` is not a list of `{name}`", *at, hint=hint)
         if all(each.list for each in places):
-            hint = f"give the place of each `{name}` first: one that no item names has an empty list"
-            self._paths.fault(f"nothing says which `{name}` there are", *at, hint=hint)
+            hint = f"give the location of `{name}` records first: a record without items has an empty list"
+            self._paths.fault(f"the location of `{name}` records is missing", *at, hint=hint)
         if body.fields:
-            self._paths.fault("items of a list are taken as they are, without `fields`", *at)
+            self._paths.fault("list items are used unchanged, without `fields`", *at)
 
     def _entity(self, name: str, body: WrittenEntity) -> Entity:
         at = ("entities", name)
@@ -433,7 +437,7 @@ class SchemaReader:
         for part in key:
             fields.setdefault(part, Field(part))
         if body.complete and origin != "conversation":
-            hint = "a tool may know of others; give it `origin: conversation` if only conversations make such things"
+            hint = "tools may know others; use `origin: conversation` if such entities exist only in conversations"
             self._paths.fault(f"`{name}` cannot be complete", *at, hint=hint)
         read = self._lookup(body.read, key, (*at, "read"))
         return Entity(name, key, fields, read, body.fresh_for, origin, body.complete)
@@ -452,12 +456,12 @@ class SchemaReader:
             takes = [f"`{name}`" for name in self._tools[tool].parameters]
             hint = (
                 f"it takes {', '.join(takes) or 'none'}; write `{{tool: {tool}, arguments: {{argument: key field}}}}`,"
-                " and `arguments: {}` where the key does not tell them"
+                " or `arguments: {}` if they are not part of the key"
             )
             lacks = f"argument {tool}.{unknown[0]}"
             self._paths.fault(f"`{tool}` has no argument `{unknown[0]}`", *at, hint=hint, lacks=lacks)
         for part in sorted(set(arguments.values()) - set(key)):
-            self._paths.fault(f"`{part}` is not a key", *at, hint="arguments are named, then the key field each takes")
+            self._paths.fault(f"`{part}` is not a key", *at, hint="map each argument to a key field")
         return ReadTool(tool, arguments)
 
     def _no_parameters(self, tool: str, arguments: Sequence[str], at: YamlPath) -> None:
@@ -472,7 +476,7 @@ class SchemaReader:
     def _field(self, name: str, body: FieldBody, at: YamlPath, origin: Any) -> Field:
         if isinstance(body, list):
             if len(body) == 1 and body[0] in _TYPES:
-                self._paths.fault(f"a list is the words of an enumeration, and `{body[0]}` is a type", *at)
+                self._paths.fault(f"a list gives the values of an enumeration, but `{body[0]}` is a type", *at)
             body = WrittenField(values=body)
         record = body if isinstance(body, WrittenField) else WrittenField(type=body)
         type_ = record.type if record.type is not None else "string" if record.values is None else "enum"
@@ -490,18 +494,18 @@ class SchemaReader:
             if not saying.argument and not saying.says:
                 self._paths.fault("`from` needs `argument` or `says`", *at)
             if saying.but_not and not saying.says:
-                self._paths.fault("`but_not` needs `says` beside it", *at)
+                self._paths.fault("`but_not` needs `says`", *at)
             if saying.about and not saying.says:
-                self._paths.fault("`about` needs `says` beside it", *at)
+                self._paths.fault("`about` needs `says`", *at)
             elif saying.about and not any(saying.about in tool.parameters for tool in self._tools.values()):
                 lacks = f"argument {saying.about}"
                 self._paths.fault(f"no tool has an argument `{saying.about}`", *at, lacks=lacks)
             self._paths.pattern(saying.says, at, but_not=saying.but_not)
         currency = str(record.currency)
         if currency and type_ != "money":
-            self._paths.fault(f"`{name}` has a currency and is not of type money", *at)
+            self._paths.fault(f"`{name}` has a currency but is not of type money", *at)
         elif currency and currency not in CURRENCIES:
-            self._paths.fault(f"`{currency}` is not a currency", *at, hint="a code of three letters, such as EUR")
+            self._paths.fault(f"`{currency}` is not a currency", *at, hint="use a code of three letters, such as EUR")
         return Field(
             name,
             cast(FieldType, type_),
@@ -534,7 +538,7 @@ class SchemaReader:
 
     def _observation(self, body: WrittenObservation, at: YamlPath, tool: str = "") -> Observation | None:
         if body.as_ is None:
-            self._paths.fault("an observation needs `as:` and the kind of thing it shows", *at)
+            self._paths.fault("an observation needs `as:` with the entity it shows", *at)
             return None
         entity = self._paths.entities.get(str(body.as_))
         if entity is None:

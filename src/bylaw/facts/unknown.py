@@ -225,7 +225,7 @@ def compare(order: Order, one: Unknown, other: Any) -> Any:
         return _compare_unknowns(order, one, other)
     if other is None:
         if order not in ("==", "!="):
-            raise ValueError("nothing is not comparable with a value; test for it first")
+            raise ValueError("None cannot be compared with a value; test for None first")
         truth = opaque_bool(one.decider, f"{one.text} == None", one.needs)
         return truth if order == "==" else truth.denied()
     if other.__class__ is bool and one.kind == "number":

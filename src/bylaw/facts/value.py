@@ -126,7 +126,7 @@ def shared_currency(one: Any, other: Any) -> str | None:
     """The common currency of two amounts; ValueError if they differ."""
     mine, theirs = currency_of(one), currency_of(other)
     if mine is not None and theirs is not None and mine != theirs:
-        raise ValueError(f"amounts in {mine} and {theirs} do not go together; convert one of them first")
+        raise ValueError(f"cannot combine amounts in {mine} and {theirs}; convert one of them first")
     return mine if theirs is None else theirs
 
 

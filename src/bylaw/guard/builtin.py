@@ -76,13 +76,13 @@ class BuiltIns(Operations):
         if value.__class__ in (list, tuple, str) and index.__class__ is int:
             if -len(value) <= index < len(value):
                 return admit(value[index], self.zone)
-            return fail(f"there is no item {index} among {len(value)}; test the length first")
+            return fail(f"the list has {len(value)} items, so `[{index}]` does not exist; test the length first")
         return fail(f"cannot index {name_of(value)} by {name_of(index)}")
 
     def require(self, truth: Any) -> None:
         """Fail the guard if `truth` is false, which ends the path in a denial."""
         if not truth:
-            raise Absent("a list that is not known may be too short")
+            raise Absent("an unknown list may be too short")
 
     def section(self, value: Any, start: Any, end: Any) -> Any:
         """`value[start:end]`."""
@@ -104,7 +104,7 @@ class BuiltIns(Operations):
             if len(value) > LONGEST:
                 admit(value)
             if name == "split" and arguments == ("",):
-                fail("cannot split at an empty text")
+                fail("cannot split at empty text")
             self.spend(1 + len(value) // 64)
             return admit(getattr(value, name)(*arguments))
         if value.__class__ in TIMES and name in DATE_METHODS:
@@ -281,7 +281,7 @@ class BuiltIns(Operations):
             return derive(name, values)
         items = self.many(name, values[0]) if len(values) == 1 else values
         if not items:
-            fail(f"{name} of nothing; test the length first")
+            fail(f"{name} of an empty list; test the length first")
         if any(isinstance(item, Unknown) for item in items):
             kinds = {kind_of(item) for item in items}
             return derive(name, items, kind_of(items[0]) if len(kinds) == 1 else "any")
@@ -302,7 +302,7 @@ class BuiltIns(Operations):
         if isinstance(value, Unknown) or isinstance(digits, Unknown):
             return derive("round", (value, digits), "number")
         if value.__class__ not in NUMBERS or (digits is not None and digits.__class__ is not int):
-            fail("round needs a number, and a whole number of digits")
+            fail("round needs a number and a whole number of digits")
         if digits is not None and not -20 <= digits <= 20:
             fail("round keeps at most 20 digits")
         if value.__class__ in AMOUNTS:
@@ -402,7 +402,7 @@ class BuiltIns(Operations):
             return default
         if value.__class__ is dict and key.__class__ in (str, int):
             if key not in value and any(str(name) == str(key) for name in value):
-                fail(f"the key `{key}` is {name_of(key)} here, and another kind of value in the record")
+                fail(f"the key `{key}` is {name_of(key)} here, but has another type in the record")
             return self.present(admit(value[key], self.zone), str(key)) if key in value else default
         if value.__class__ in (list, tuple) and key.__class__ is int:
             return self.present(admit(value[key], self.zone), "item") if -len(value) <= key < len(value) else default

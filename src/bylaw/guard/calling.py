@@ -54,7 +54,7 @@ class Calling:
         if self.reading.is_helped(node):
             if self.reading.is_answering(node):
                 return self.fault(
-                    node, f"`{name}` permits or denies, and gives no value", f"write `return {name}(...)`"
+                    node, f"`{name}` permits or denies and returns no value", f"write `return {name}(...)`"
                 )
             kind = self.reading.is_thing(node)
             if kind is not None:
@@ -200,7 +200,7 @@ class Calling:
         if not width or not isinstance(node, ast.Tuple):
             return [self.target(node)]
         if len(node.elts) != width:
-            self.fault(node, f"each turn gives {width} values", f"give {width} names")
+            self.fault(node, f"each iteration gives {width} values", f"give {width} names")
         return [self.target(name) for name in node.elts]
 
     def target(self, node: ast.expr) -> str:
@@ -215,7 +215,7 @@ class Calling:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
             ends = [end.value for end in node.args if isinstance(end, ast.Constant) and type(end.value) is int]
             if len(ends) != len(node.args) or len(ends) not in (1, 2) or node.keywords or max(map(abs, ends)) > LONGEST:
-                return self.fault(node, "range() takes constants", f"write one or two whole numbers up to {LONGEST}")
+                return self.fault(node, "range() takes constants", f"use one or two whole numbers up to {LONGEST}")
             return self.scope.constant(range(*ends))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in LOOPING:
             return self.paired(node, node.func.id)
@@ -238,7 +238,7 @@ class Calling:
         assert isinstance(call.func, ast.Attribute)
         entity = self.reading.entity(call.func.value)
         if entity is None:
-            return self.fault(node, "seen() is asked of an entity", "write facts.X.seen(...)")
+            return self.fault(node, "seen() is called on an entity", "write facts.X.seen(...)")
         if name != "any" or not isinstance(node, ast.GeneratorExp):
             return self.fault(
                 node, "`seen` can only be used in the first `for` of any()", "write any(... for x in facts.X.seen(...))"

@@ -253,7 +253,7 @@ def reason_of(error: Exception) -> str:
         case ArithmeticError():
             return "a number or date is out of range"
         case RecursionError() | MemoryError():
-            return "values are nested too deep"
+            return "values are nested too deeply"
         case TypeError() if (kinds := _UNLIKE.search(str(error))) is not None:
             return f"{_KINDS.get(kinds[1], kinds[1])} and {_KINDS.get(kinds[2], kinds[2])} do not go together"
         case _:

@@ -112,7 +112,7 @@ class Expressions:
             case ast.USub(), operand:
                 return self.run("negative", self.expression(operand))
             case _:
-                return self.fault(node, "only `not` and `-` can stand before a value", "remove the operator")
+                return self.fault(node, "only `not` and `-` can precede a value", "remove the operator")
 
     def binary(self, node: ast.BinOp) -> ast.expr:
         method = BINARY.get(type(node.op))
@@ -123,7 +123,7 @@ class Expressions:
                 isinstance(side, ast.Constant) and isinstance(side.value, (str, bytes))
             ):
                 return self.fault(
-                    node, "arithmetic is for numbers, money and dates", "compare texts and lists as they are"
+                    node, "arithmetic works on numbers, money and dates", "compare texts and lists directly"
                 )
         return self.run(method, self.expression(node.left), self.expression(node.right))
 

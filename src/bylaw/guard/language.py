@@ -83,8 +83,8 @@ INSTEAD: Mapping[str, str] = {
     "timedelta": "write days(n) or hours(n)",
     "Decimal": 'write money("19.99")',
     "isinstance": "fields and arguments have their declared types",
-    "str": "compare texts as they are",
-    **dict.fromkeys(("int", "float"), "write money(x) for an amount in a text; numbers are numbers already"),
+    "str": "compare texts directly",
+    **dict.fromkeys(("int", "float"), "write money(x) for an amount in a text; numbers need no conversion"),
     **dict.fromkeys(("set", "list", "dict", "filter", "map"), "loop over the list, or use any, all, sum, count or len"),
     "hasattr": "use get() for what may be missing",
     "getattr": "use get() for what may be missing",
@@ -128,14 +128,17 @@ REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.Starred: ("`*` arguments are not part of the language", "name each argument"),
     ast.JoinedStr: ("f-strings are allowed in deny texts only", "compare the parts themselves"),
     ast.DictComp: ("a dict comprehension is not part of the language", "loop over the list"),
-    ast.ListComp: ("a comprehension stands only inside any, all, sum, min, max, len, sorted, count", "loop with `for`"),
-    ast.GeneratorExp: (
-        "a comprehension stands only inside any, all, sum, min, max, len, sorted, count",
+    ast.ListComp: (
+        "comprehensions are allowed only inside any, all, sum, min, max, len, sorted, count",
         "loop with `for`",
     ),
-    ast.SetComp: ("a set comprehension stands only inside len", "use a list comprehension"),
-    ast.Set: ("a set can only stand on the right of `in`", "write a list"),
-    ast.Slice: ("a slice stands only in `x[a:b]`", "index one item"),
+    ast.GeneratorExp: (
+        "comprehensions are allowed only inside any, all, sum, min, max, len, sorted, count",
+        "loop with `for`",
+    ),
+    ast.SetComp: ("set comprehensions are allowed only inside len", "use a list comprehension"),
+    ast.Set: ("a set is allowed only on the right of `in`", "write a list"),
+    ast.Slice: ("a slice is allowed only in `x[a:b]`", "index one item"),
 }
 
 BINARY: Mapping[type[ast.operator], str] = {

@@ -78,7 +78,9 @@ def parse_lookups(
         target = _target(node, vocabulary)
         if target is None:
             hint = "name it find_<Entity>_<field> after a declared field"
-            faults.append(GuardError(f"`{node.name}` looks up no field", place=f"{file}:{node.lineno}", hint=hint))
+            faults.append(
+                GuardError(f"`{node.name}` does not match a declared field", place=f"{file}:{node.lineno}", hint=hint)
+            )
             continue
         scope = Scope(
             file, vocabulary, call="", facts="", history="history", parameters=("key",), unavailable=("now", "done")

@@ -104,7 +104,7 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
         return value if value.tzinfo is None else value.astimezone(zone or UTC).replace(tzinfo=None)
     if isinstance(value, Unknown):
         return value
-    fail(value.why if cls is Misfit else f"a value of type {cls.__name__} has no place in a guard")
+    fail(value.why if cls is Misfit else f"a value of type {cls.__name__} cannot be used in a guard")
 
 
 def weight(value: Any) -> int:
@@ -147,7 +147,7 @@ def not_alike(one: Any, other: Any) -> str:
     if left is not str:
         return ""
     if right is bool:
-        return f"the text `{one[:40]}` is not a boolean; compare it with a text" if is_truth_word(one) else ""
+        return f"the text `{one[:40]}` is not a boolean; compare it with text" if is_truth_word(one) else ""
     return unlike("text", "number" if right in FIGURES else "time" if right in TIMES else "any")
 
 

@@ -248,7 +248,7 @@ def parse_text(text: str, *, file: str, mode: str = "exec") -> tuple[Any, list[G
         place = f"{file}:{error.lineno or 1}"
         return nothing, [SyntaxFault(f"not Python: {error.msg}", place=place, hint=_mend(error))]
     except (RecursionError, MemoryError):
-        return nothing, [_fault("the file is nested too deep", file, 1, "write it flatter")]
+        return nothing, [_fault("the file is nested too deeply", file, 1, "write it flatter")]
     except (ValueError, OverflowError) as error:
         return nothing, [SyntaxFault(f"not Python: {error}", place=f"{file}:1", hint="correct the syntax")]
     return tree, [] if text.isascii() else list(_foreign_names(text, file))
@@ -258,7 +258,7 @@ def _mend(error: SyntaxError) -> str:
     if isinstance(error, TabError):
         return "indent with spaces only"
     if isinstance(error, IndentationError):
-        return "indent every line of a block alike, by four spaces"
+        return "indent every line of a block by the same four spaces"
     return "correct the syntax"
 
 
@@ -272,7 +272,9 @@ def size_fault(node: ast.AST, file: str) -> GuardError | None:
         if count > NODES:
             return _fault("a function is too long", file, line, f"keep it under {NODES} parts; split the policy")
         if depth > DEPTH:
-            return _fault("an expression is nested too deep", file, getattr(level[0], "lineno", line), "name its parts")
+            return _fault(
+                "an expression is nested too deeply", file, getattr(level[0], "lineno", line), "name its parts"
+            )
         level = [child for part in level for child in children_of(part)]
         depth += 1
     return None
@@ -284,7 +286,7 @@ def _foreign_names(text: str, file: str) -> Iterator[GuardError]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.NAME and not token.string.isascii() and token.string not in seen:
             seen.add(token.string)
-            yield _fault(f"the name `{token.string}` is not plain ascii", file, token.start[0], "spell it in ascii")
+            yield _fault(f"the name `{token.string}` is not plain ASCII", file, token.start[0], "use ASCII letters")
 
 
 def _fault(message: str, file: str, line: int, hint: str) -> GuardError:

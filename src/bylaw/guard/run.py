@@ -285,14 +285,12 @@ class GuardRun(BuiltIns):
 
     def present(self, part: Any, name: str) -> Any:
         if part is None:
-            fail(
-                f"`{name}` is null in the record, so it is not known; where it may be none, compare it with None first"
-            )
+            fail(f"`{name}` is null in the record, so it is unknown; if null is allowed, compare it with None first")
         return part
 
     def truth(self, part: Any) -> Any:
         if part.__class__ is str and (not part.strip() or is_truth_word(part)):
-            fail(f"`{part[:40]}` is a text, neither true nor false; compare it with a text")
+            fail(f"`{part[:40]}` is text, not a boolean; compare it with text")
         return part
 
     # Facts.
@@ -306,7 +304,7 @@ class GuardRun(BuiltIns):
                 if isinstance(part, Unknown):
                     is_known = False
                 elif part is None:
-                    fail(f"nothing is not a key of {entity}; ask whether there is one first: `if x != None`")
+                    fail(f"None is not a valid key of {entity}; test it first: `if x != None`")
                 elif isinstance(part, (list, dict, tuple)):
                     fail(f"{name_of(part)} is not a key of {entity}")
         if is_text:
@@ -395,7 +393,7 @@ class GuardRun(BuiltIns):
         self.is_open = True
         count = self.once("done", tool, match, lambda: self.source.done(tool, match))
         if isinstance(count, NoValue):
-            fail(f"whether `{tool}` was done before is not recorded")
+            fail(f"the log does not show whether `{tool}` was called before")
         return self.count_between(tool, match, count) if count.__class__ is Between else count
 
     def count_between(self, tool: str, match: Mapping[str, Any], count: Between) -> Unknown:
@@ -409,7 +407,7 @@ class GuardRun(BuiltIns):
         for fact in needs:
             if fact.entity == UNCOUNTED and fact.key is not None:
                 tool, least, most = fact.key
-                fail(f"how often `{tool}` was done before is not recorded for sure: between {least} and {most} times")
+                fail(f"the log does not show exactly how often `{tool}` was called: between {least} and {most} times")
 
     def once(self, kind: str, name: str, match: Mapping[str, Any], ask: Callable[[], Any]) -> Any:
         """Ask the source a question that is not about a single fact; cached."""

@@ -191,9 +191,9 @@ class Scope:
 
     def check_new_name(self, node: ast.AST, name: str) -> None:
         if name in self.reserved or name in (self.call, self.facts, self.history):
-            self.fault(node, f"`{name}` has a meaning already", "choose another name")
+            self.fault(node, f"`{name}` is already defined", "choose another name")
         elif self.helpers is not None and name in self.helpers.nodes:
-            self.fault(node, f"`{name}` is a function that guards share", "choose another name")
+            self.fault(node, f"`{name}` is a shared function", "choose another name")
         elif name.startswith("_"):
             self.fault(node, f"`{name}` begins with an underscore", "choose another name")
 
@@ -309,7 +309,7 @@ class Reading:
                 (root for root in (self.scope.call, self.scope.facts) if self.scope.is_root(argument, root)), ""
             )
             if given != (parameter if parameter in ("call", "facts") else ""):
-                hint = "give `call` and `facts` under their own names"
+                hint = "pass `call` and `facts` under their own names"
                 self.fault(node, f"`{name}` takes `{parameter}` here", hint)
                 return None
         return self.scope.helpers.find(self.scope, node, [self.is_thing(value) for value in self.given(node)])

@@ -76,12 +76,14 @@ class Statements:
         given = [argument.arg for argument in arguments.args]
         plain = not (arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg)
         if given != list(parameters) or not plain or arguments.defaults or arguments.kw_defaults:
-            self.fault(node, f"`{node.name}` takes other arguments", f"write def {node.name}({', '.join(parameters)}):")
+            self.fault(
+                node, f"`{node.name}` has the wrong arguments", f"write def {node.name}({', '.join(parameters)}):"
+            )
         if node.decorator_list:
             self.fault(node.decorator_list[0], "decorators are not part of the language", "remove it")
         said = [argument for argument in arguments.args if argument.annotation is not None]
         if node.returns is not None or not all(self.answers and _names_tools(argument) for argument in said):
-            self.fault(node, "annotations are not part of the language, but for the tools of `call`", "remove them")
+            self.fault(node, "annotations are not part of the language, except for the tools of `call`", "remove them")
         if getattr(node, "type_params", None):
             self.fault(node, "type parameters are not part of the language", "remove them")
         if node.name.startswith("_"):
@@ -106,7 +108,7 @@ class Statements:
 
     def note_name(self, node: ast.stmt, name: str, entity: str | None) -> None:
         if name in self.scope.kinds and self.scope.kinds[name] != entity:
-            self.fault(node, f"`{name}` stands for different kinds of things", "use a name for each")
+            self.fault(node, f"`{name}` refers to different entities", "use a separate name for each")
         self.scope.kinds.setdefault(name, entity)
 
     def block(self, body: Sequence[ast.stmt], *, skip_docstring: bool = False) -> list[ast.stmt]:
@@ -161,7 +163,7 @@ class Statements:
             if self.reading.is_answering(value):
                 return [*self.covering(branch), ast.Return(self.reading.helped(value))]
             hint = f"write return permit() if {name}(...) else deny(...)"
-            self.fault(node, f"`{name}` gives a value, and a guard must permit or deny", hint)
+            self.fault(node, f"`{name}` returns a value, but a guard must permit or deny", hint)
             self.values.expression(value)
             return []
         if name not in self.answers or not isinstance(value, ast.Call):
@@ -207,18 +209,18 @@ class Statements:
                     parts.append(self.run("shown", self.values.expression(value)))
                     fallback += "..."
                 case _:
-                    return self.fault(text, "a deny text has plain {values}", "leave out conversions and formats")
+                    return self.fault(text, "a deny text has plain {values}", "remove conversions and formats")
         return self.run("deny_with", self.run("hush", ast.Constant(fallback)), *parts)
 
     def assigning(self, node: ast.Assign) -> list[ast.stmt]:
         if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
-            self.fault(node, "an assignment goes to one name", "facts, records and lists cannot be changed")
+            self.fault(node, "assign to a single name", "facts, records and lists cannot be changed")
             return []
         name = node.targets[0].id
         self.scope.check_new_name(node, name)
         if self.scope.kinds.get(name) is not None:
             thing = self.reading.thing(node.value)
-            value = thing[1] if thing else self.fault(node, f"`{name}` is not a thing here", "use another name")
+            value = thing[1] if thing else self.fault(node, f"`{name}` is not an entity here", "use another name")
         else:
             value = self.values.expression(node.value)
         self.scope.sure.add(name)
@@ -226,7 +228,7 @@ class Statements:
 
     def augmenting(self, node: ast.AugAssign) -> list[ast.stmt]:
         if not isinstance(node.target, ast.Name):
-            self.fault(node, "an assignment goes to one name", "facts, records and lists cannot be changed")
+            self.fault(node, "assign to a single name", "facts, records and lists cannot be changed")
             return []
         if type(node.op) not in BINARY:
             self.fault(node, "only += -= *= /= //= %= are allowed", "write it with these")
@@ -261,7 +263,7 @@ class Statements:
         self.scope.sure.update(names)
         self.loops += 1
         if self.loops > LOOPS:
-            self.fault(node, "loops are nested too deep", f"at most {LOOPS} stand in one another")
+            self.fault(node, "loops are nested too deeply", f"the maximum is {LOOPS}")
         body = [*self.covering(entered), *self.block(node.body)]
         self.loops -= 1
         self.scope.sure = before
@@ -332,7 +334,7 @@ class Translated(Statements):
         thing = self.reading.thing(node.value)
         kind = thing[0].name if thing else None
         if self.has_given and kind != self.gives:
-            self.fault(node, "this function returns different kinds of things", "write a function for each")
+            self.fault(node, "this function returns different entities", "write a separate function for each")
         self.has_given, self.gives = True, kind
         return [*self.covering(branch), ast.Return(thing[1] if thing else self.values.expression(node.value))]
 
@@ -351,7 +353,7 @@ def translate_helper(scope: Scope, node: ast.FunctionDef, kinds: Sequence[str | 
     shown = ", ".join(kind or "" for kind in kinds)
     inside.label = f"{node.name}({shown}): " if any(kinds) else ""
     if node.name in RESERVED | OF_LOOKUPS:
-        inside.fault(node, f"`{node.name}` has a meaning already", "choose another name")
+        inside.fault(node, f"`{node.name}` is already defined", "choose another name")
     made = Statements(inside) if helpers.is_answering(node.name) else Translated(inside)
     function = made.function(node, names)
     for fault in inside.faults:

@@ -75,7 +75,7 @@ def _answer(fields: dict[str, Any], place: str) -> Answer:
     try:
         return completion_answer(cast(dict[str, Any], response)["body"])
     except (KeyError, IndexError, TypeError, AttributeError):
-        hint = "a batch's output has `response.body.choices`"
+        hint = "batch output has `response.body.choices`"
         raise ChatError("not a chat completion", place=place, hint=hint) from None
 
 
@@ -89,7 +89,7 @@ def completion_answer(body: dict[str, Any]) -> Answer:
     if message.get("refusal") or choice.get("finish_reason") in _REFUSING:
         fault, why = "refused", str(message.get("refusal") or choice["finish_reason"])
     elif choice.get("finish_reason") == "length":
-        fault, why = "truncated", "the answer was cut at its longest"
+        fault, why = "truncated", "the answer was cut off at its maximum length"
     return Answer(str(message.get("content") or ""), fault, why, usage)
 
 

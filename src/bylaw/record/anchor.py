@@ -47,7 +47,7 @@ def read_anchors(path: Path) -> list[Anchor]:
         except (msgspec.MsgspecError, UnicodeDecodeError):
             # A crash may have truncated the last line; the next anchor starts a new line.
             if number < len(lines):
-                hint = "restore the file, or leave the line out if you know why it is broken"
+                hint = "restore the file, or delete the line if you know why it is broken"
                 raise UsageError("is no anchor", place=f"{path}:{number}", hint=hint) from None
     return found
 
@@ -121,7 +121,7 @@ class Anchoring:
                 is_failing = False
             except (BylawError, OSError) as error:
                 if not is_failing or is_last:
-                    self._tell(f"no anchor was noted in {self._path}: {error}")
+                    self._tell(f"no anchor was written to {self._path}: {error}")
                 is_failing = True
             self._failing(is_failing)
             if not is_last:

@@ -124,7 +124,7 @@ def project(cursor: "Cursor", draft: Draft, time: float) -> str:
     row = cursor.fetchone()
     if change.status == "waiting":
         if row is not None:
-            return f"approval `{change.approval}` has been asked for already"
+            return f"approval `{change.approval}` was already requested"
         kept = encode(_Kept(change))
         values = (draft.tenant, change.approval, draft.conversation, "waiting", time, change.expires, kept)
         cursor.execute(
@@ -133,12 +133,12 @@ def project(cursor: "Cursor", draft: Draft, time: float) -> str:
         )
         return ""
     if row is None:
-        return f"no approval `{change.approval}` was asked for"
+        return f"there is no approval `{change.approval}`"
     status, expires, body = row
     if status not in FROM[change.status]:
-        return f"approval `{change.approval}` is {status}: it cannot become {change.status}"
+        return f"approval `{change.approval}` is {status} and cannot become {change.status}"
     if change.status in ("approved", "rejected") and time >= expires:
-        return f"approval `{change.approval}` has expired: nobody waits for it any more"
+        return f"approval `{change.approval}` has expired"
     kept = encode(_kept(bytes(body)).after(change, time))
     cursor.execute(
         "UPDATE approvals SET status = ?, body = ? WHERE tenant = ? AND id = ?",

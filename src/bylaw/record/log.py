@@ -88,7 +88,7 @@ class Log(Reading):
             found = self.approvals(tenant, id=id)
             wrong = unsupported(self, tenant, found)
         if wrong:
-            raise LogError(f"approval `{id}` is not what the log says of it: {wrong[id]}; see `bylaw log verify`")
+            raise LogError(f"approval `{id}` contradicts the log: {wrong[id]}; see `bylaw log verify`")
         return found[0] if found else None
 
     def stops(self, tenant: str) -> Stops:
@@ -132,11 +132,13 @@ class Log(Reading):
         It applies to every process at once. Calls already allowed are not undone.
         """
         if not by:
-            raise UsageError("a stop needs a name: who makes it?", hint="give `by`")
+            raise UsageError("a stop needs the name of the person who adds it", hint="give `by`")
         if not reason.strip():
-            raise UsageError("a stop needs a reason: agents and whoever lifts it will read it", hint="give `reason`")
+            raise UsageError("a stop needs a reason, which agents and reviewers will read", hint="give `reason`")
         if what not in get_args(Target) or answer not in ("ask", "deny"):
-            raise UsageError(f"`{what}` with `{answer}` is no stop", hint="agent, tool, policy or all; ask or deny")
+            raise UsageError(
+                f"`{what}` with `{answer}` is not a valid stop", hint="agent, tool, policy or all; ask or deny"
+            )
         if bool(name.strip()) != (what != "all"):
             hint = "name the agent, the tool or the policy; `all` has no name"
             raise UsageError(f"a stop of `{what}` {'needs a name' if not name else 'has no name'}", hint=hint)
@@ -144,8 +146,8 @@ class Log(Reading):
             raise UsageError(f"a reason or a name is longer than {WORDS} characters")
         name, now = name.strip(), time.time()
         if not now < until <= now + LONGEST:
-            hint = "what is to last longer than a year belongs in the pack"
-            raise UsageError("a stop needs an end that lies ahead, a year from now at most", hint=hint)
+            hint = "anything longer than a year belongs in the pack"
+            raise UsageError("a stop must end in the future, within a year", hint=hint)
         made = Stop(new_id(), what, name, answer, by, " ".join(reason.split()), until)
         (entry,) = self.append([stop_draft(tenant, made)])
         if isinstance(entry, Conflict):
@@ -155,15 +157,15 @@ class Log(Reading):
 
     def lift(self, id: str, *, by: str, reason: str = "", tenant: str = DEFAULT_TENANT) -> Stopped:
         if not by:
-            raise UsageError("lifting a stop needs a name: who lifts it?", hint="give `by`")
+            raise UsageError("lifting a stop needs the name of the person who lifts it", hint="give `by`")
         found = {each.stop.id: each for each in self.every_stop(tenant)}.get(id)
         if found is None:
             raise UsageError(f"there is no stop `{id}`", hint="`bylaw stop list` lists them")
         if found.lift is not None:
-            raise UsageError(f"nothing was changed: `{id}` was lifted already, by {found.lift.by}")
+            raise UsageError(f"nothing changed: `{id}` was already lifted by {found.lift.by}")
         (entry,) = self.append([stop_draft(tenant, Lift(id, by, " ".join(reason.split())))])
         if isinstance(entry, Conflict):
-            raise UsageError(f"nothing was changed: `{id}` was lifted already")
+            raise UsageError(f"nothing changed: `{id}` was already lifted")
         self.stops_changed(tenant)
         return {each.stop.id: each for each in self.every_stop(tenant)}[id]
 
@@ -178,17 +180,17 @@ class Log(Reading):
         """Withdraw an approval whose call has not run; the call must be approved again."""
         for asked in self._approval(tenant, id):
             if asked.status != "approved":
-                raise UsageError(f"approval `{id}` is {asked.status}: there is nothing to take back")
+                raise UsageError(f"approval `{id}` is {asked.status}, so there is nothing to withdraw")
             (entry,) = self.append([draft(tenant, asked.conversation, Change(id, "expired", by, "withdrawn"))])
             if isinstance(entry, Conflict):
                 raise UsageError(entry.message)
             return self._approval(tenant, id)[0]
-        raise UsageError(f"no approval `{id}` was asked for", hint="`bylaw log approvals` lists them")
+        raise UsageError(f"there is no approval `{id}`", hint="`bylaw log approvals` lists them")
 
     def attest(self, conversation: str, given: Attestation, *, tenant: str = DEFAULT_TENANT) -> None:
         """Record a person's statement in a conversation. It decides nothing."""
         if not given.by or not given.reason.strip():
-            hint = "say who you are, and what you rest it on"
+            hint = "give your name and your reason"
             raise UsageError("an attestation needs a name and a reason", hint=hint)
         if len(given.reason) > ATTESTED:
             raise UsageError(f"a reason is longer than {ATTESTED} characters")
@@ -198,13 +200,13 @@ class Log(Reading):
 
     def _answer(self, tenant: str, change: Change) -> Approval:
         if not change.by:
-            raise UsageError("an approval needs a name: who answers?", hint="give `by`")
+            raise UsageError("an approval needs the name of the person who answers", hint="give `by`")
         for asked in self._approval(tenant, change.approval):
             with self.at_one_moment(), self._reading():
                 wrong = unsupported(self, tenant, self.approvals(tenant, id=asked.id))
             if why := wrong.get(asked.id):
                 hint = "see `bylaw log verify`"
-                raise UsageError(f"approval `{asked.id}` is not what the log says of it: {why}", hint=hint)
+                raise UsageError(f"approval `{asked.id}` contradicts the log: {why}", hint=hint)
             if asked.answer is not None:
                 raise UsageError(_said_before(asked))
             if change.status == "approved" and asked.request.lifetime:
@@ -218,7 +220,7 @@ class Log(Reading):
             if isinstance(answer, Conflict):
                 raise UsageError(answer.message)
             return now
-        raise UsageError(f"no approval `{change.approval}` was asked for", hint="`bylaw log approvals` lists them")
+        raise UsageError(f"there is no approval `{change.approval}`", hint="`bylaw log approvals` lists them")
 
     def _approval(self, tenant: str, id: str) -> list[Approval]:
         # No name contains this character, and not every database accepts it.
@@ -242,5 +244,5 @@ def _said_before(approval: Approval) -> str:
     answer = approval.answer
     assert answer is not None
     at = datetime.fromtimestamp(approval.answered, UTC).isoformat(" ", "seconds") if approval.answered else "before"
-    then = f", and it is {approval.status} since" if approval.status != answer.status else ""
-    return f"nothing was changed: approval `{approval.id}` was {answer.status} already, by {answer.by}, {at}{then}"
+    then = f", and has been {approval.status} since" if approval.status != answer.status else ""
+    return f"nothing changed: approval `{approval.id}` was already {answer.status} by {answer.by}, {at}{then}"

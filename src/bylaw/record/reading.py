@@ -50,7 +50,9 @@ class Reading:
         where = "tenant = ? AND conversation = ? AND position >= ? ORDER BY position"
         found = self._read(where, (tenant, name, after), settled=settled)
         if not found and not after and self._is_removed(tenant, name):
-            raise self._fault(f"conversation `{name}` was removed from the log", hint="start one under another name")
+            raise self._fault(
+                f"conversation `{name}` was removed from the log", hint="start a conversation under another name"
+            )
         return found
 
     def _is_removed(self, tenant: str, name: str) -> bool:
@@ -114,7 +116,7 @@ class Reading:
             entries = self.conversation(tenant, STOPS)
             length = self.length_of(tenant, STOPS)
         if entries and [entry.position for entry in entries] != [*range(length - len(entries), length)]:
-            raise self._fault("an entry about a stop is gone", hint="see `bylaw log verify`")
+            raise self._fault("an entry about a stop is missing", hint="see `bylaw log verify`")
         try:
             return read_stops(entries), length
         except (ValueError, msgspec.MsgspecError) as error:

@@ -48,7 +48,7 @@ class SqliteConnection(Connection):
         self._turns = Turns(path)
         self._checkpoints = Checkpoints(path)
         if path != ":memory:" and not Path(path).expanduser().parent.is_dir():
-            hint = "make the folder, or name another file"
+            hint = "create the folder, or choose another file"
             raise UsageError(f"`{path}` is in a folder that does not exist", hint=hint)
         try:
             if path != ":memory:":
@@ -63,7 +63,9 @@ class SqliteConnection(Connection):
             tables = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master")}
             if tables and "heads" not in tables:
                 self._connection.close()
-                raise UsageError(f"`{path}` is a database of something else, no decision log", hint="name another file")
+                raise UsageError(
+                    f"`{path}` is another program's database, not a decision log", hint="name another file"
+                )
             for name, value in SETTINGS.items():
                 self._connection.execute(f"PRAGMA {name} = {value}")
             self._connection.execute("PRAGMA secure_delete = ON")
@@ -151,7 +153,7 @@ def _make(path: Path) -> None:
         try:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         except PermissionError as error:
-            raise UsageError(f"`{path}` cannot be made: {error.strerror}", hint="name another file") from error
+            raise UsageError(f"`{path}` cannot be created: {error.strerror}", hint="name another file") from error
 
 
 def _file_at(path: str) -> tuple[int, int] | None:

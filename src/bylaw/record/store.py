@@ -127,13 +127,13 @@ class _Batch:
         place = (tenant, conversation)
         length = self._lengths.get(place, 0)
         if draft.position is not None and draft.position != length:
-            return Conflict(f"conversation `{conversation}` has gone on to {length}, from {draft.position}")
+            return Conflict(f"conversation `{conversation}` has grown from {draft.position} to {length} entries")
         if draft.first is not None and draft.first.id and not self._is_there(draft.first):
             return Conflict(f"conversation `{conversation}` was removed")
         if kind == "opening" and (tenant, removed_name(conversation)) in self._lengths:
             return Conflict(f"conversation `{conversation}` was removed")
         if draft.under is not None and draft.under != self._lengths.get((tenant, STOPS), 0):
-            return Conflict("it was decided before a stop was made or lifted", "stops")
+            return Conflict("it was decided before a stop was added or lifted", "stops")
         if kind == "approval" and (wrong := project(self._cursor, draft, self._time)):
             return Conflict(wrong)
         if kind == "use" and (wrong := project_use(self._cursor, draft, self._time)):

@@ -54,7 +54,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
         link, number = _hash(fold.link), start
         found_head = found_head or head == fold.link
         if fold.anchors != hash_anchors({each.number: each.link for each in noted}, start) and noted:
-            faults.append(f"the anchors up to entry {start} are not those that the log was folded under")
+            faults.append(f"the anchors up to entry {start} are not those of the fold")
         anchors = {number: each for number, each in anchors.items() if number > start}
     told: dict[str, Approval] = {}
     taken: dict[tuple[str, str], float] = {}
@@ -63,7 +63,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     lengths: Counter[str] = Counter()
     for entry in store.entries(tenant):
         if entry.number != number + 1:
-            faults.append(f"entry {number + 1} is missing: the next is {entry.number}")
+            faults.append(f"entry {number + 1} is missing; the next one is {entry.number}")
         number = entry.number
         wrong = _faults(entry, link)
         removal = read_removal(entry) if entry.kind == "removal" and not wrong else None
@@ -98,7 +98,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     listed = {name for name in written if name.startswith(REMOVED)}
     folded = hash_marks(listed - marks) if fold is not None or listed != marks else ""
     if not marks <= listed or folded != (fold.removed if fold is not None else ""):
-        faults.append("the list of removed conversations is not what the signed removals say")
+        faults.append("the list of removed conversations contradicts the signed removals")
     faults.extend(_miscounted(lengths, {name: length for name, length in written.items() if name not in listed}))
     faults.extend(_misstated(store, tenant, told))
     if (counted := store.uses(tenant)) != taken:
@@ -132,7 +132,7 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
     for name in sorted({*found, *written}):
         here, said = found.get(name, 0), written.get(name)
         if said is None:
-            faults.append(f"conversation `{name}` has {here} entries, but is left out of the list of conversations")
+            faults.append(f"conversation `{name}` has {here} entries but is missing from the list of conversations")
         elif here != said and not (name == STOPS and here < said):
             faults.append(f"conversation `{name}` has {here} entries, but {said} were written")
     return faults
@@ -145,8 +145,8 @@ def _misstated(store: Reading, tenant: str, told: Mapping[str, Approval]) -> lis
     except msgspec.MsgspecError as error:
         return [f"the list of approvals cannot be read: {error}"]
     wrong = {name: why for name, row in rows.items() if (why := _differs(row, told.get(name)))}
-    wrong |= {name: "it is left out of the list of approvals" for name in told if name not in rows}
-    return [f"approval `{name}` is not what the log says of it: {why}" for name, why in wrong.items()]
+    wrong |= {name: "it is missing from the list of approvals" for name in told if name not in rows}
+    return [f"approval `{name}` contradicts the log: {why}" for name, why in wrong.items()]
 
 
 def _faults(entry: Entry, before: bytes) -> list[str]:
@@ -195,17 +195,17 @@ def _differs(row: Approval, told: Approval | None) -> str:
     Earlier versions kept only the last change of a finished approval, without times.
     """
     if told is None:
-        return "no entry of the log asks for it"
+        return "no entry requests it"
     if row.request != told.request or row.conversation != told.conversation:
-        return "the log asks for something else"
+        return "the log requests something else"
     if row.status != told.status:
-        return f"by the log it is {told.status}"
+        return f"according to the log it is {told.status}"
     if (row.asked, row.expires) != (told.asked, told.expires):
-        return "by the log it was asked for, or is over, at another time"
+        return "according to the log it was requested, or ended, at another time"
     if row.answer is not None and (row.answer, row.answered) != (told.answer, told.answered):
-        return "the log has another answer to it"
+        return "the log has a different answer"
     if row.answer is None and told.answer is not None and row.end is None:
-        return "the log has an answer to it"
+        return "the log has an answer"
     if row.end is not None and (row.end != told.end or row.ended not in (0.0, told.ended)):
-        return "by the log it was over in another way, or at another time"
+        return "according to the log it ended differently, or at another time"
     return ""

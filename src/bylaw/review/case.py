@@ -79,7 +79,7 @@ def _key_for(schema: Any, name: str) -> str | int:
 _THING = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\[(.*)\])?\s*$")
 _HALVES = ("permit", "deny", "undetermined")
 
-OPEN = "kept or broken: the words do not tell"
+OPEN = "kept or broken: undecided from the words alone"
 """The outcome of a rule that should be broken but has unknown predicates."""
 
 GivenThing = tuple[str, Key]
@@ -202,7 +202,7 @@ class _Case:
             want = want.replace("-", "_")
         if not isinstance(want, dict) and want not in (*_HALVES, *WORST_FIRST):
             hint = f"want one of {', '.join((*_HALVES, *WORST_FIRST))}"
-            raise CaseError(f"no policy ever says `{want}`", place=self._place, hint=hint)
+            raise CaseError(f"`{want}` is not a possible outcome", place=self._place, hint=hint)
         taken = None if coverage is None else coverage.setdefault(self._policy.id, set())
         verdict = self._by_events(taken) if self._body.events is not None else self._by_facts(taken)
         if isinstance(want, str) and want in _HALVES:
@@ -300,7 +300,7 @@ class _Case:
         match = _THING.match(name)
         entities = self._pack.schema.entities
         if match is None or match[1] not in entities:
-            raise CaseError(f"`{name}` is not a thing", place=self._place, hint="write it like `Patient[P1]`")
+            raise CaseError(f"`{name}` is not an entity", place=self._place, hint="write it like `Patient[P1]`")
         entity = entities[match[1]]
         if match[2] is None:
             return entity.name, self._subjects.key_of(entity)

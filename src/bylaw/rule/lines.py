@@ -51,7 +51,7 @@ _decoder = msgspec.json.Decoder(EvalQuestion)
 def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]]) -> EvalAnswer:
     """A formula at the first step of a whole trace: plain LTL-f, no re-arming."""
     if not trace:
-        raise FormulaError("the trace is empty", hint="LTL-f speaks of traces with at least one step")
+        raise FormulaError("the trace is empty", hint="LTL-f needs traces with at least one step")
     try:
         ready = program(formula)
         face = ready.pair.plain
@@ -76,7 +76,7 @@ def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], ob
         except (msgspec.MsgspecError, UnicodeDecodeError, BylawError) as error:
             reply = LineFailure(str(error))
         except RecursionError:
-            reply = LineFailure("the line is nested too deep")
+            reply = LineFailure("the line is nested too deeply")
         if isinstance(reply, LineFailure):
             status = 3
         stdout.write(msgspec.json.encode(reply) + b"\n")
@@ -132,7 +132,7 @@ def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: i
     for number, rule in enumerate(rules):
         formula = parse(rule.formula)
         if not is_propositional(formula):
-            raise FormulaError(f"`{rule.formula}` speaks of other steps", hint="a margin is asked of one step")
+            raise FormulaError(f"`{rule.formula}` refers to other steps", hint="a margin is computed for a single step")
         weighted.append(
             Rule(
                 name=str(number),

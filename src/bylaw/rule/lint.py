@@ -77,14 +77,10 @@ def _pairs(rules: Sequence[Rule]) -> list[LintFinding]:
         forth = is_hopeless(And(first.formula, Not(second.formula)))
         back = is_hopeless(And(second.formula, Not(first.formula)))
         if forth and back:
-            found.append(LintFinding("duplicate", pair, f"rules `{pair[0]}` and `{pair[1]}` say the same"))
+            found.append(LintFinding("duplicate", pair, f"rules `{pair[0]}` and `{pair[1]}` are equivalent"))
         elif forth or back:
             wide, narrow = pair if forth else pair[::-1]
-            found.append(
-                LintFinding(
-                    "subsumed", (narrow, wide), f"rule `{narrow}` says nothing that `{wide}` does not say already"
-                )
-            )
+            found.append(LintFinding("subsumed", (narrow, wide), f"rule `{narrow}` adds nothing to `{wide}`"))
         elif is_hopeless(And(first.formula, second.formula)):
             found.append(LintFinding("contradictory", pair, f"rules `{pair[0]}` and `{pair[1]}` cannot both be kept"))
     return found
@@ -132,6 +128,6 @@ def _valueless(rules: Sequence[Rule], ways: Collection[str]) -> list[LintFinding
             if name not in ways:
                 users.setdefault(name, []).append(rule.name)
     return [
-        LintFinding("no_value", tuple(names), f"predicate `{name}` has no way to a value", name)
+        LintFinding("no_value", tuple(names), f"predicate `{name}` has no source for its value", name)
         for name, names in users.items()
     ]

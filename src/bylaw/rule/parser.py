@@ -87,7 +87,7 @@ def parse(text: str) -> Formula:
         raise FormulaError(
             "`FOR EACH` belongs to a rule, not to a formula",
             column=parser.now.column,
-            hint="leave out everything up to the colon",
+            hint="remove everything up to the colon",
         )
     return parser.whole()
 
@@ -156,7 +156,7 @@ def _meant(word: str) -> str:
 
 def _too_deep(column: int) -> FormulaError:
     return FormulaError(
-        f"the formula nests more than {DEEPEST} deep", column=column, hint="split it into several rules"
+        f"the formula is nested more than {DEEPEST} levels deep", column=column, hint="split it into several rules"
     )
 
 
@@ -278,9 +278,7 @@ class _Parser:
             if self.parentheses > DEEPEST:
                 raise _too_deep(token.column)
             if self.at(")"):
-                raise FormulaError(
-                    "nothing stands between these parentheses", column=token.column, hint="write a formula there"
-                )
+                raise FormulaError("these parentheses are empty", column=token.column, hint="write a formula there")
             inside = self.binary(0)
             self.parentheses -= 1
             if self.at("end"):
@@ -299,9 +297,9 @@ class _Parser:
         after = f" after `{self.tokens[self.place - 1].text}`" if self.place else ""
         hint = "write a predicate, `NOT`, a temporal operator or `(`"
         if token.kind in _BINARY and self.place == 0:
-            hint = f"`{token.text}` stands between two formulas"
+            hint = f"`{token.text}` belongs between two formulas"
         elif token.kind in ("FOR", "EACH"):
-            hint = "`FOR EACH key:` stands once, before the whole rule"
+            hint = "`FOR EACH key:` is allowed once, before the whole rule"
         return FormulaError(f"expected a formula{after}, found {found}", column=token.column, hint=hint)
 
     def deeper(self, token: _Token) -> None:

@@ -136,7 +136,7 @@ class ActValues(msgspec.Struct, frozen=True):
 def _limit(names: Sequence[str]) -> None:
     if len(names) > MOST_ATOMS:
         raise FormulaError(
-            f"a rule of a circuit may mention {MOST_ATOMS} predicates, this one mentions {len(names)}",
+            f"a circuit's rule may mention {MOST_ATOMS} predicates; this one mentions {len(names)}",
             hint="split it into smaller rules",
         )
 
@@ -166,8 +166,8 @@ def _bits(formula: Formula, patterns: Mapping[str, int], full: int) -> int:
             return (full ^ _bits(left, patterns, full)) | _bits(right, patterns, full)
         case _:
             raise FormulaError(
-                f"`{type(formula).__name__.upper()}` speaks of other steps, so the rule has no table of its own",
-                hint="take the table of its monitor's state",
+                f"`{type(formula).__name__.upper()}` refers to other steps, so the rule has no table",
+                hint="use the table of its monitor's state",
             )
 
 

@@ -94,7 +94,7 @@ may list them.
 """
 INSTRUCTIONS = "/v1/instructions"
 """Text for an agent's system prompt."""
-ELSEWHERE = "without keys only programs on this machine are served, under its own name, and no web pages"
+ELSEWHERE = "without keys, only local programs are served, under this machine's own name, and no web pages"
 NO_JSON = "send JSON, as `Content-Type: application/json`"
 JSON = "application/json"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -201,7 +201,7 @@ class Service:
         if tenant is None:
             return 401, Failure(Complaint("BY703", "no valid key: send one `Authorization: Bearer KEY`"))
         if role is not None and not may(header, self._keys, role):
-            return 403, Failure(Complaint("BY703", f"this key may not do that: it takes one of the role `{role}`"))
+            return 403, Failure(Complaint("BY703", f"this key may not do that: the role `{role}` is needed"))
         if body is None:
             return 413, Failure(Complaint("BY703", f"the request is larger than {self.largest:,} bytes"))
         try:
@@ -294,13 +294,13 @@ class Service:
         return Response(body, status, _CHALLENGE if status == 401 else None, JSON)
 
     async def _health(self, request: Request) -> Response:
-        wrong, status = await self.desk.log_fault(), "the log does not answer"
+        wrong, status = await self.desk.log_fault(), "the log does not respond"
         if not wrong and (seconds := self._anchors.seconds):
-            wrong = f"for {seconds:.0f} seconds no anchor could be noted: see the output of the service"
+            wrong = f"no anchor could be written for {seconds:.0f} seconds: see the service's output"
             status = "anchors cannot be written"
         return Response(self._health_told(wrong, status), 503 if wrong else 200, media_type=JSON)
 
-    def _health_told(self, wrong: str, status: str = "the log does not answer") -> bytes:
+    def _health_told(self, wrong: str, status: str = "the log does not respond") -> bytes:
         pack = self.desk.pack
         told = {"status": "ok", "pack": {"name": pack.name, "version": pack.version, "digest": pack.digest}}
         return _encode(told | {"status": status, "error": wrong} if wrong else told)
@@ -332,8 +332,8 @@ class Service:
         name = self.desk.log.name
         why = f"`{name}` may be locked, or its disk may hang"
         if self.desk.scheduler.is_working:
-            why = f"a request takes long, or {why}"
-        wrong = f"nothing was done for {still:.0f} seconds: {why}"
+            why = f"a request takes a long time, or {why}"
+        wrong = f"no progress for {still:.0f} seconds: {why}"
         if not self._keys and not is_from_here(headers):
             return 403, JSON, _encode(Failure(Complaint("BY703", ELSEWHERE)))
         if (method, path) == ("GET", "/metrics"):
@@ -347,7 +347,7 @@ class Service:
 
     async def _configuration(self, request: Request) -> Response:
         if not self._url:
-            why = "nobody has said where clients find this service: give `--public-url`"
+            why = "the service does not know its public address: give `--public-url`"
             return Response(_encode(Failure(Complaint("BY703", why))), 404, None, JSON)
         return Response(_encode(authzen.configuration(self._url)), media_type=JSON)
 

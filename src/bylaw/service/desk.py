@@ -56,7 +56,7 @@ TOGETHER_ASKING = 200
 """Concurrent requests per tenant if requests may wait for a model or the host's tools."""
 PATIENCE = 2.0
 """Seconds after which a log counts as not responding."""
-NO_NAME = "the request names no conversation, so nothing is known of what came before"
+NO_NAME = "the request names no conversation, so earlier events are unknown"
 
 
 class Desk:
@@ -136,7 +136,7 @@ class Desk:
                 self._sessions.pop((tenant, each), None)
                 if each != name:
                     raise
-        raise AssertionError("a linked conversation is of its own principal")
+        raise AssertionError("a linked conversation belongs to its own principal")
 
     async def confirm(self, tenant: str, request: ConfirmRequest) -> ConfirmAnswer:
         """Record the user's answer to a card. It is on disk when this returns."""
@@ -194,7 +194,7 @@ class Desk:
     async def log_fault(self) -> str:
         """Why nothing can be decided now because the log cannot be written or read; empty if it can."""
         if (seconds := self.log.journal.waits_for) > PATIENCE:
-            return f"`{self.log.name}` has been asked to write for {seconds:.0f} seconds"
+            return f"`{self.log.name}` has not finished writing after {seconds:.0f} seconds"
         if fault := self.log.journal.fault:
             return fault
         try:

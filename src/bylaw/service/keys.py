@@ -51,7 +51,7 @@ def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> st
         if not word or word.split() != [word] or not word.isprintable():
             raise UsageError(f"`{word}` is not a name for {what}", hint="one word")
     if name and role == "decide":
-        raise UsageError("only a person's key has a name", hint="give --approver, --reviewer or --viewer too")
+        raise UsageError("only a person's key can have a name", hint="give --approver, --reviewer or --viewer too")
     return " ".join([tenant, hash_of(key), *([role] if role != "decide" else []), *([name] if name else [])])
 
 
@@ -73,11 +73,11 @@ def read_keys(path: Path) -> dict[str, Key]:
             words[1], is_hash = f"{NO_KEY} {words[0]} {words[3]}", True
         role = next((each for each in get_args(Role) if each == words[2]), None)
         if not is_hash or role is None or (len(words) == 4 and role == "decide"):
-            hint = "a line is a tenant, the hash that `bylaw serve --new-key TENANT` prints, maybe a role and a name"
+            hint = "a line has a tenant, the hash from `bylaw serve --new-key TENANT` and, if needed, a role and a name"
             raise UsageError("not a key", place=f"{path}:{number}", hint=hint)
         key = Key(words[0], role, words[3] if len(words) == 4 else "")
         if found.setdefault(words[1], key) != key:
-            raise UsageError("one key for two tenants or two roles", place=f"{path}:{number}")
+            raise UsageError("one key has two tenants or two roles", place=f"{path}:{number}")
     if not found:
         raise UsageError("there is no key in the file", place=str(path))
     return found
@@ -113,7 +113,7 @@ class KeyFile(Mapping[str, Key]):
         try:
             self._keys = read_keys(self._path)
         except (BylawError, OSError, UnicodeError) as error:
-            print(visible(f"bylaw: the keys stay as they were: {error}"), file=sys.stderr, flush=True)
+            print(visible(f"bylaw: the keys were not reloaded: {error}"), file=sys.stderr, flush=True)
 
     def _stamp(self) -> tuple[int, int, int]:
         try:
@@ -163,6 +163,6 @@ def holder_of(header: str, keys: Mapping[str, Key], said: str) -> str:
     if key is None:
         return said
     if key.name and said not in ("", key.name):
-        raise UsageError(f"this key is that of `{key.name}`, not of `{said}`", hint="leave `by` out")
+        raise UsageError(f"this key belongs to `{key.name}`, not to `{said}`", hint="leave `by` out")
     own = f"key {hash_of(header.partition(' ')[2].strip())[:8]}"
     return key.name or (f"{own}, as {said}" if said else own)

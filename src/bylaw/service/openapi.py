@@ -12,28 +12,28 @@ from bylaw.service import authzen, request
 
 POSTS: dict[str, tuple[str, Any, Any]] = {
     "/v1/decide": (
-        "Decide on a call, or on the calls of a turn, before they run",
+        "Decide a call, or the calls of a turn, before they run",
         request.DecideRequest,
         request.DecideAnswer,
     ),
     "/v1/decide/batch": ("Several such requests", request.DecideBatch, request.DecideBatchAnswer),
-    "/v1/events": ("Say what happened in a conversation", request.EventsRequest, request.EventsAnswer),
+    "/v1/events": ("Report events of a conversation", request.EventsRequest, request.EventsAnswer),
     "/v1/events/batch": ("Several such requests", request.EventsBatch, request.EventsBatchAnswer),
     "/v1/confirm": ("Report the user's answer to a card", request.ConfirmRequest, request.ConfirmAnswer),
     "/v1/approvals": ("Approve or reject a call that waits for a person", request.ApprovalAnswer, Approval),
     "/v1/stops": (
-        "Stop an agent, a tool, a policy or all writes for a while, or lift that",
+        "Stop an agent, a tool, a policy or all writes for a time, or lift a stop",
         request.StopRequest,
         Stopped,
     ),
     authzen.EVALUATION: ("AuthZEN 1.0: may this subject make this call?", authzen.Evaluation, authzen.Evaluated),
-    authzen.EVALUATIONS: ("AuthZEN 1.0: several such questions", authzen.Evaluations, authzen.EvaluatedAll),
+    authzen.EVALUATIONS: ("AuthZEN 1.0: several evaluations", authzen.Evaluations, authzen.EvaluatedAll),
 }
 """The description, request type and response type of each route."""
 FAILURES = {
     "400": "the request cannot be read",
     "401": "no valid key",
-    "403": "the key is for something else: an agent's does not approve, a person's does not decide; without keys, "
+    "403": "the key has the wrong role: an agent's key cannot approve, a person's cannot decide; without keys, "
     "it came from a web page",
     "409": "the conversation began under a version of the pack that is not loaded",
     "413": "the request is too large, or takes too many steps: nothing was decided",
@@ -67,10 +67,10 @@ def document() -> dict[str, Any]:
     paths["/v1/stops"]["get"] = route("List what is stopped", "get_v1_stops", request.StopList, parameters=every)
     told = "What belongs in an agent's system prompt"
     paths["/v1/instructions"] = {"get": route(told, "get_v1_instructions", request.Instructions)}
-    for path, what in (("/health", "Whether the log answers"), ("/metrics", "Prometheus"), ("/openapi.json", "This")):
+    for path, what in (("/health", "Whether the log responds"), ("/metrics", "Prometheus"), ("/openapi.json", "This")):
         answers: dict[str, Any] = {"200": {"description": "done"}}
         if path == "/health":
-            answers["503"] = {"description": "the log does not answer, or no anchor can be noted"}
+            answers["503"] = {"description": "the log does not respond, or no anchor can be written"}
         id = f"get_{path[1:].split('.')[0]}"
         paths[path] = {"get": {"summary": what, "operationId": id, "responses": answers, "security": []}}
     found = {"200": {"description": "done", "content": _json(named[authzen.Configuration])}}

@@ -59,7 +59,7 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
         at = now if self.time is None else seconds(self.time)
         said = [name for name in ("user", "agent", "result", "messages") if getattr(self, name) is not UNSET]
         if len(said) != 1:
-            raise BadRequest("an event says one of `user`, `agent`, `result`, `messages`")
+            raise BadRequest("an event has exactly one of `user`, `agent`, `result`, `messages`")
         if isinstance(self.user, str):
             return Mutation("user", {"text": writable(self.user), "time": at})
         if isinstance(self.agent, str):
@@ -103,7 +103,7 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
         """The calls to decide, in order."""
         if bool(self.tool) == bool(self.calls):
-            raise BadRequest("say either `tool` and `arguments`, or `calls`")
+            raise BadRequest("give either `tool` and `arguments`, or `calls`")
         _check(self.conversation, self.events, self.calls, self.request, self.agent)
         if self.messages is not None and (self.conversation or self.events or self.calls):
             raise BadRequest("`messages` are the whole history: with them, give `tool` and `arguments` alone")
@@ -136,11 +136,11 @@ def _check(
     conversation: str, events: Sequence[Event], calls: Sequence[AskedCall], request: str, agent: str = ""
 ) -> None:
     if max(len(conversation), len(request), len(agent)) > NAME:
-        raise BadRequest(f"`conversation`, `request` and `agent` have {NAME} characters at most")
+        raise BadRequest(f"`conversation`, `request` and `agent` are limited to {NAME} characters")
     if "\0" in conversation or "\0" in request:
         raise BadRequest("`conversation` and `request` are names, which cannot contain the character U+0000")
     if request and not conversation:
-        raise BadRequest("a request that may be sent again must name its `conversation`")
+        raise BadRequest("a request with an idempotency key must name its `conversation`")
     if len(events) > MANY or len(calls) > MANY:
         raise BadRequest(f"more than {MANY} events or calls in one request")
     for event in events:
@@ -202,7 +202,7 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
     def check(self, pack: Pack) -> None:
         """Raise unless it either adds or lifts a stop and names something the pack knows."""
         if bool(self.lift) == (self.what is not None):
-            raise BadRequest("a request about stops has either `what`, or `lift` with the id of one")
+            raise BadRequest("a request about stops has either `what`, or `lift` with a stop's id")
         if self.what is not None:
             check_target(pack, self.what, self.name)
 

@@ -165,8 +165,8 @@ def check_address(host: str, keys: Mapping[str, Key]) -> None:
         is_local = False
     if not is_local and not keys:
         raise UsageError(
-            f"without keys the service does not listen at `{host}`, where others could reach it",
-            hint="give --keys, or listen at 127.0.0.1",
+            f"without keys the service does not listen on `{host}`, which others can reach",
+            hint="give --keys, or listen on 127.0.0.1",
         )
 
 
@@ -207,8 +207,8 @@ def _bound(host: str, port: int, *, shares: bool) -> socket.socket:
     except OSError as error:
         taken.close()
         where = f"{host}:{port}"
-        hint = "another program may be there: give another --port"
-        raise UsageError(f"the service cannot listen at {where}: {error.strerror or error}", hint=hint) from error
+        hint = "another program may use the port: give another --port"
+        raise UsageError(f"the service cannot listen on {where}: {error.strerror or error}", hint=hint) from error
     return taken
 
 

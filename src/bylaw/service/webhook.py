@@ -81,7 +81,7 @@ class Webhook:
             try:
                 self._queue.put_nowait(Waiting(tenant, *about))
             except queue.Full:
-                self._report("bylaw: more approvals wait than the webhook takes; see GET /v1/approvals")
+                self._report("bylaw: more approvals are waiting than the webhook accepts; see GET /v1/approvals")
 
     def end(self, within: float = PATIENCE) -> None:
         """Send the queued notifications, for at most `within` seconds."""
@@ -107,4 +107,4 @@ class Webhook:
                 why = str(error)
             if number + 1 < TRIES:
                 time.sleep(PAUSE * 2**number)
-        self._report(f"bylaw: the webhook did not take an approval, tried {TRIES} times: {why}")
+        self._report(f"bylaw: the webhook did not accept an approval after {TRIES} tries: {why}")

@@ -46,7 +46,7 @@ def test_an_action_that_can_never_be_taken_is_named_with_the_fewest_rules_that_f
 
 def test_predicates_without_a_way_to_a_value_are_named_with_their_rules() -> None:
     findings = lint([read_rule("r1", "ALWAYS (pay IMPLIES ok)")], ways={"pay"})
-    assert findings == [LintFinding("no_value", ("r1",), "predicate `ok` has no way to a value", "ok")]
+    assert findings == [LintFinding("no_value", ("r1",), "predicate `ok` has no source for its value", "ok")]
 
 
 def test_hopeless_is_what_no_short_trace_satisfies() -> None:
