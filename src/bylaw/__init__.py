@@ -70,7 +70,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Importing `bylaw` costs next to nothing; a name costs what it needs when it is first asked for.
+    # Importing `bylaw` is cheap; each name is loaded on first use.
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module `bylaw` has no `{name}`")

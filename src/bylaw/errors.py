@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 
 class BylawError(Exception):
-    """Work that could not be done because of something the user can fix.
+    """An error the user can fix.
 
-    `code` is stable and has a page in `docs/errors/`; `place` is `file` or `file:line`; `lacks` says what nothing
-    declares (`tool get_order`), so that a hundred places that name it are one fault.
+    `code` is stable and has a page in `docs/errors/`; `place` is `file` or `file:line`; `lacks` names an undeclared
+    item (`tool get_order`), so that a hundred references to it are reported once.
     """
 
     code = "BY000"
@@ -26,7 +26,7 @@ class BylawError(Exception):
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """What to do about a name that nothing declares: the nearest that is declared, else some of those there are."""
+    """A hint for an undeclared name: the closest declared one, or some of those declared."""
     import difflib
 
     known = sorted(set(known))
@@ -67,11 +67,11 @@ class GuardError(BylawError):
 
 
 class SyntaxFault(GuardError):
-    """The text is not Python, so nothing in it is known."""
+    """The text is not Python, so nothing in it can be checked."""
 
 
 class FormulaError(BylawError):
-    """A rule's formula does not parse or has no meaning; `column` counts from 1, 0 where there is no text."""
+    """A rule's formula does not parse or has no meaning; `column` counts from 1, or is 0 without a text."""
 
     code = "BY301"
 
@@ -81,13 +81,13 @@ class FormulaError(BylawError):
 
 
 class CircuitError(BylawError):
-    """A circuit, its evidence or its weights make no sense."""
+    """A circuit, its evidence or its weights are invalid."""
 
     code = "BY302"
 
 
 class PackError(BylawError):
-    """A pack does not load; `faults` holds every fault found, each with its place."""
+    """A pack does not load; `faults` holds every error found, with its location."""
 
     code = "BY401"
 

@@ -1,1 +1,1 @@
-"""."""
+"""The packs that come with Bylaw."""

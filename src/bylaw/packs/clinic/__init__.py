@@ -1,1 +1,1 @@
-"""."""
+"""The clinic pack, its handbook, and the recorded demo."""

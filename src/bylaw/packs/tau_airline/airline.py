@@ -1,4 +1,4 @@
-"""What the airline's tools work on: the records as of now in one conversation. `world` has them."""
+"""The records the airline's tools work on in one conversation; `world` implements them."""
 
 from typing import Any, Protocol
 
@@ -6,7 +6,7 @@ from bylaw.packs.tau_airline.database import Database, Generation, Record
 
 
 class Airline(Protocol):
-    """Users, reservations and flights as of now, and the ways to change them."""
+    """Current users, reservations and flights, and the operations that change them."""
 
     database: Database
     generation: Generation
@@ -29,13 +29,13 @@ class Airline(Protocol):
         ...
 
     def own_user(self, user: Record, user_id: str) -> Record:
-        """The user's profile, ours to change."""
+        """A modifiable copy of the user's profile."""
         ...
 
     def own_reservation(self, reservation: Record) -> Record:
-        """The reservation, ours to change (its lists are replaced, never changed)."""
+        """A modifiable copy of the reservation; its lists are replaced, never changed in place."""
         ...
 
     def take_seats(self, number: str, date: str, cabin: str, seats: int) -> None:
-        """`seats` fewer in that cabin of the flight on that date."""
+        """Take `seats` from that cabin of the flight on that date."""
         ...

@@ -20,12 +20,12 @@ NESTED = {
     "tau1": ("", "tau1", "tau_bench/envs/airline/data", "envs/airline/data", "data"),
     "tau2": ("", "tau2", "data/tau2/domains/airline", "tau2/domains/airline", "domains/airline"),
 }
-"""Where a folder of each generation may hold its files: our own layout first, then a checkout's."""
+"""Subfolders of each generation's files: Bylaw's own layout first, then a checkout's."""
 SHAPE = "give the folder that holds it, a checkout of the benchmark, or a file like the `db.json` of tau2-bench"
 
 
 class Tables(Struct):
-    """The three tables, each record still as bytes."""
+    """The three tables, with records not yet decoded."""
 
     users: dict[str, Raw]
     reservations: dict[str, Raw]
@@ -33,27 +33,27 @@ class Tables(Struct):
 
 
 class User(Struct):
-    """What a record of a user cannot do without."""
+    """Required fields of a user."""
 
     payment_methods: Raw
     reservations: Raw
 
 
 class Reservation(Struct):
-    """What a record of a reservation cannot do without."""
+    """Required fields of a reservation."""
 
     user_id: Raw
     flights: Raw
 
 
 class Flight(Struct):
-    """What a record of a flight cannot do without."""
+    """Required fields of a flight."""
 
     dates: Raw
 
 
 class Table(Mapping[str, Record]):
-    """One table, whose records are decoded once, when first asked for. Nobody may change what it gives out."""
+    """One table whose records are decoded on first access. Callers must not change them."""
 
     def __init__(self, raw: dict[str, Raw]) -> None:
         self.raw = raw
@@ -66,7 +66,7 @@ class Table(Mapping[str, Record]):
         return record
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The record, or `default`; any value may be asked for."""
+        """The record, or `default`; the key may be any value."""
         return self[key] if isinstance(key, str) and key in self.raw else default
 
     def __contains__(self, key: object) -> bool:
@@ -80,7 +80,7 @@ class Table(Mapping[str, Record]):
 
 
 class Database:
-    """The state every conversation starts from."""
+    """The initial state of every conversation."""
 
     def __init__(self, generation: Generation, users: dict[str, Raw], reservations: Table, flights: Table) -> None:
         self.generation: Generation = generation
@@ -119,7 +119,7 @@ def open_file(file: Path) -> Database:
 
 
 def open_parts(folder: Path, parts: Mapping[str, Path]) -> dict[str, Database]:
-    """The databases of a folder with one file per table and, beside `users.json`, possibly other users files."""
+    """The databases of a folder with one file per table and, next to `users.json`, possibly other users files."""
     table = dict[str, Raw]
     first = Database(
         "tau1",
@@ -136,7 +136,7 @@ def open_parts(folder: Path, parts: Mapping[str, Path]) -> dict[str, Database]:
 
 
 def generations(path: Path) -> list[Generation]:
-    """Which generations of the database `path` holds."""
+    """The generations of the database found at `path`."""
     found: list[Generation] = []
     for nested in NESTED["tau1"]:
         if all(find(path / nested, f"{part}.json") for part in TAU1_PARTS):
@@ -164,7 +164,7 @@ def decode(file: Path, kind: type[T]) -> T:
 
 
 def content(file: Path) -> bytes:
-    """What the file holds, unpacked if it is gzip."""
+    """The file's content, unpacked if it is gzip."""
     try:
         data = file.read_bytes()
         return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data

@@ -1,4 +1,4 @@
-"""Finding users, reservations and flights for a tool call, and refusing it where they are missing."""
+"""Finds the users, reservations and flights of a tool call, and refuses the call if they are missing."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ class Refused(Exception):
 
 
 def require_user(world: Airline, user_id: str) -> Record:
-    """The profile, or a refusal that names what is missing."""
+    """The profile, or a refusal that says what is missing."""
     user = world.user(user_id)
     if user is None:
         raise Refused("user not found" if world.generation == "tau1" else f"User {user_id} not found")
@@ -25,7 +25,7 @@ def require_user(world: Airline, user_id: str) -> Record:
 
 
 def require_reservation(world: Airline, reservation_id: str) -> Record:
-    """The reservation, or a refusal that names what is missing."""
+    """The reservation, or a refusal that says what is missing."""
     reservation = world.reservation(reservation_id)
     if reservation is None:
         tau1 = world.generation == "tau1"
@@ -34,7 +34,7 @@ def require_reservation(world: Airline, reservation_id: str) -> Record:
 
 
 def require_day(world: Airline, number: str, date: str) -> Record:
-    """The flight on that date, or a refusal that names what is missing."""
+    """The flight on that date, or a refusal that says what is missing."""
     if world.flight(number) is None:
         raise Refused(f"flight {number} not found")
     day = world.day(number, date)
@@ -44,10 +44,10 @@ def require_day(world: Airline, number: str, date: str) -> Record:
 
 
 def only(records: list[Record], fields: tuple[str, ...]) -> list[Record]:
-    """The records without fields the second generation's models do not have."""
+    """The records without fields that the second generation's models lack."""
     return [{field: record[field] for field in fields} for record in records]
 
 
 def shown(world: Airline, reservation: Record) -> Record:
-    """The reservation as its generation prints it."""
+    """The reservation in its generation's output format."""
     return {"status": None, **reservation} if world.generation == "tau2" else reservation

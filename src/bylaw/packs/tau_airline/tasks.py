@@ -22,7 +22,7 @@ class Action(Struct):
 
 
 class Criteria(Struct):
-    """What a task is judged by, as far as it concerns the database."""
+    """The criteria of a task that concern the database."""
 
     actions: list[Action] | None = None
 
@@ -40,21 +40,21 @@ class Task(Struct):
 
 
 class AirlineTasks:
-    """The tasks of one file, with the state each one's gold actions lead to."""
+    """The tasks of one file, with the state their gold actions lead to."""
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         self.tasks = tasks
         self._gold: dict[str, AirlineWorld] = {}
 
     def outcome(self, trajectory: Trajectory, world: AirlineWorld) -> TaskOutcome | None:
-        """Whether `world`, as the conversation left it, equals the gold state; None for a task that is not here."""
+        """Whether `world` after the conversation equals the gold state; None for an unknown task."""
         task = str(trajectory.details.get("task_id"))
         if trajectory.format != "tau2" or task not in self.tasks:
             return None
         return TaskOutcome(same_state(world, self.gold(task, world)), "gold actions")
 
     def gold(self, task: str, world: AirlineWorld) -> AirlineWorld:
-        """The state that the task's gold actions lead to from the first state of `world`."""
+        """The state after the task's gold actions, starting from the initial state of `world`."""
         if task not in self._gold:
             gold = self._gold[task] = world.fork()
             for action in self.tasks[task].actions:
@@ -77,7 +77,7 @@ def open_tasks(path: Path, worlds: AirlineWorlds | None = None) -> AirlineTasks:
 
 
 def same_state(one: AirlineWorld, other: AirlineWorld) -> bool:
-    """Whether both worlds, forked from one database, now hold the same."""
+    """Whether two worlds forked from one database are now equal."""
     return (
         all(one.user(key) == other.user(key) for key in one.users.keys() | other.users.keys())
         and all(

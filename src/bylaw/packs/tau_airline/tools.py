@@ -1,4 +1,4 @@
-"""The airline's tools: what each answers, in both generations. Recorded results must come out the same."""
+"""The airline's tools and their results in both generations, identical to recorded results."""
 
 import ast
 import operator
@@ -26,7 +26,7 @@ AIRPORTS = {
 
 
 def answer(world: Airline, tool: str, arguments: Mapping[str, Any]) -> Any:
-    """What the tool returns, as data or text; a `Refusal` where it does not accept the call. Writes move `world`."""
+    """The tool's result as data or text; a `Refusal` if it rejects the call. Writes change `world`."""
     work = TOOLS.get(tool)
     if work is None:
         if world.generation == "tau1":
@@ -44,7 +44,7 @@ def answer(world: Airline, tool: str, arguments: Mapping[str, Any]) -> Any:
 
 
 def rename(tool: str, fault: str) -> str:
-    """A complaint about arguments in the words of the published tools."""
+    """An error about arguments in the published tools' wording."""
     published = "".join(part.capitalize() for part in tool.split("_")) + ".invoke()"
     return fault.replace(f"{tool}()", published)
 
@@ -127,7 +127,7 @@ def transfer_to_human_agents(world: Airline, summary: str) -> str:
 
 
 def think(world: Airline, thought: str) -> str:
-    """A note to self (first generation only)."""
+    """Record a thought (first generation only)."""
     return ""
 
 

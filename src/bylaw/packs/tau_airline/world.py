@@ -1,6 +1,6 @@
-"""The airline as it really is, moving along with one conversation. Start at `open_world`.
+"""The airline's true state during one conversation. Start at `open_world`.
 
-The database is shared by all conversations and never changed: a fork keeps its own copy of each record it changes.
+All conversations share the database, which never changes: a fork copies each record it changes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from bylaw.trace import Call, Result, Trajectory, read, sniff
 
 
 class AirlineWorld:
-    """Users, reservations and flights as of now in one conversation."""
+    """Current users, reservations and flights in one conversation."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -25,10 +25,10 @@ class AirlineWorld:
         self.reservations: dict[str, Record] = {}
         self.days: dict[tuple[str, str], Record] = {}
         self._unsettled: set[str] = set()
-        """Users and reservations of which a call may have changed anything."""
+        """Users and reservations that a call may have changed in unknown ways."""
 
     def fork(self) -> "AirlineWorld":
-        """A fresh copy in its first state, for one conversation."""
+        """A copy in its initial state, for one conversation."""
         return AirlineWorld(self.database)
 
     def user(self, user_id: Any) -> Record | None:
@@ -55,28 +55,28 @@ class AirlineWorld:
         return self.days.get((number, date)) or flight["dates"].get(date)
 
     def own_user(self, user: Record, user_id: str) -> Record:
-        """The user's profile, ours to change."""
+        """A modifiable copy of the user's profile."""
         if user_id not in self.users:
             methods = {key: dict(method) for key, method in user["payment_methods"].items()}
             self.users[user_id] = {**user, "payment_methods": methods, "reservations": list(user["reservations"])}
         return self.users[user_id]
 
     def own_reservation(self, reservation: Record) -> Record:
-        """The reservation, ours to change (its lists are replaced, never changed)."""
+        """A modifiable copy of the reservation; its lists are replaced, never changed in place."""
         key = reservation["reservation_id"]
         if key not in self.reservations:
             self.reservations[key] = dict(reservation)
         return self.reservations[key]
 
     def take_seats(self, number: str, date: str, cabin: str, seats: int) -> None:
-        """`seats` fewer in that cabin of the flight on that date."""
+        """Take `seats` from that cabin of the flight on that date."""
         day = self.day(number, date)
         assert day is not None
         left = {**day["available_seats"], cabin: day["available_seats"][cabin] - seats}
         self.days[number, date] = {**day, "available_seats": left}
 
     def record(self, entity: str, key: tuple[Any, ...]) -> Mapping[str, Any] | NoValue:
-        """What is true of one thing now; `ABSENT` where there is no such thing."""
+        """An entity's current record; `ABSENT` if it does not exist."""
         if self._unsettled and entity in ("User", "Reservation", "Leg") and key[0] in self._unsettled:
             return UNSEEN
         match entity:
@@ -99,9 +99,9 @@ class AirlineWorld:
         return ABSENT if found is None else found
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[tuple[Any, ...]] | None:
-        """The user's reservations and their legs; other things are not listed.
+        """The user's reservations and their legs; other entities are not listed.
 
-        Of the legs, those that are delayed or cancelled where there are any: a certificate can be about no other.
+        If any legs are delayed or cancelled, only those, because a certificate can concern no others.
         """
         if entity not in ("Reservation", "Leg") or set(match) != {"user_id"}:
             return None
@@ -116,29 +116,29 @@ class AirlineWorld:
         return late or legs
 
     def legs(self, reservation_id: str) -> list[tuple[str, str, str]]:
-        """The flights that a reservation had when the conversation began, and those it has now."""
+        """A reservation's flights at the start of the conversation, and its current ones."""
         first, now = self.database.reservations.get(reservation_id), self.reservation(reservation_id)
         flights = (flight for trip in (first, now) if trip is not None for flight in trip["flights"])
         return list(dict.fromkeys((reservation_id, flight["flight_number"], flight["date"]) for flight in flights))
 
     def apply(self, call: Call, result: Result | None) -> None:
-        """Move as the accepted call moved the real database."""
+        """Apply an accepted call as the real database did."""
         answer = tools.answer(self, call.tool, call.arguments)
         if isinstance(answer, Refusal) and result is not None:
-            # The log knows better, e.g. where its database differs from ours: take the record it shows.
+            # The log takes precedence, because its database may differ: use the record it shows.
             shown: dict[str, Any] | None = result.value()
             if isinstance(shown, dict) and "reservation_id" in shown:
                 self.reservations[shown["reservation_id"]] = dict(shown)
 
     def unsettle(self, call: Call) -> None:
-        """Nobody knows whether the call moved the real database."""
+        """Record that a call may or may not have changed the real database."""
         trip = self.reservation(call.arguments.get("reservation_id"))
         named = [call.arguments.get("reservation_id"), call.arguments.get("user_id"), trip and trip["user_id"]]
         self._unsettled.update(name for name in named if isinstance(name, str))
 
 
 class AirlineWorlds:
-    """Every database below one folder, of which each file of runs uses one; or the one in a file."""
+    """All databases below a folder, one of which each file of runs uses; or the one in a file."""
 
     def __init__(self, path: Path, held: Sequence[Generation]) -> None:
         self.path = path
@@ -146,7 +146,7 @@ class AirlineWorlds:
         self.opened: dict[Generation, dict[str, AirlineWorld]] = {}
 
     def check(self, pack: str) -> None:
-        """Refuse to judge under a pack of one generation against the database of the other."""
+        """Raise if a pack of one generation would be judged against the other's database."""
         generation = generation_of(pack)
         if generation is not None and generation not in self.held:
             raise WorldError(
@@ -188,13 +188,13 @@ def open_world(path: Path) -> AirlineWorlds:
         raise WorldError(f"no airline database in `{path}`", hint=SHAPE)
     worlds = AirlineWorlds(path, held)
     if len(held) == 1:
-        # It will be needed: what is wrong with it is told now. Of two, one may be left unopened.
+        # Report errors in it now, because it will be used. If there are two, one may stay unopened.
         worlds.named(held[0])
     return worlds
 
 
 def generation_of(pack: str) -> Generation | None:
-    """The generation that a pack is about, by the name it has here."""
+    """The generation of a pack, by its name."""
     match pack:
         case "tau-airline/tau1":
             return "tau1"

@@ -1,7 +1,7 @@
-"""The six write tools: how each moves the world, in both generations.
+"""The six write tools and their effects in both generations.
 
-The order of the checks and their texts are those of the published tools, quirks included: the first generation forgets
-the new cabin of a reservation and never takes seats.
+The order of checks and their texts match the published tools, including their quirks: the first generation forgets a
+reservation's new cabin and never takes seats.
 """
 
 from bylaw.packs.tau_airline.airline import Airline
@@ -65,7 +65,7 @@ def book_reservation(
 
 
 def book_leg(world: Airline, flight: Record, cabin: str, seats: int) -> Record:
-    """The flight as a leg of a reservation, priced as of now; refused where it cannot be booked."""
+    """The flight as a leg of a reservation at the current price; refused if it cannot be booked."""
     number, date = flight["flight_number"], flight["date"]
     day = require_day(world, number, date)
     if day["status"] != "available":
@@ -147,7 +147,7 @@ def update_reservation_flights(
 def update_reservation_baggages(
     world: Airline, reservation_id: str, total_baggages: int, nonfree_baggages: int, payment_id: str
 ) -> Record:
-    """Set the number of bags and take the fee for those that are not free."""
+    """Set the number of bags and charge for those that are not free."""
     reservation = require_reservation(world, reservation_id)
     price = 50 * max(0, nonfree_baggages - reservation["nonfree_baggages"])
     paid = pay_for_update(world, reservation, payment_id, price)
@@ -159,7 +159,7 @@ def update_reservation_baggages(
 
 
 def pay_for_update(world: Airline, reservation: Record, payment_id: str, price: int) -> list[Record]:
-    """Take or give back `price` and return the lines it adds to the payment history."""
+    """Charge or refund `price`; returns the new lines of the payment history."""
     user_id = reservation["user_id"]
     user = require_user(world, user_id)
     method = user["payment_methods"].get(payment_id)

@@ -11,8 +11,8 @@ def cancel_not_flown(call: cancel_reservation, facts):
     return permit() if flown == "" else deny(f"flight {flown} on {day} has already been flown")
 
 
-# The reservation's own fields are read first, then the flights that may have left, and the others last:
-# a ground that the reservation itself gives needs no flight status.
+# Read the reservation's own fields first, then flights that may have left, then the others, so that a ground in the
+# reservation itself needs no flight status.
 def cancel_ground(call: cancel_reservation, facts):
     reservation = facts.Reservation(call.reservation_id)
     if reservation.created_at >= now() - hours(24) or reservation.cabin == "business":

@@ -1,7 +1,7 @@
-# A certificate names no reservation: one of the user's reservations must justify the amount. Each leg is asked for
-# itself, so that the status of the flight that is late is enough; of membership, cabin and insurance only what decides
-# is read. A leg that justifies the amount answers for all others, so they stand in one question. The last question only
-# finds the words: nothing it can answer permits.
+# A certificate names no reservation: one of the user's reservations must justify the amount. Each leg is checked
+# separately, so that the status of the late flight is enough; of membership, cabin and insurance only the decisive ones
+# are read. A leg that justifies the amount is enough, so all legs are in one `any`. The last one only chooses the
+# wording and never permits.
 def compensation(call: send_certificate, facts):
     if not any(
         facts.Flight(leg.flight_number, leg.date).status in ("delayed", "cancelled")

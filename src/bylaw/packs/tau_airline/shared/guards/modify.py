@@ -15,7 +15,7 @@ def modify_route(call: update_reservation_flights, facts):
     for flight in call.flights:
         origin = ""
         destination = ""
-        # Where a flight goes hangs on its number, not on the date.
+        # A flight's route depends on its number, not on the date.
         for leg in reservation.flights:
             if leg.flight_number == flight.flight_number:
                 origin = leg.origin
