@@ -1,0 +1,179 @@
+"""Where a path leads: inside a folder or outside it."""
+
+import os
+import re
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from bylaw.reading.unreadable import Unreadable
+
+MAX_CHARACTERS = 4096
+
+
+class Place(Struct, frozen=True):
+    """Where a path leads."""
+
+    path: str
+    """The whole path with `/`, without `.` and `..`."""
+    inside: str | None
+    """The path below the root, `.` for the root itself; None if it is outside, or may be."""
+
+    @property
+    def is_inside(self) -> bool:
+        return self.inside is not None
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_WINDOWS_ROOT = re.compile(r"(?:[A-Za-z]:/|//[^/]+/[^/]+(?:/|$))")
+_WINDOWS_DEVICE = re.compile(r"(?i)(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:[ .:].*)?")
+_FILE_URL = re.compile(r"(?i)file:")
+_ESCAPED = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+
+def resolve_path(
+    text: str,
+    root: str,
+    cwd: str = "",
+    *,
+    style: Literal["posix", "windows"] | None = None,
+    follow_links: bool = False,
+) -> Place:
+    """Where `text` leads, relative to `cwd`, which is itself relative to `root` unless it is absolute.
+
+    With `follow_links`, the folder must exist here: links are followed, and a path whose links lead outside is outside.
+    Without it, paths are compared as text. The style is that of `root` if none is given. Raises `Unreadable` for a text
+    that names no single path for certain.
+    """
+    style = style or _style_of(root)
+    base = _steps(_plain(root, style), style, None)
+    here = _steps(_plain(cwd, style), style, base) if cwd else base
+    if not text:
+        raise Unreadable("the path is empty")
+    parts = _steps(_plain(_of_url(text, style), style), style, here)
+    if follow_links:
+        if style != _style_of(os.sep):
+            raise Unreadable(f"links of a {style} folder cannot be followed here")
+        parts, base = _followed(text, parts, here), _real(base)
+    inside = parts[len(base) :] if _same(parts[: len(base)], base, style) else None
+    return Place(_joined(parts), None if inside is None else "/".join(inside) or ".")
+
+
+def _style_of(root: str) -> Literal["posix", "windows"]:
+    if root.startswith("/") and not root.startswith("//"):
+        return "posix"
+    if _WINDOWS_ROOT.match(root.replace("\\", "/")):
+        return "windows"
+    raise ValueError(f"the root `{root}` is not an absolute path")
+
+
+def _of_url(text: str, style: str) -> str:
+    """The path of a file URL; other texts are left alone."""
+    if not _FILE_URL.match(text):
+        return text
+    rest = text[5:].replace("\\", "/") if style == "windows" else text[5:]
+    if "?" in rest or "#" in rest:
+        raise Unreadable("a file URL with a query")
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        if host.lower() not in ("", "localhost") or not slash:
+            raise Unreadable(f"a file URL of the host `{host[:60]}`")
+        rest = "/" + path
+    if not rest.startswith("/"):
+        raise Unreadable("a file URL without a whole path")
+    if _ESCAPED.search(rest):
+        raise Unreadable("a file URL with a percent sign that escapes nothing")
+    plain = unquote(rest, errors="strict") if _is_utf8(rest) else ""
+    if not plain or plain.count("/") != rest.count("/") or "\\" in plain or "%" in plain:
+        raise Unreadable("a file URL that hides a separator")
+    return plain[1:] if style == "windows" and re.match(r"/[A-Za-z]:/", plain) else plain
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _plain(text: str, style: str) -> str:
+    if len(text) > MAX_CHARACTERS:
+        raise Unreadable(f"the path has more than {MAX_CHARACTERS:,} characters")
+    if (bad := _CONTROL.search(text)) is not None:
+        raise Unreadable(f"there is a control character, U+{ord(bad.group()):04X}, in the path")
+    if text.startswith("~"):
+        raise Unreadable("the path begins with `~`, and whose home that is, is not known")
+    return text.replace("\\", "/") if style == "windows" else text
+
+
+def _steps(text: str, style: str, base: list[str] | None) -> list[str]:
+    """The names from the top, the top itself first: `/`, a drive or a share."""
+    if style == "posix":
+        parts = ["/"] if text.startswith("/") else list(base or ())
+        names = text.split("/")
+    else:
+        parts, names = _windows(text, base)
+    if not parts:
+        raise ValueError(f"`{text}` is not an absolute path")
+    for name in names:
+        if name in ("", "."):
+            continue
+        if name == "..":
+            del parts[max(len(parts) - 1, 1) :]
+        else:
+            parts.append(_name(name, style))
+    return parts
+
+
+def _windows(text: str, base: list[str] | None) -> tuple[list[str], list[str]]:
+    if text.startswith(("//?/", "//./", "/??/")):
+        raise Unreadable("a path of a device")
+    if (root := _WINDOWS_ROOT.match(text)) is not None:
+        return [root.group().rstrip("/").casefold()], text[root.end() :].split("/")
+    if text.startswith("//"):
+        raise Unreadable("a share without a name")
+    if re.match(r"[A-Za-z]:", text):
+        raise Unreadable("a path relative to the folder of a drive")
+    if text.startswith("/"):
+        return list((base or [])[:1]), text.split("/")
+    return list(base or ()), text.split("/")
+
+
+def _name(name: str, style: str) -> str:
+    if style == "posix":
+        return name
+    if ":" in name or any(each in name for each in '<>"|?*'):
+        raise Unreadable(f"`{name[:60]}` is not the name of a file")
+    if name[-1] in " ." or name[:1] == " " or re.fullmatch(r"[^.]*~[0-9]+(?:\.[^.]*)?", name):
+        raise Unreadable(f"`{name[:60]}` is another file's name too")
+    if _WINDOWS_DEVICE.fullmatch(name):
+        raise Unreadable(f"`{name[:60]}` is a device")
+    return name
+
+
+def _same(one: list[str], other: list[str], style: str) -> bool:
+    if style == "posix":
+        return one == other
+    return [each.casefold() for each in one] == [each.casefold() for each in other]
+
+
+def _joined(parts: list[str]) -> str:
+    top, *rest = parts
+    return top + "/".join(rest) if top.endswith("/") else "/".join(parts)
+
+
+def _real(parts: list[str]) -> list[str]:
+    real = Path(os.path.realpath(_joined(parts)))
+    return list(real.parts)
+
+
+def _followed(text: str, parts: list[str], here: list[str]) -> list[str]:
+    """The path with its links followed; `..` after a link is what the system makes of it."""
+    whole = text if text.startswith("/") else f"{_joined(here)}/{text}"
+    real = list(Path(os.path.realpath(whole)).parts)
+    if _FILE_URL.match(text):
+        real = _real(parts)
+    return real
