@@ -82,7 +82,12 @@ def agentdojo_command(
             reader.read(text, packs[suite].schema.tools)
         _settle(reader, allowances if llm is not None else None)
     if adaptive is not None:
-        _tell_tricks(try_tricks(found, packs, adaptive, requests=reader), as_json)
+        tried = try_tricks(found, packs, adaptive, requests=reader, looks=meanings is not None)
+        if reader is not None and meanings is not None and llm is not None:
+            write_meanings(meanings, reader.meanings)
+        if reader is not None and reader.not_looked_at:
+            raise UsageError(f"{len(reader.not_looked_at)} second looks have no answer")
+        _tell_tricks(tried, as_json)
         return
     measured = measure(found, packs, requests=reader, looks=meanings is not None)
     if reader is not None:
