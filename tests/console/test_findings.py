@@ -5,13 +5,16 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 from bylaw.audit.attestation import read_attestations
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import read_waivers
+from bylaw.console.conversations import whole_conversation
 from bylaw.console.index import Wanted, open_index
+from bylaw.console.index.query import FindingRow
 from bylaw.console.kept_case import keep_call_case
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
@@ -334,11 +337,65 @@ def test_the_next_undecided_call_is_shown_after_one_was_settled(reader: Reader, 
     assert 'value="nobody asked"' in told.text, "the reason is offered again"
 
 
+def sharing(out: Path) -> list[FindingRow]:
+    """Undecided calls that one answer of the customer's is about."""
+    index = open_index(out)
+    return next(found for row in index.findings(Wanted(state="open")) if len(found := index.sharing(row)) > 1)
+
+
+def test_a_consent_is_asked_about_with_the_question_the_answer_and_the_call(reader: Reader, out: Path) -> None:
+    index = open_index(out)
+    row = next(row for row in index.findings(Wanted(state="open")) if row.exchange)
+    page = html.unescape(re.sub(r"</?(?:mark|bdi)>", "", reader.get(f"/finding/{row.id}")))
+    assert "Did the customer agree to" in page
+    assert "Was the rule followed?" not in page
+    whole = whole_conversation(index, row.conversation)
+    assert whole is not None
+    asked, answered = (whole["events"][int(step)] for step in row.exchange.split("-"))
+    for said in (asked, answered):
+        assert said["text"].strip() in page
+    for value in whole["events"][row.step]["arguments"].values():
+        assert str(value) in page
+
+
+def test_calls_after_one_answer_are_one_row_and_settled_together(reader: Reader, out: Path) -> None:
+    rows = sharing(out)
+    page = reader.get(f"/findings?state=open&reason={rows[0].reason}&open={rows[0].id}")
+    assert "Did the customer agree to all of these?" in page
+    assert page.count(f'name="pick-{rows[0].number}"') == 1, "one row in the list"
+    assert f'name="with-{rows[0].number}-{rows[1].number}"' in page
+    others = {f"pick-{row.number}": row.id for row in rows[1:]}
+    given = {"answer": "fine", "reason": "one yes to both", "by": "Mara", "token": reader.token, **others}
+    told = reader.client.post(f"/finding/{rows[0].id}/attest", data=given, headers={"hx-request": "true"}).text
+    settled = read_attestations(out.parent / "attestations.yaml").values()
+    assert {each.finding for each in settled} == {row.id for row in rows}
+    following = re.search(r'id="detail"[^>]* data-finding="([^"]+)"', told)
+    assert following is not None
+    assert following[1] not in {row.id for row in rows}
+    assert "that the customer agreed: " in re.sub("</?bdi>", "", reader.get(f"/finding/{rows[0].id}"))
+
+
+def test_a_call_left_out_of_an_answer_stays_undecided(reader: Reader, out: Path) -> None:
+    first, second, *_ = sharing(out)
+    reader.send(f"/finding/{first.id}/attest", answer="fine", reason="a yes to the first only")
+    assert second.id in {row.id for row in open_index(out).findings(Wanted(state="open"))}
+    assert "Did the customer agree to this?" in reader.get(f"/finding/{second.id}")
+
+
+def test_skipping_leads_to_another_answer(reader: Reader, out: Path) -> None:
+    rows = sharing(out)
+    found = re.search(r'data-key="s" href="[^"]*open=([^"]+)"', reader.get(f"/finding/{rows[0].id}"))
+    assert found is not None
+    assert unquote(found[1]) not in {row.id for row in rows}
+
+
 def test_several_undecided_calls_are_settled_with_one_reason(reader: Reader, out: Path) -> None:
     rows = open_index(out).findings(Wanted(state="open"))[:3]
     picked = {f"pick-{row.number}": row.id for row in rows}
     assert "give a reason" in reader.send("/findings/attest?state=open", 422, answer="fine", **picked)
     assert "select the calls" in reader.send("/findings/attest?state=open", 422, answer="fine", reason="r")
+    gone: dict[str, Any] = {"answer": "fine", "reason": "r", "pick-1": "nobody:1"}
+    assert "not in this audit" in reader.send("/findings/attest?state=open", 422, **gone)
     assert not (out.parent / "attestations.yaml").exists()
     told = reader.send("/findings/attest?state=open", answer="fine", reason="read them", **picked)
     assert f"{len(rows)} calls settled" in told

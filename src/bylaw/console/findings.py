@@ -13,6 +13,7 @@ from starlette.responses import Response
 from bylaw.audit.attestation import Attestation, read_attestations
 from bylaw.audit.store import JsonRecord
 from bylaw.console.app import changed, shown
+from bylaw.console.consents import consent_question
 from bylaw.console.conversations import finding_data, sentence_of, whole_conversation
 from bylaw.console.door import Asked, Refused
 from bylaw.console.index.query import PAGE, FindingRow, Wanted
@@ -63,6 +64,7 @@ class FindingPages(AuditPages):
             wanted=wanted,
             reasons=index.reasons(wanted),
             members=members,
+            groups=grouped(members),
             after=after,
             size=PAGE,
             states=index.states(wanted),
@@ -135,15 +137,17 @@ class FindingPages(AuditPages):
     def attest(self, asked: Asked) -> Response:
         """Save a person's answer on an undecided call, and show the next one."""
         standings, row = self._found(asked)
-        (written,) = self._attested(standings, [row], asked)
+        rows = [row, *(each for each in _picked(standings, asked) if each.id != row.id)]
+        written = self._attested(standings, rows, asked)[0]
         following = self._next_undecided(row)
         if not asked.is_part or following is None:
             return self._after_change(asked, row, written)
         standings = self._view.standings(self._view.base)
-        decided = {"id": row.id, "state": SETTLED["attested"]}
+        decided = {"ids": [each.id for each in rows], "state": SETTLED["attested"]}
         asked.headers |= {"hx-trigger": json.dumps({"decided": decided}), "hx-retarget": "#detail"}
         left = standings.index.states(Wanted())["open"]
-        settled = f"{row.tool} in {row.conversation}: saved. {left:,} left to settle."
+        tools = ", ".join(dict.fromkeys(each.tool for each in rows))
+        settled = f"{tools} in {row.conversation}: saved. {left:,} left to settle."
         shown: dict[str, Any] = {"settled": settled, "reason": asked.text("reason", 500)}
         return self._page("finding_body.html", asked, **self._detail(standings, following) | shown)
 
@@ -151,10 +155,9 @@ class FindingPages(AuditPages):
     def attest_many(self, asked: Asked) -> Response:
         """Save one answer on several undecided calls."""
         standings = self._view.standings(Wanted.of(asked.query.items()).base)
-        ids = [value for name, value in asked.form.items() if name.startswith("pick-")]
-        rows = [row for each in ids if (row := standings.index.finding(each)) is not None]
-        if not rows or len(rows) < len(ids):
-            raise UsageError("select the calls to settle", hint="load the page again")
+        rows = _picked(standings, asked)
+        if not rows:
+            raise UsageError("select the calls to settle")
         written = self._attested(standings, rows, asked)
         lines = "".join(each.lines for each in written)
         told = f"{counted(len(written), 'call')} settled; the next audit counts them."
@@ -166,7 +169,7 @@ class FindingPages(AuditPages):
             raise UsageError("only an undecided call can be attested")
         answer, reason, by = asked.form.get("answer", ""), asked.text("reason", 500), asked.signed()
         if answer not in ("fine", "wrong"):
-            raise UsageError("say whether the rule was followed")
+            raise UsageError("answer yes or no")
         if not reason:
             raise UsageError("give a reason")
         today = datetime.now(UTC).date().isoformat()
@@ -180,12 +183,13 @@ class FindingPages(AuditPages):
         return [replace(attest(self._view.attestations, each), told=told) for each in given]
 
     def _next_undecided(self, row: FindingRow) -> FindingRow | None:
-        """The undecided call after one, of the same reason if there is any."""
+        """The undecided call after one and those that share its answer, of the same reason if there is any."""
         index = self._view.standings(self._view.base).index
         same = index.findings(Wanted(state="open", reason=row.reason), limit=QUEUE)
-        later = (each for each in same if each.number > row.number)
-        others = (each for each in (*same, *index.findings(Wanted(state="open"), limit=2)) if each.id != row.id)
-        return next(later, None) or next(others, None)
+        every = (*same, *index.findings(Wanted(state="open"), limit=QUEUE))
+        others = [each for each in every if each.id != row.id and each.exchange_key != row.exchange_key]
+        later = (each for each in others if each.reason == row.reason and each.number > row.number)
+        return next(later, None) or next(iter(others), None)
 
     def _keep(self, root: Path, standings: Standings, row: FindingRow, asked: Asked) -> Written:
         line = standings.index.line(row)
@@ -217,7 +221,7 @@ class FindingPages(AuditPages):
         standings = self._view.standings(self._view.base)
         now = standings.index.finding(row.id) or row
         if asked.is_part:
-            decided = {"id": now.id, "state": SETTLED.get(now.state, "")}
+            decided = {"ids": [now.id], "state": SETTLED.get(now.state, "")}
             asked.headers["hx-trigger"] = json.dumps({"decided": decided})
             return self._page("triage.html", asked, written=written, **self._detail(standings, now))
         return self._page("finding.html", asked, written=written, **self._detail(standings, now))
@@ -226,11 +230,18 @@ class FindingPages(AuditPages):
         if row is None:
             return {"row": None}
         answers = read_attestations(self._view.attestations) if row.state == "attested" else {}
+        data = finding_data(self._view, standings.index, row)
+        consent = consent_question(standings.index, row)
+        if consent is not None:
+            # The form shows the question, the answer and the call.
+            data["finding"].pop("exchange", None)
         return {
+            "consent": consent,
+            "following": self._next_undecided(row) if row.state == "open" else None,
             "settled": "",
             "reason": "",
             "row": row,
-            "data": finding_data(self._view, standings.index, row),
+            "data": data,
             "sentence": sentence_of(self._view, row.policy),
             "waived_by": standings.waivers_of(row.id),
             "attested": answers.get(seen_digest(standings.index, row)) if answers else None,
@@ -240,6 +251,27 @@ class FindingPages(AuditPages):
             "want": _default_want(row, standings.index.line(row)),
             "can_keep": self._view.own_root is not None and not self._view.is_redacted,
         }
+
+
+def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
+    """The calls that a form selects, each perhaps with others that share its answer."""
+    form, ids = asked.form, list[str]()
+    for name, value in form.items():
+        kind, _, number = name.partition("-")
+        if kind == "pick" or (kind == "with" and f"pick-{number.partition('-')[0]}" in form):
+            ids.append(value)
+    rows = [row for each in ids if (row := standings.index.finding(each)) is not None]
+    if len(rows) < len(ids):
+        raise UsageError("a selected call is not in this audit", hint="load the page again")
+    return rows
+
+
+def grouped(rows: Sequence[FindingRow]) -> list[list[FindingRow]]:
+    """Rows of a list; those that one answer of the customer's is about are together."""
+    groups: dict[Any, list[FindingRow]] = {}
+    for row in rows:
+        groups.setdefault(row.exchange_key if row.state == "open" else row.number, []).append(row)
+    return list(groups.values())
 
 
 def _default_expiry() -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from bylaw.audit.attestation import read_attestations
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import read_waivers
 from bylaw.cli.serve import pages_of
@@ -83,6 +84,30 @@ def test_a_key_acts_on_the_row_that_is_selected(visit: Open, home: str) -> None:
     reason = row.get_attribute("data-reason")
     page.keyboard.press("w")
     page.locator(f"#detail[data-reason='{reason}'] details[data-key=w][open]").wait_for()
+
+
+def test_undecided_consents_are_settled_with_two_keys_each(visit: Open, home: str, out: Path) -> None:
+    index = open_index(out)
+    row = next(row for row in index.findings(Wanted(state="open")) if row.exchange)
+    page = visit(home).go(f"/findings?state=open&reason={row.reason}&open={row.id}").page
+    page.keyboard.press("y")
+    page.keyboard.type("read it")
+    page.locator("#settle input[name=by]").fill("Mara")
+    page.keyboard.press("Enter")
+    second = page.locator(f"#detail:not([data-finding='{row.id}'])")
+    second.wait_for()
+    name = second.get_attribute("data-finding")
+    page.keyboard.press("s")
+    third = page.locator(f"#detail:not([data-finding='{row.id}']):not([data-finding='{name}'])")
+    third.wait_for()
+    skipped, name = name, third.get_attribute("data-finding")
+    page.keyboard.press("n")
+    page.keyboard.press("Enter")
+    page.locator(f"#detail:not([data-finding='{name}'])").wait_for()
+    given = {each.finding: each.answer for each in read_attestations(out.parent / "attestations.yaml").values()}
+    assert given[row.id] == "fine"
+    assert given[name] == "wrong"
+    assert skipped not in given
 
 
 def test_the_drawing_is_the_reports_own(visit: Open, home: str, out: Path) -> None:
@@ -256,7 +281,7 @@ def test_an_agent_is_stopped_and_a_word_is_left_on_a_phone(visit: Open, serve: S
         stop = here.page.locator("article.card", has_text="late-cancel-fee")
         stop.locator("input[name=reason]").fill("mended")
         stop.locator("button").click()
-        here.page.locator("#told", has_text="goes on").wait_for()
+        here.page.locator("#told", has_text="no longer stopped").wait_for()
         assert here.has_no_sideways_scroll()
         here.page.close()
         found = {each.stop.name: each.lift for each in log.every_stop("acme")}

@@ -26,6 +26,8 @@ SOUGHT = 11
 """The index, in a row of the list, of the text that is searched."""
 CANDIDATES = 60
 """Findings per rank that are candidates for the opening drawing."""
+_OF_GUARDS = (None, "not_looked_up", "denied")
+"""Why a predicate has its value, where that is not about consent."""
 
 
 LinePlace = tuple[str, int]
@@ -129,6 +131,13 @@ def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRe
         | {"exchange": _exchange(broken)}
         | {"policies": [judged | nothing | {"seen": [], "asks": [], "host": []}]}
     )
+
+
+def undecided_consent(rule: JsonRecord) -> JsonRecord | None:
+    """Why it is undecided whether the user agreed, if an open rule depends on nothing else."""
+    undecided = [each.get("why") for each in rule["predicates"] if each["value"] is None]
+    why: JsonRecord | None = undecided[0] if len(undecided) == 1 else None
+    return why if why is not None and why.get("reason") not in _OF_GUARDS else None
 
 
 def _exchange(broken: JsonRecord) -> JsonRecord:

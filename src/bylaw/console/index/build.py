@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from bylaw.audit.finding import gravity, lacked, rank
 from bylaw.audit.report.conversation import cut, spelled, whole_text
-from bylaw.audit.report.finding import flagged
+from bylaw.audit.report.finding import flagged, undecided_consent
 from bylaw.audit.report.finding import name as fact_name
 from bylaw.audit.request import conversations_in_logs
 from bylaw.audit.row import encode
@@ -68,10 +68,22 @@ def reason_of_rule(policy: str, severity: str, rule: str) -> Reason:
     return Reason(policy, "broken", severity, "rule broken" if rule == policy else f"rule {rule} broken")
 
 
-def reason_of_open(policy: str, severity: str, rule: str) -> Reason:
+def reason_of_open(severity: str, opened: JsonRecord) -> Reason:
     """The reason of an undecided rule."""
-    what = "the rule" if rule == policy else f"rule {rule}"
-    return Reason(policy, "inconclusive", severity, f"whether {what} was followed is undecided")
+    policy, rule = opened["policy"], opened["rule"]
+    what = "the rule was followed" if rule == policy else f"rule {rule} was followed"
+    if undecided_consent(opened) is not None:
+        what = "the customer agreed"
+    return Reason(policy, "inconclusive", severity, f"whether {what} is undecided")
+
+
+def exchange_of(opened: JsonRecord) -> str:
+    """The steps of the question and the answer that an undecided consent is about: equal for calls that share them.
+
+    Empty if a rule is not about consent.
+    """
+    why = undecided_consent(opened)
+    return f"{why.get('told_at', '')}-{why.get('answered_at', '')}" if why is not None else ""
 
 
 def _words(policy: JsonRecord, verdict: str, criterion: Criterion) -> str:
@@ -92,7 +104,7 @@ def _likeness(words: str) -> str:
     return cut(_VALUES.sub("…", words), 200)
 
 
-VERSION = "9"
+VERSION = "10"
 """An index of another version is built again."""
 NAME = "console.db"
 TABLES = """
@@ -114,7 +126,7 @@ CREATE TABLE charges (cell INTEGER NOT NULL, policy TEXT NOT NULL, verdict TEXT 
 CREATE TABLE findings (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, cell INTEGER NOT NULL, gravity INTEGER NOT NULL,
   conversation INTEGER NOT NULL, file TEXT NOT NULL, place INTEGER NOT NULL, step INTEGER NOT NULL,
-  because TEXT NOT NULL
+  because TEXT NOT NULL, exchange TEXT NOT NULL
 );
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE talk USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
@@ -244,9 +256,8 @@ class _Builder:
             self._add(CALLS, place, call, call.get("finding") or own, reason_of_call(call, criterion), judged, rules)
         if opened and verdict != "inconclusive":
             # One finding for each undecided call, however many rules of it are undecided.
-            policy = opened[0]["policy"]
-            reason = reason_of_open(policy, self._severity(policy), opened[0]["rule"])
-            self._add(CALLS, place, call, own, reason, [], opened)
+            reason = reason_of_open(self._severity(opened[0]["policy"]), opened[0])
+            self._add(CALLS, place, call, own, reason, [], opened, exchange_of(opened[0]))
 
     def _add_rule(self, place: int, broken: JsonRecord) -> None:
         name = broken.get("finding") or f"{broken['trajectory']}:{broken['step']}:{broken['rule']}"
@@ -263,6 +274,7 @@ class _Builder:
         reason: Reason,
         judged: Sequence[JsonRecord],
         rules: Sequence[JsonRecord],
+        exchange: str = "",
     ) -> None:
         """Add a finding: `judged` are the policies that speak of it by a guard, `rules` those by a rule."""
         self._count += 1
@@ -272,12 +284,12 @@ class _Builder:
         conversation = self._conversation(line["trajectory"], line["agent"])
         cell = self._cell(reason, line, order, list(dict.fromkeys(charges)))
         because = cut(self._because(line, reason, judged, rules), 300)
-        row = (self._count, name, cell, order, conversation, file, place, line["step"] or 0, because)
+        row = (self._count, name, cell, order, conversation, file, place, line["step"] or 0, because, exchange)
         try:
-            self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?)", row)
+            self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?,?)", row)
         except sqlite3.IntegrityError:
             # Two lines with one id: both are shown.
-            self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?)", (row[0], f"{name}~{row[0]}", *row[2:]))
+            self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?,?)", (row[0], f"{name}~{row[0]}", *row[2:]))
         shared = (name, line["trajectory"], line["agent"], line["tool"], reason.words, reason.policy)
         own = (_words_of_call(line, judged), *(value for rule in rules for value in rule.values()))
         words = "\n".join(map(str, (*shared, *own, *(part for charge in charges for part in charge))))

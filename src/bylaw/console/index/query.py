@@ -36,7 +36,7 @@ LEFT JOIN temp.standing s ON s.finding = f.number"""
 _FROM = """FROM findings f JOIN cells c ON c.number = f.cell JOIN reasons r ON r.number = c.reason
 JOIN conversations k ON k.number = f.conversation LEFT JOIN temp.standing s ON s.finding = f.number"""
 _FINDING = f"""f.number, f.id, k.name, f.step, c.agent, c.tool, c.verdict, c.executed, f.because, f.file, f.place,
-r.key, r.policy, r.severity, {_STATE}"""
+r.key, r.policy, r.severity, {_STATE}, f.exchange"""
 _HOLDS = """(number IN (SELECT rowid FROM words WHERE words MATCH ?)
 OR conversation IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
 _CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.verdict FROM charges g JOIN cells k ON k.number = g.cell
@@ -106,6 +106,14 @@ class FindingRow(Struct, frozen=True):
     policy: str
     severity: str
     state: State
+    exchange: str
+    """For an undecided consent, the steps of the question and of the answer; empty for any other finding."""
+
+    @property
+    def exchange_key(self) -> tuple[str, str, str] | int:
+        """The same for undecided consents that one answer of the customer's is about."""
+        has_answer = not self.exchange.endswith("-") and self.exchange
+        return (self.conversation, self.policy, self.exchange) if has_answer else self.number
 
 
 class ConversationRow(Struct, frozen=True):
@@ -222,6 +230,13 @@ class Index:
         """All findings of one conversation, in its order."""
         query = f"SELECT {_FINDING} {_FROM} WHERE k.name = ? ORDER BY f.step, f.number LIMIT 2000"
         return [FindingRow(*row) for row in self.rows(query, (clean(name),))]
+
+    def sharing(self, row: FindingRow) -> list[FindingRow]:
+        """The undecided consents, this one among them, that the same answer of the customer's is about."""
+        found = (
+            (each for each in self.of_conversation(row.conversation) if each.state == "open") if row.exchange else ()
+        )
+        return [each for each in found if each.exchange_key == row.exchange_key]
 
     def conversation(self, name: str) -> ConversationRow | None:
         rows = self.rows(f"SELECT {_CONVERSATION} FROM conversations WHERE name = ?", (clean(name),))

@@ -66,23 +66,43 @@
 
   function openTriage(key) {
     const answer = {y: "fine", n: "wrong"}[key];
-    const details = document.querySelector(`#triage details[data-key="${answer ? "w" : key}"]`);
-    const choice = answer && details ? details.querySelector(`input[value="${answer}"]`) : null;
-    if (!details || (answer && !choice)) return;
-    if (choice) {
+    if (answer) {
+      const choice = document.querySelector(`#triage input[name=answer][value=${answer}]`);
+      if (!choice) return;
       // A reason that was typed before is offered again: Enter sends it.
       choice.checked = true;
-      details.open = true;
-      const reason = choice.form.elements.reason;
-      reason.focus();
-      reason.select();
+      const {reason, by} = choice.form.elements;
+      const next = reason.value && by && !by.value ? by : reason;
+      next.focus({preventScroll: true});
+      next.select();
       return;
     }
+    if (key === "s") {
+      const link = document.querySelector("#triage a[data-key=s]");
+      if (link) link.click();
+      return;
+    }
+    const details = document.querySelector(`#triage details[data-key="${key}"]`);
+    if (!details) return;
     details.open = true;
     const field = details.querySelector("input:not([type=hidden]):not([type=date])");
     (field || details.querySelector("summary")).focus();
     details.scrollIntoView({block: "nearest"});
   }
+
+  // Who skips a call keeps the reason, and the row of the next one is selected.
+  let reason = "";
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("#triage a[data-key=s]");
+    if (!link) return;
+    reason = link.closest("form").elements.reason.value;
+    select(null);
+  });
+
+  document.addEventListener("htmx:afterSwap", () => {
+    const field = document.querySelector("#settle input[name=reason]");
+    if (field && !field.value) field.value = reason;
+  });
 
   // Selects the call of the row, to be settled with others.
   function pick() {
@@ -114,9 +134,10 @@
       if (event.key === "Escape" && typing && typing.id === "q") { event.preventDefault(); typing.blur(); return; }
       const form = event.key === "Escape" && event.target.closest("#triage details[open]");
       if (form) { form.open = false; form.querySelector("summary").focus(); return; }
+      if (event.key === "Escape" && typing && typing.closest("form.settle")) { typing.blur(); return; }
       if (typing) return;
       const does = {
-        j: () => step(1), k: () => step(-1), w: () => act("w"), f: () => act("f"), c: () => act("c"), y: () => act("y"), n: () => act("n"), x: pick,
+        j: () => step(1), k: () => step(-1), w: () => act("w"), f: () => act("f"), c: () => act("c"), y: () => act("y"), n: () => act("n"), s: () => act("s"), x: pick,
         "/": seek,
         "?": () => document.getElementById("keys").showModal(),
       }[event.key];

@@ -81,9 +81,9 @@
 
   // A decision changes how a finding stands: its row says so, and the counts follow.
   document.addEventListener("decided", (event) => {
-    const {id, state} = event.detail;
+    const {ids, state} = event.detail;
     for (const row of document.querySelectorAll(".members a")) {
-      const place = row.dataset.open === id ? row.querySelector(".state") : null;
+      const place = ids.includes(row.dataset.open) ? row.querySelector(".state") : null;
       if (place) place.textContent = state;
     }
     if (document.getElementById("states")) htmx.ajax("GET", location.pathname + location.search, {target: "#states", select: "#states", swap: "outerHTML"});
@@ -91,7 +91,7 @@
 
   // What is typed to settle a finding outlives a reload of its page, in this tab, until it is sent.
   const kept = (form) => `bylaw-triage ${form.getAttribute("action")}`;
-  const typed = (form) => [...form.querySelectorAll("input:not([type=hidden]):not([type=radio])")];
+  const typed = (form) => [...form.querySelectorAll("input:not([type=hidden]):not([type=radio]):not([type=checkbox])")];
 
   function remember(form, values) {
     try {
@@ -113,7 +113,7 @@
     for (const form of document.querySelectorAll("#triage form")) {
       const values = remember(form);
       for (const field of values ? typed(form) : []) {
-        if (field.name in values && field.value === field.defaultValue) { field.value = values[field.name]; form.closest("details").open = true; }
+        if (field.name in values && field.value === field.defaultValue) { field.value = values[field.name]; const within = form.closest("details"); if (within) within.open = true; }
       }
     }
   }

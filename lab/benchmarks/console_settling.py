@@ -1,0 +1,119 @@
+"""How long a person needs to settle undecided consents in the console: keys or taps, the page's time, and reading.
+
+    uv run --with playwright python lab/benchmarks/console_settling.py OUT [--most 23] [--phone]
+
+OUT is the folder of an audit, which is copied: nothing is written to it. Chromium settles one exchange after another as
+its reader would: all that the question shows is counted as read at 240 words a minute, with a second to decide, two
+tenths of a second for each key, and one for each tap. The reason and the name are typed once and offered again
+afterwards. One of four answers is "no". The page's own time is measured; reading is added, not waited for.
+"""
+
+import argparse
+import shutil
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import Any
+
+import uvicorn
+
+from bylaw.audit.attestation import read_attestations
+from bylaw.console.index import Wanted, open_index
+from bylaw.console.pages import view_app
+from bylaw.console.view import View
+
+WORDS_A_MINUTE = 240
+DECIDING = 1.0
+KEY, TAP = 0.2, 1.0
+REASON, NAME = "read the exchange", "Mara"
+EVERY = 4
+"""One of so many answers is a no."""
+
+
+@contextmanager
+def served(out: Path) -> Iterator[str]:
+    """The address of the console on an audit."""
+    config = uvicorn.Config(view_app(View(out)), host="127.0.0.1", port=0, log_level="error", lifespan="off")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        sleep(0.02)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+
+
+def settle(page: Any, home: str, out: Path, most: int, *, by_touch: bool) -> Counter[str]:
+    """Settle so many calls in the open page."""
+    counts: Counter[str] = Counter()
+    row = next(row for row in open_index(out).findings(Wanted(state="open"), limit=100) if row.exchange)
+    page.goto(f"{home}/findings?state=open&reason={row.reason}&open={row.id}")
+    page.wait_for_selector("html[data-ready]")
+    while len(read_attestations(out.parent / "attestations.yaml")) < most and page.locator(".consent").count():
+        counts["exchanges"] += 1
+        counts["words"] += len(page.locator(".consent").inner_text().split())
+        name = page.locator("#detail").get_attribute("data-finding")
+        answer = "n" if counts["exchanges"] % EVERY == 0 else "y"
+        before = perf_counter()
+        _touched(page, counts, answer) if by_touch else _typed(page, counts, answer)
+        page.locator(f"#detail:not([data-finding='{name}']), .standing").first.wait_for(state="attached")
+        counts["milliseconds"] += round(1000 * (perf_counter() - before))
+    counts["calls"] = len(read_attestations(out.parent / "attestations.yaml"))
+    return counts
+
+
+def _typed(page: Any, counts: Counter[str], answer: str) -> None:
+    page.keyboard.press(answer)
+    counts["keys"] += 2
+    if counts["exchanges"] == 1:
+        page.keyboard.type(REASON)
+        page.keyboard.press("Tab")
+        page.keyboard.type(NAME)
+        counts["keys"] += len(REASON) + len(NAME) + 1
+    page.keyboard.press("Enter")
+
+
+def _touched(page: Any, counts: Counter[str], answer: str) -> None:
+    page.locator(f"#settle input[value={'fine' if answer == 'y' else 'wrong'}]").tap()
+    counts["taps"] += 2
+    if counts["exchanges"] == 1:
+        page.locator("#settle input[name=reason]").fill(REASON)
+        page.locator("#settle input[name=by]").fill(NAME)
+        counts["taps"] += 2
+        counts["keys"] += len(REASON) + len(NAME)
+    page.locator("#settle button.do").tap()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--most", type=int, default=23)
+    parser.add_argument("--phone", action="store_true")
+    given = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    size = {"width": 390, "height": 844} if given.phone else {"width": 1280, "height": 800}
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        out = Path(shutil.copytree(given.out, Path(folder) / "out"))
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_context(viewport=size, has_touch=given.phone).new_page()
+        with served(out) as home:
+            counts = settle(page, home, out, given.most, by_touch=given.phone)
+        browser.close()
+    reading = 60 * counts["words"] / WORDS_A_MINUTE
+    hands = KEY * counts["keys"] + TAP * counts["taps"] + DECIDING * counts["exchanges"]
+    whole = reading + hands + counts["milliseconds"] / 1000
+    print(f"{counts['calls']} calls settled in {counts['exchanges']} answers, {counts['words']:,} words read")
+    print(f"{counts['keys']} keys, {counts['taps']} taps; the page took {counts['milliseconds'] / 1000:.1f} s")
+    print(f"reading {reading:.0f} s, deciding and typing {hands:.0f} s, in all {whole:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""An undecided consent as a person is asked about it: what was asked, what was answered, and the calls after it."""
+# pyright: basic, reportMissingImports=false
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+from msgspec import Struct
+
+from bylaw.audit.report.conversation import spelled
+from bylaw.audit.report.finding import undecided_consent
+from bylaw.audit.store import JsonRecord
+from bylaw.consent.card import CardWords, card_text
+from bylaw.console.conversations import whole_conversation
+from bylaw.console.index.query import FindingRow, Index
+from bylaw.console.page import said, seen
+from bylaw.facts.result_places import leaves
+
+LONGEST = 6_000
+"""Characters of a message that are shown here; the whole conversation is a link away."""
+_SHORTEST = 2
+"""Characters of a value that is marked in messages."""
+
+
+class Said(Struct, frozen=True):
+    """A message of the exchange."""
+
+    by: str
+    step: int
+    text: Markup
+
+
+class AskedCall(Struct, frozen=True):
+    """A call that the answer is about, with its values as cards write them."""
+
+    row: FindingRow
+    lines: list[str]
+
+
+class ConsentQuestion(Struct, frozen=True):
+    """Whether the customer agreed to some calls."""
+
+    messages: list[Said]
+    calls: list[AskedCall]
+
+    @property
+    def words(self) -> str:
+        """The question."""
+        return "Did the customer agree to this?" if len(self.calls) == 1 else "Did the customer agree to all of these?"
+
+
+def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
+    """What a person is asked about a finding; None if it is not an undecided consent."""
+    if not row.exchange or row.state != "open":
+        return None
+    why = undecided_consent(index.line(row)["open_rules"][0])
+    whole = whole_conversation(index, row.conversation)
+    events: list[JsonRecord] = whole["events"] if whole is not None else []
+    rows = index.sharing(row) or [row]
+    # The call that is open comes first.
+    rows.sort(key=lambda each: each.id != row.id)
+    given = {each.step: events[each.step]["arguments"] for each in rows if each.step < len(events)}
+    values = [str(leaf) for arguments in given.values() for leaf in leaves(arguments)]
+    steps = _steps(why, "put", "told_at") | _steps(why, "answered", "answered_at")
+    said = {step: events[step] for step in sorted(steps) if step < len(events)}
+    texts = {step: str(event.get("text") or "").strip() for step, event in said.items() if event["type"] == "message"}
+    asked = _with_new_values({step: text for step, text in texts.items() if said[step]["by"] != "user"}, values)
+    messages = [
+        Said(said[step]["by"], step, with_values(text, values))
+        for step, text in texts.items()
+        if text and (step in asked or said[step]["by"] == "user")
+    ]
+    return ConsentQuestion(messages, [AskedCall(each, _lines(each.tool, given.get(each.step, {}))) for each in rows])
+
+
+def _with_new_values(asked: dict[int, str], values: Sequence[str]) -> set[int]:
+    """The last of the agent's messages, and those before it that have values of the call which no later one has."""
+    kept, known = set[int](), set[str]()
+    for step in sorted(asked, reverse=True):
+        found = set(_values(values).findall(asked[step]))
+        if not kept or not found <= known:
+            kept.add(step)
+        known |= found
+    return kept
+
+
+def _steps(why: JsonRecord | None, quoted: str, last: str) -> set[int]:
+    """The steps of the messages that a question, or an answer, consists of."""
+    found = why or {}
+    steps = [each["step"] for each in found.get(quoted) or ()] or [found.get(last)]
+    return {step for step in steps if step is not None}
+
+
+def _lines(tool: str, arguments: dict[str, Any]) -> list[str]:
+    """The values of a call, one on each line."""
+    card = card_text(None, tool, arguments, frozenset(), CardWords()).splitlines()[1:-1]
+    lines = [line.removeprefix("- ") for line in card]
+    return lines or [f"{name}: {spelled(value, 600)}" for name, value in arguments.items()]
+
+
+def with_values(text: str, values: Sequence[str]) -> Markup:
+    """A message in which values of a call are marked."""
+    if len(text) > LONGEST:
+        return said(text, LONGEST)
+    parts = _values(values).split(text)
+    marked = (Markup("<mark>{}</mark>").format(seen(part)) if at % 2 else seen(part) for at, part in enumerate(parts))
+    return Markup("<bdi>{}</bdi>").format(Markup("").join(marked))
+
+
+def _values(values: Sequence[str]) -> re.Pattern[str]:
+    """Finds values of a call as whole words."""
+    wanted = sorted({each for each in values if len(each) >= _SHORTEST}, key=len, reverse=True)
+    return re.compile(rf"(?<!\w)({'|'.join(map(re.escape, wanted)) or '(?!)'})(?!\w)", re.IGNORECASE)
