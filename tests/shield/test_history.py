@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from bylaw import Call, Message, Result, Trajectory, read, verdicts
 from bylaw.engine.finished import is_judged
 from bylaw.errors import BylawError
 from bylaw.record import Log
+from bylaw.record.entry import Anchor
 from bylaw.record.journal import LogError
 from bylaw.record.verify import verify
 from bylaw.shield import Decision, LiveSession, Shield
@@ -22,6 +24,7 @@ from bylaw.trace.event import Event
 from tests.engine.clinic import conversations, pack
 from tests.engine.test_conversation import FILES
 from tests.shield.scenes import CANCEL, asked, looked_up, shop
+from tests.stores import KEY
 
 MEMBERSHIP = {"membership_id": "M878", "tier": "gold"}
 
@@ -71,6 +74,47 @@ def test_a_log_that_counts_otherwise_is_told_as_such_and_not_tried_again_and_aga
         for session in (shield.session("c"), shield.session("c")):
             with pytest.raises(LogError, match="`c` is not whole: 3 entries of it are there"):
                 session.decide("refund", {"order_id": "7"})
+
+
+EMPTY = "UPDATE entries SET conversation = NULL, position = NULL, id = NULL, body = NULL, salt = NULL"
+
+
+@pytest.mark.parametrize("way", [EMPTY, "DELETE FROM entries"])
+@pytest.mark.parametrize("others", [0, 3])
+def test_nobody_decides_in_a_conversation_whose_end_was_taken_out(way: str, others: int, tmp_path: Path) -> None:
+    where = str(tmp_path / "log.db")
+    tools = FILES["tools.yaml"].replace("changes: []", "changes: [Order]")
+    with Shield(shop(tools_yaml=tools), log=where) as shield, shield.session("c") as session:
+        looked_up(session, "get_order", {"order_id": "7"}, {"order_id": "7", "returned": True})
+        session.flush()
+        assert shield.log is not None
+        kept = shield.log.length_of("default", "c")
+        assert session.decide("refund", {"order_id": "7"}).allowed
+        for number in range(others):
+            shield.session(f"other {number}").decide("get_order", {"order_id": "8"})
+    with sqlite3.connect(where) as connection:
+        connection.execute(f"{way} WHERE conversation = 'c' AND position >= ?", (kept,))
+        connection.execute("UPDATE conversations SET length = ? WHERE name = 'c'", (kept,))
+    with Shield(shop(tools_yaml=tools), log=where) as shield, pytest.raises(LogError, match="is not whole"):
+        # By what stands there now nothing was refunded.
+        shield.session("c").decide("refund", {"order_id": "7"})
+
+
+def test_where_conversations_were_removed_and_folded_others_go_on(where: str) -> None:
+    with Shield(shop(), log=where) as shield:
+        for name in ("a", "b", "c"):
+            shield.session(name).decide("get_order", {"order_id": "7"})
+    with Log(where) as log:
+        (last,) = [entry for entry in log.entries("default") if entry.number == 3]
+        for name in ("a", "c"):
+            log.journal.store.remove("default", key=KEY, conversation=name)
+        anchor = Anchor(last.time, "default", last.number, last.link.hex())
+        folded = log.journal.store.fold("default", key=KEY, before=time.time(), anchors=[anchor])
+        assert folded.until == 3
+    with Shield(shop(), log=where) as shield:
+        assert shield.session("b").decide("get_order", {"order_id": "7"}).allowed
+        with pytest.raises(LogError, match="was removed"):
+            shield.session("a").decide("get_order", {"order_id": "7"})
 
 
 def test_a_decision_is_in_the_log_before_its_answer_leaves(where: str) -> None:

@@ -13,13 +13,18 @@ from msgspec.structs import replace
 from bylaw.errors import UsageError
 from bylaw.record.approval import WORDS as ATTESTED
 from bylaw.record.approval import Approval, Attestation, Change, Status, draft
-from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft
+from bylaw.record.entry import DEFAULT_TENANT, Conflict, Draft, Entry
 from bylaw.record.journal import Answers, Journal, LogError
 from bylaw.record.last_writer import LastWriter
 from bylaw.record.reading import Reading
 from bylaw.record.stop import LONGEST, NO_STOPS, WORDS, Lift, Stop, Stopped, Stops, Target, new_id, standing, stop_draft
 from bylaw.record.store import open_store
 from bylaw.record.verify import unsupported
+
+LOOKING = 5.0
+"""Seconds after which the chain is looked at again."""
+RECENT = 5_000
+"""Entries at the end of a chain of which each must be there."""
 
 
 class Log(Reading):
@@ -51,6 +56,8 @@ class Log(Reading):
         self.journal = Journal(store, wrote=wrote, in_loop=in_loop)
         self._stops: dict[str, Stops] = {}
         """The stops last read, by tenant. If they have changed, the decision cannot be written."""
+        self._looked: dict[str, tuple[float, int]] = {}
+        """By tenant, when its chain was found to be whole, and how many of its entries belonged to no conversation."""
         self._changed_stops: set[str] = set()
         """Tenants whose stops must be read again."""
 
@@ -70,6 +77,24 @@ class Log(Reading):
     def was_written_to(self, tenant: str, name: str) -> bool:
         """Whether a process that shares `last` is known to have written to a conversation."""
         return self._last is not None and self._last.is_any(tenant, name)
+
+    def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
+        if not after:
+            self._refuse_gaps(tenant)
+        return super().conversation(tenant, name, after=after, settled=settled)
+
+    def _refuse_gaps(self, tenant: str) -> None:
+        """Raise an error if entries are missing from the database, or were emptied: a conversation that ends earlier
+        than it did may allow what it would not. Only `verify` finds all that can be done to a database."""
+        now = time.monotonic()
+        looked, removed = self._looked.get(tenant, (-LOOKING, 0))
+        if now - looked < LOOKING:
+            return
+        found = self.extent(tenant, RECENT)
+        is_whole = found.recent == min(RECENT, found.last) and found.without_conversation == removed
+        if not is_whole and (gap := self.gap(tenant, RECENT)):
+            raise LogError(f"`{self.name}` is not whole: {gap}", hint="see `bylaw log verify`")
+        self._looked[tenant] = now, found.without_conversation
 
     def approvals(self, tenant: str, *, status: Status | None = None, id: str = "") -> list[Approval]:
         with self._reading():

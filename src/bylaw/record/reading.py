@@ -6,13 +6,25 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from bylaw.errors import BylawError, UsageError
 from bylaw.record.approval import Approval, Status, read_approval
 from bylaw.record.database import COLUMNS, REMOVED, Connection, Cursor, as_bytes, entry_of, removed_name
 from bylaw.record.entry import Entry, Kind
-from bylaw.record.removal import Folded, last_folded
+from bylaw.record.removal import Folded, last_folded, read_removal
 from bylaw.record.stop import STOPS, Stopped, read_stops
+
+
+class Extent(Struct, frozen=True):
+    """Counts of one tenant's chain."""
+
+    last: int = 0
+    """The number of its last entry."""
+    recent: int = 0
+    """Entries that are there, of the most recent ones."""
+    without_conversation: int = 0
+    """Removals, and the entries that were emptied."""
 
 
 class Reading:
@@ -168,11 +180,38 @@ class Reading:
 
     def folded(self, tenant: str) -> Folded | None:
         """The last fold of a tenant's chain; None if it is complete."""
-        rows = self._rows(
-            "SELECT body FROM entries WHERE tenant = ? AND kind = 'removal' AND body IS NOT NULL ORDER BY number DESC",
-            (tenant,),
+        return last_folded(entry.body or b"" for entry in reversed(self._removals(tenant)))
+
+    def _removals(self, tenant: str) -> list[Entry]:
+        """The entries of removals, which belong to no conversation, in order."""
+        where = "tenant = ? AND conversation IS NULL AND kind = 'removal' AND body IS NOT NULL ORDER BY number"
+        return self._read(where, (tenant,))
+
+    def extent(self, tenant: str, recent: int) -> Extent:
+        """How far a tenant's chain goes, and how many of its entries are there, as one statement counts them."""
+        query = """SELECT number,
+            (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND number > heads.number - ?),
+            (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND conversation IS NULL)
+            FROM heads WHERE tenant = ?"""
+        rows = self._rows(query, (recent, tenant), settled=False)
+        return Extent(*rows[0]) if rows else Extent()
+
+    def gap(self, tenant: str, recent: int) -> str:
+        """What is missing of the most recent entries, or was emptied without a removal that says so."""
+        with self.at_one_moment():
+            found, removals, fold = self.extent(tenant, recent), self._removals(tenant), self.folded(tenant)
+        start = fold.until if fold is not None else 0
+        if found.recent != min(recent, found.last - start):
+            return f"one of its last {recent} entries is missing"
+        told = sum(
+            len(range(max(first, start + 1), last + 1))
+            for entry in removals
+            if (removal := read_removal(entry)) is not None
+            for first, last in removal.entries
         )
-        return last_folded(as_bytes(body) for (body,) in rows)
+        return (
+            "entries were emptied, and no removal says so" if found.without_conversation != told + len(removals) else ""
+        )
 
     def close(self) -> None:
         self.connection.close()
@@ -186,6 +225,9 @@ class Reading:
     def at_one_moment(self) -> Generator[None]:
         """Read a consistent snapshot while others write; when it ends, everything read is on disk."""
         with self.lock:
+            if self._moment is not None:
+                yield
+                return
             with self._reading():
                 self._moment = self.connection.begin(writing=False)
             try:
