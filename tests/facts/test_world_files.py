@@ -9,6 +9,9 @@ import pytest
 from bylaw.errors import WorldError
 from bylaw.facts.database import open_snapshot  # pyright: ignore[reportPrivateUsage]
 from bylaw.facts.entity import UNSEEN
+from bylaw.facts.schema_reader import SchemaReader
+from bylaw.facts.world import Snapshot
+from bylaw.policy.yaml import read_yaml
 
 from .test_worlds import ROWS, SCHEMA, read
 
@@ -109,3 +112,36 @@ def test_numbers_as_keys_are_found_in_both(tmp_path: Path) -> None:
     assert read(open_snapshot(tmp_path / "world", SCHEMA), "owner", "7") == "Ann"
     (tmp_path / "json").write_text('{"Account": [{"account_id": 7, "owner": "Ann"}]}')
     assert read(open_snapshot(tmp_path / "json", SCHEMA), "owner", "7") == "Ann"
+
+
+PEOPLE = {"A1": {"owner": "Ann", "balance": "10.00", "state": "open"}}
+
+
+def _fits(entities: str, document: dict[str, object], tmp_path: Path) -> Snapshot:
+    reader = SchemaReader(read_yaml(entities, file="entities.yaml"), {}, None)
+    schema = reader.read()
+    assert not reader.faults
+    (tmp_path / "world").write_text(json.dumps(document))
+    return open_snapshot(tmp_path / "world", schema)
+
+
+HELD = """
+entities:
+  Account: {key: account_id, fields: {owner: string, balance: string, state: string}}
+  Person: {key: n}
+"""
+
+
+def test_records_under_another_name_are_found_by_their_fields(tmp_path: Path) -> None:
+    world = _fits(HELD, {"contracts": PEOPLE, "Person": []}, tmp_path)
+    assert read(world, "owner", "A1") == "Ann"
+
+
+def test_records_that_two_names_may_mean_are_not_taken(tmp_path: Path) -> None:
+    world = _fits(HELD, {"contracts": PEOPLE, "others": PEOPLE, "Person": []}, tmp_path)
+    assert read(world, "owner", "A1") is UNSEEN
+
+
+def test_records_that_lack_most_fields_are_not_taken(tmp_path: Path) -> None:
+    world = _fits(HELD, {"contracts": {"A1": {"owner": "Ann", "since": "2020"}}, "Person": []}, tmp_path)
+    assert read(world, "owner", "A1") is UNSEEN

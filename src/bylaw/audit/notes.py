@@ -38,6 +38,11 @@ def notes(summary: JsonRecord) -> list[str]:
         uninformed, total = verdicts.get("uninformed", 0), sum(verdicts.values()) - unjudged
         settle = "; to decide them, give --world" if uninformed else ""
         told.append(f"No database ({summary['world']}): {uninformed:,} of {total:,} verdicts stay uninformed{settle}.")
+    if names := summary["not_in_world"]:
+        told.append(
+            f"The database has no records of {', '.join(names)}: name a table like the entity, or map it under `world:`"
+            " in entities.yaml."
+        )
     told += [_lacking(lookup) for lookup in summary["evidence"] if lookup["cures"]]
     told += [
         f"{tool}: {each['perhaps_done']:,} of {each['calls']:,} results do not say whether the write was executed."

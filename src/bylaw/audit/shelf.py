@@ -7,7 +7,7 @@ from typing import Any
 
 from bylaw.errors import FormatError, PackError, UsageError, WorldError
 from bylaw.facts.database import open_snapshot
-from bylaw.facts.world import World
+from bylaw.facts.world import Snapshot, World
 from bylaw.pack import Pack, build_pack, load_pack
 from bylaw.policy.document import Document
 from bylaw.policy.folder import find_folder, read_folder
@@ -46,6 +46,14 @@ class Shelf:
     def packs(self) -> list[Pack]:
         """Every pack on the shelf."""
         return [pack for _, pack in self._variants] if self._only is None else [self._only]
+
+    @property
+    def not_in_world(self) -> list[str]:
+        """The entities with a look-up that the database does not have."""
+        if not isinstance(self.opened, Snapshot):
+            return []
+        looked_up = (each for each in self.packs[0].schema.entities.values() if each.key and each.read is not None)
+        return [each.name for each in looked_up if self.opened.members(each.name, {}) is None]
 
     def pack_for(self, trajectory: Trajectory) -> Pack:
         """The first variant whose conditions the trajectory meets. Raises `FormatError` if the pack is for other

@@ -39,6 +39,7 @@ _EMPTY: JsonRecord = {
     **dict.fromkeys(("agents", "files", "limits", "evidence", "clock", "skipped", "unanswered", "unguarded_tools"), ()),
     **dict.fromkeys(("changed_policy", "stale_policies", "unreviewed_policies", "unenforced_policies"), ()),
     "other_documents": (),
+    "not_in_world": (),
 }
 """What earlier versions did not write into a summary."""
 CALLS, RULES, CONVERSATIONS = "calls.jsonl", "findings.jsonl", "conversations.jsonl"

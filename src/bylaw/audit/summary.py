@@ -49,6 +49,7 @@ def summarise(
         "period": _period(counts),
         "world": "snapshot" if request.world is not None else request.mode,
         "worlds": {key[1]: key[2] for key in sorted(numbers) if key[0] == "world"},
+        "not_in_world": shelf.not_in_world,
         "agents": [_agent(counts, name, criterion) for name in counts.names("agent")],
         "counts": _headline(counts, criterion),
         "verdicts": {

@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
@@ -320,6 +321,7 @@ def _named(schema: Schema, document: Any, path: Path) -> _Records:
     """The records of a JSON document, by entity name."""
     record = cast(dict[str, Any], document) if isinstance(document, dict) else {}
     named = {each.name: name for each in schema.entities.values() if (name := _name_in(record, each))}
+    named |= _by_fields(schema, record, named)
     if not named and not schema.stored:
         hint = f"use these names, {_ELSEWHERE}"
         raise WorldError('JSON worlds look like {"Entity": [records]}', place=str(path), hint=hint)
@@ -344,6 +346,33 @@ def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
             return names[name]
     keyed = [name for name, body in data.items() if _is_named_by(entity, body)]
     return keyed[0] if len(keyed) == 1 else ""
+
+
+_ALIKE = 0.6
+"""The share of an entity's fields that records under another name must have."""
+
+
+def _by_fields(schema: Schema, data: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
+    """The names of records that only one entity without a name of its own can mean, by their fields."""
+    lacking = [
+        each
+        for each in schema.entities.values()
+        if len(each.key) == 1 and each.origin == "system" and each.name not in named and each.name not in schema.stored
+    ]
+    free = [name for name in data if name not in named.values()]
+    fits = [(entity.name, name) for entity in lacking for name in free if _has_fields(entity, data[name])]
+    kinds, names = Counter(kind for kind, _ in fits), Counter(name for _, name in fits)
+    return {kind: name for kind, name in fits if kinds[kind] == names[name] == 1}
+
+
+def _has_fields(entity: Entity, body: Any) -> bool:
+    """Whether records have the entity's key, and most of its fields."""
+    records = _records_in(entity, body) or []
+    wanted = {each.name for each in entity.fields.values() if each.origin == "system" and each.keys_of is None}
+    wanted -= set(entity.key)
+    shown = wanted & {name for record in records for name in record}
+    has_key = bool(records) and all(part in record for record in records for part in entity.key)
+    return has_key and len(shown) > 1 and len(shown) >= _ALIKE * len(wanted)
 
 
 def _names_of(entity: Entity) -> tuple[str, ...]:
