@@ -264,3 +264,8 @@ def test_a_named_dialect_decides_what_is_ambiguous() -> None:
 def test_an_unknown_dialect_is_an_error() -> None:
     with pytest.raises(ValueError, match="is not a dialect"):
         read_sql("select 1", "klingon")
+
+
+def test_the_parser_puts_nothing_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    read_sql("replace into users values ('a secret')", "mysql")
+    assert caplog.records == []

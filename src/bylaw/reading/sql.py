@@ -3,6 +3,7 @@
 import importlib
 import logging
 from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -183,6 +184,8 @@ class _Reader:
             raise Unreadable("`explain` without a statement")
         opened = sum((token.text == "(") - (token.text == ")") for token in self.tokens[:at])
         if not self._is_query(at):
+            if at > 1:
+                raise Unreadable(f"`explain` of `{self.tokens[at].text[:40]}`")
             return [self._names("explain")]
         if opened and not all(token.text == ")" for token in self.tokens[len(self.tokens) - opened :]):
             raise Unreadable("brackets in `explain` that do not close before or after the statement")
@@ -259,6 +262,10 @@ def _gist(statement: Statement) -> tuple[Any, ...]:
     return statement.kind, statement.writes, statement.tables_read, statement.tables_written
 
 
+_is_reading: ContextVar[bool] = ContextVar("is_reading", default=False)
+"""Whether the parser runs for us: its warnings would put the text into the log of whoever runs us."""
+
+
 class _Unparsed(Unreadable):
     """The text is not of this dialect's grammar."""
 
@@ -269,7 +276,7 @@ def _sqlglot() -> Any:
         sqlglot = importlib.import_module("sqlglot")
     except ImportError as error:
         raise MissingExtra("reading SQL needs sqlglot", "read-sql") from error
-    logging.getLogger("sqlglot").addHandler(logging.NullHandler())
+    logging.getLogger("sqlglot").addFilter(lambda record: not _is_reading.get())
     return sqlglot
 
 
@@ -284,10 +291,14 @@ class _Parsed:
     def __init__(self, text: str, dialect: str) -> None:
         self.exp: Any = _sqlglot().expressions
         self.dialect = dialect
+        parser = _dialect(dialect)
+        quiet = _is_reading.set(True)
         try:
-            trees = _dialect(dialect).parse(text)
+            trees: list[Any] = parser.parse(text)
         except (_sqlglot().errors.SqlglotError, RecursionError) as error:
             raise _Unparsed(f"it is not SQL that can be parsed: {str(error).splitlines()[0][:120]}") from None
+        finally:
+            _is_reading.reset(quiet)
         if len(trees) != 1 or trees[0] is None:
             raise Unreadable("the parser finds another number of statements")
         self.tree: Any = trees[0]

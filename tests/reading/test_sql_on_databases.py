@@ -1,0 +1,191 @@
+"""What is read as a read changes nothing in real databases, and each of its functions is one that reads."""
+
+import random
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+
+from bylaw.reading import Unreadable, sql_words
+from bylaw.reading.sql import read_sql
+from tests.reading.test_sql import AMBIGUOUS, HOSTILE, READS
+
+psycopg = pytest.importorskip("psycopg", reason="needs the extra `postgres`")
+
+VOLATILE_YET_HARMLESS = {
+    "clock_timestamp",
+    "current_query",
+    "gen_random_uuid",
+    "pg_blocking_pids",
+    "pg_current_wal_lsn",
+    "pg_database_size",
+    "pg_indexes_size",
+    "pg_is_in_recovery",
+    "pg_jit_available",
+    "pg_partition_tree",
+    "pg_relation_size",
+    "pg_table_size",
+    "pg_tablespace_size",
+    "pg_total_relation_size",
+    "random",
+    "timeofday",
+}
+"""Functions that give another value each time and change nothing."""
+
+SCHEMA = """
+create table if not exists t (a int, b text);
+truncate t;
+insert into t values (1, 'x'), (2, 'y');
+create sequence if not exists s;
+create or replace function f() returns int language sql as 'delete from t; select 1';
+create or replace procedure p() language sql as 'delete from t';
+"""
+BASES = [
+    "select * from t",
+    "select a, b from t where b = 'x'",
+    "select 'it''s' || b from t",
+    'select "a" from "t"',
+    "with x as (select 1) select * from x",
+    "select a /* c */ from t -- d\n",
+    "select $$x$$",
+    "select E'\\'x' from t",
+    "select array[1,2], (array['a','b'])[1]",
+    "explain select * from t",
+    "select count(*) from t group by b",
+    "values (1),('x')",
+    "select * from t; select 1",
+    "select x.a from (select * from t) x where x.a in (1,2)",
+]
+PIECES = [
+    "delete from t",
+    " delete from t ",
+    "insert into t values (9,'z')",
+    "nextval('s')",
+    " into n ",
+    ";",
+    "'",
+    "''",
+    '"',
+    "\\",
+    "\\'",
+    "--",
+    "-- ",
+    "\n",
+    "/*",
+    "*/",
+    "/*!",
+    "#",
+    "$$",
+    "$a$",
+    "$1",
+    "E'",
+    "U&'",
+    "[",
+    "]",
+    "(",
+    ")",
+    ",",
+    " for update",
+    " union select 1",
+    "with x as (",
+    "returning *",
+    "*",
+    "`",
+    "update t set a=1",
+    "call p()",
+    "f()",
+    '"f"()',
+    "drop table t",
+    "set_config('a.b','c',false)",
+    " as ",
+    " explain analyze ",
+    "\r\n",
+    "%",
+    "1",
+    "t",
+    ".",
+]
+
+
+@pytest.fixture
+def database(postgres: str) -> str:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(SCHEMA)
+    return postgres
+
+
+def reads(text: str, dialect: str | None) -> bool:
+    try:
+        return not any(statement.writes for statement in read_sql(text, dialect))
+    except Unreadable:
+        return False
+
+
+def generated(seed: int, count: int) -> Iterator[str]:
+    choose = random.Random(seed)
+    for _ in range(count):
+        text = choose.choice(BASES)
+        for _ in range(choose.randint(1, 4)):
+            at = choose.randint(0, len(text))
+            text = text[:at] + choose.choice(PIECES) + text[at + choose.choice([0, 0, 1, 2, 5]) :]
+        yield text
+
+
+def test_functions_that_read_are_not_volatile_in_postgresql(database: str) -> None:
+    with psycopg.connect(database) as connection:
+        found = connection.execute(
+            "select distinct proname from pg_proc where provolatile = 'v' and proname = any(%s)",
+            (list(sql_words.FUNCTIONS),),
+        ).fetchall()
+    assert {name for (name,) in found} <= VOLATILE_YET_HARMLESS
+
+
+@pytest.mark.parametrize("dialect", [None, "postgres"])
+def test_postgresql_runs_every_read_in_a_transaction_that_only_reads(database: str, dialect: str | None) -> None:
+    run = 0
+    for text in [*READS, *HOSTILE, *AMBIGUOUS, *generated(5, 800)]:
+        if not reads(text, dialect):
+            continue
+        with psycopg.connect(database) as connection:
+            connection.read_only = True
+            try:
+                connection.execute(text.encode())
+                run += 1
+            except psycopg.errors.ReadOnlySqlTransaction:
+                pytest.fail(f"it writes: {text!r}")
+            except psycopg.Error:
+                pass  # names that are not there, another dialect
+            connection.rollback()
+    assert run > 20
+    with psycopg.connect(database) as connection:
+        assert connection.execute("select (select count(*) from t), (select is_called from s)").fetchone() == (2, False)
+
+
+@pytest.mark.parametrize("dialect", [None, "sqlite"])
+def test_sqlite_makes_no_change_for_a_read(dialect: str | None) -> None:
+    changes = {
+        sqlite3.SQLITE_INSERT, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_ATTACH,
+        sqlite3.SQLITE_DROP_TABLE, sqlite3.SQLITE_CREATE_TABLE, sqlite3.SQLITE_ALTER_TABLE,
+    }  # fmt: skip
+    seen: list[str | None] = []
+
+    def watch(action: int, name: str | None, *_: str | None) -> int:
+        if action in changes:
+            seen.append(name)
+            return sqlite3.SQLITE_DENY
+        return sqlite3.SQLITE_OK
+
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.executescript("create table t (a int, b text); insert into t values (1, 'x')")
+    connection.set_authorizer(watch)
+    run = 0
+    for text in [*READS, *HOSTILE, *AMBIGUOUS, *generated(6, 800)]:
+        if not reads(text, dialect) or text.lstrip().lower().startswith("explain"):
+            continue
+        try:
+            connection.executescript(text)
+            run += 1
+        except (sqlite3.Error, ValueError):
+            pass  # names that are not there, another dialect
+        assert seen == [], text
+    assert run > 20
