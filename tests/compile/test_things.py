@@ -3,14 +3,17 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from bylaw.compile.card import Card
 from bylaw.compile.context import things_text
 from bylaw.compile.desk import Desk
+from bylaw.compile.pipeline import compile_pack
 from bylaw.compile.things import Things, describe
 from bylaw.compile.tools import with_logs
 from bylaw.trace import Call, Result, Trajectory
-from tests.compile.shop import Scripted
+from tests.compile import shop
+from tests.compile.shop import Scripted, source
 
 CARDS = {"get_order": Card("get_order", "Read.", {"order_id": {"type": "string"}}, ("order_id",), "read")}
 RECORD = """
@@ -206,3 +209,17 @@ def test_that_null_is_an_answer_is_explained_where_a_result_has_one() -> None:
         describe(desk, cards, read)
         (request,) = desk.wanted.values()
         assert ("`closed_on: date?`" in request.messages[1].content) is is_told
+
+
+def test_a_write_that_makes_a_thing_must_say_what_is_shown_of_it() -> None:
+    output = {"type": "object", "properties": {"refund_id": {"type": "string"}, "order_id": {"type": "string"}}}
+    cards = {**shop.CARDS, "refund": replace(shop.CARDS["refund"], output=output)}
+    refund = "\n  Refund: {key: refund_id, fields: {order_id: string, amount: money}}"
+    lacking = shop.THINGS.replace("\n  Customer:", f"{refund}\n  Customer:")
+    shown = lacking.replace("\ntools:", "\n  refund: {as: Refund, fields: {amount: $args.amount}}\ntools:")
+    chat = Scripted(things=[lacking, shown])
+    work, _ = compile_pack(replace(source(), cards=cards), chat)
+    told = chat.asked("things")[1].messages[-1].content
+    assert "`refund` returns a `refund_id` that is not among its arguments" in told
+    assert work.things is not None
+    assert "refund" in work.things.observations

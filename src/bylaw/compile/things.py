@@ -418,7 +418,28 @@ def _judged(
     if odd:
         things = replace(things, entities=widened(things.entities, odd))
         wrong, _ = misfits(Pack.from_files(schema_files(known, things)), trajectories, part)
+    wrong = [*wrong, *_unmade(pack, part)]
     return replace(things, misfits=(*before.misfits, *wrong)), complaints + wrong
+
+
+def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
+    """Writes whose results name a thing that their arguments do not, and of which nothing says that they make one.
+
+    A later call that names the new thing would be denied: a database does not have it.
+    """
+    complaints: list[str] = []
+    for name, card in part.items():
+        if pack.schema.tools[name].effect != "write":
+            continue
+        known = set(pack.schema.shows.get(name, {})) | {each.entity for each in pack.schema.effects.get(name, ())}
+        new = set(names_in(card.output)) - set(names_in({"properties": card.parameters}))
+        complaints += [
+            f"`{name}` returns a `{entity.key[0]}` that is not among its arguments, and nothing says which"
+            f" `{entity.name}` that is: under `observations`, say what its result and `$args` show of the new one"
+            for entity in pack.schema.entities.values()
+            if len(entity.key) == 1 and entity.key[0] in new and entity.name not in known
+        ]
+    return complaints
 
 
 def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
