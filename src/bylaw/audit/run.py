@@ -232,7 +232,7 @@ class Examiner:
             if tool is not None and (tool.effect != "none" or call.tool in pack.by_tool):
                 # A tool without effect, such as a calculator, does not show that the pack fits the logs.
                 numbers[("known_calls",)] += 1
-            if tool is None or tool.effect == "write" or call.tool in pack.by_tool:
+            if call.tool in pack.by_tool or pack.schema.may_write(call.tool):
                 writes.append(step)
         return writes
 

@@ -25,7 +25,7 @@ from bylaw.engine.door import (
     tool_name,
     warn_of_unknown,
 )
-from bylaw.engine.finished import is_judged
+from bylaw.engine.finished import is_listed
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered, AnswerPredicate
 from bylaw.engine.put_cards import PutCards
@@ -228,7 +228,7 @@ class Conversation:
         """
         if self._judged is None:
             raise UsageError("no call was judged that could still be refused", hint="refuse it right after `call(...)`")
-        self._script.events[-1] = self.session.refuse(self._judged.made.call, card, shown)
+        self._script.events[-1] = self.session.refuse(self._judged.call, card, shown)
         self._taken, self._judged = len(self._script.events), None
         self._refused = self._taken - 1
 
@@ -325,7 +325,7 @@ class Conversation:
             event = self._script.events[step]
             if isinstance(event, Call) and event.by == "agent":
                 judged.append(self.session.judge(event))
-                event = self._script.events[step] = judged[-1].made.call
+                event = self._script.events[step] = judged[-1].call
             self.session.observe(event)
         self._taken = len(self._script.events)
         return judged
@@ -480,7 +480,7 @@ class Conversation:
             for step in range(self._taken, len(events)):
                 event = events[step]
                 if isinstance(event, Call) and event.refused_by_result:
-                    event = events[step] = self.session.judge(event).made.call
+                    event = events[step] = self.session.judge(event).call
                 self.session.observe(event)
         elif new:
             self.session.take(events[self._taken :])
@@ -518,7 +518,7 @@ class Conversation:
     def verdicts(self) -> list[CallVerdict]:
         """The verdict on every call so far that changes something or that a guard binds, with what is true."""
         self._take()
-        return [verdict for verdict in self.session.settle() if is_judged(self.pack, verdict.made.call)]
+        return [verdict for verdict in self.session.settle() if is_listed(self.pack, verdict.made)]
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
         """The rules broken so far; if the conversation has `ended`, also those that still wait for something."""

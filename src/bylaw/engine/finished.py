@@ -9,6 +9,7 @@ from bylaw.engine.predicate_values import AnswerPredicate
 from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
+from bylaw.facts.call_record import CallRecord
 from bylaw.facts.world import World
 from bylaw.pack import Pack
 from bylaw.trace.event import Call, Event
@@ -48,7 +49,11 @@ def judged_steps(pack: Pack, events: Sequence[Event]) -> list[int]:
     return [step for step, event in enumerate(events) if isinstance(event, Call) and is_judged(pack, event)]
 
 
+def is_listed(pack: Pack, made: CallRecord) -> bool:
+    """Whether a judged call, or an action that a call performs, has a verdict of its own."""
+    return made.tool is None or made.tool.effect == "write" or made.call.tool in pack.by_tool
+
+
 def is_judged(pack: Pack, call: Call) -> bool:
     """Whether a call has a verdict: it changes something, may do so for all we know, or a guard binds its tool."""
-    tool = pack.schema.tools.get(call.tool)
-    return tool is None or tool.effect == "write" or call.tool in pack.by_tool
+    return call.tool in pack.by_tool or pack.schema.may_write(call.tool)

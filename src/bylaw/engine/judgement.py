@@ -4,7 +4,7 @@ import traceback
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -16,6 +16,9 @@ from bylaw.facts.tracing import ArgumentOrigin
 from bylaw.guard import Completion, Guard, GuardOutcome
 from bylaw.policy.statement import Policy
 from bylaw.trace.event import Call
+
+
+Otherwise = Literal["", "ask", "deny", "allow"]
 
 
 class SeenSource(FactSource, Protocol):
@@ -73,10 +76,25 @@ class Judgement(Struct, frozen=True):
     """The rules that the call breaks."""
     open_rules: tuple[RuleFinding, ...] = ()
     """The rules that it breaks or not, hanging on what is not known."""
+    asked: Call | None = None
+    """The call of a generic tool, if `made` is an action that it performs."""
+    parts: "tuple[Judgement, ...]" = ()
+    """The judgements of the single actions, if the call performs several."""
+    otherwise: Otherwise = ""
+    """What becomes of a call that performs no declared action."""
+    look_up: str = ""
+    """The tool to call first, if it would show what such a call does."""
+
+    @property
+    def call(self) -> Call:
+        """The call as the agent makes it."""
+        return self.asked or self.made.call
 
     @property
     def is_permitted(self) -> bool:
         """Whether nothing speaks against the call, whatever is not known."""
+        if self.parts:
+            return all(part.is_permitted for part in self.parts)
         if self.fault or self.rules or self.open_rules:
             return False
         return all(each.outcome == "permit" for said in self.evidence for each in said.completions)
@@ -84,6 +102,8 @@ class Judgement(Struct, frozen=True):
     @property
     def outcome(self) -> GuardOutcome:
         """The gravest word of any guard or rule: a broken rule denies, an open one leaves it undetermined."""
+        if self.parts:
+            return gravest_outcome(part.outcome for part in self.parts)
         said = {evidence.outcome for evidence in self.evidence}
         if self.rules or "deny" in said:
             return "deny"
@@ -97,6 +117,13 @@ class Judgement(Struct, frozen=True):
         why = self.fault or ", ".join(speaking)
         told = f" ({why})" if why else ""
         return f"<judgement of {self.made.call.tool} at step {self.made.step}: {self.outcome}{told}>"
+
+
+def gravest_outcome(said: Iterable[GuardOutcome]) -> GuardOutcome:
+    """The gravest of several."""
+    found = set(said)
+    order: tuple[GuardOutcome, ...] = ("deny", "failed", "undetermined")
+    return next((each for each in order if each in found), "permit")
 
 
 def moment_of(call: Call) -> datetime | None:

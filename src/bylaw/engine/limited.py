@@ -15,7 +15,7 @@ from msgspec import Struct
 from bylaw.facts.call_record import accepted, declares_refusal, is_readable
 from bylaw.pack import Pack
 from bylaw.rule.rule import Limit
-from bylaw.trace.event import Call, Message, Result
+from bylaw.trace.event import Call, Event, Message, Result
 from bylaw.trace.trajectory import Trajectory
 
 _ANYBODY = "anybody"
@@ -59,7 +59,7 @@ def limited_calls(
     results = {event.call: event for event in trajectory.events if isinstance(event, Result)}
     context = dict(trajectory.context)
     marked: Counter[str] = Counter()
-    for step, call in enumerate(trajectory.events):
+    for step, call in _performed(pack, trajectory.events):
         if isinstance(call, Message) and call.handover is not None:
             context = dict(call.handover)
         if not isinstance(call, Call) or call.by != "agent":
@@ -86,6 +86,16 @@ def limited_calls(
                 approved = call.approved is not None and limit.policy in call.approved.policies
                 place = (trajectory.file, trajectory.position, step, takes_place, mark, perhaps)
                 yield LimitedCall(limit.name, counted_for, call.time, is_done is True, approved, *place)
+
+
+def _performed(pack: Pack, events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
+    """The events with their steps; a call of a generic tool is each action that it performs."""
+    if pack.schema.actions is None:
+        yield from enumerate(events)
+        return
+    from bylaw.engine.acting import performed_events
+
+    yield from performed_events(pack.schema.actions, events)
 
 
 def _mark(conversation: str, call: Call) -> str:

@@ -117,6 +117,11 @@ class PredicateValues:
         self._take_in(len(self._coming))
         self._coming, self._made = (), None
 
+    def witness(self, step: int, event: Event) -> None:
+        """An event that the ledger has taken in already."""
+        for witness in self._witnesses.values():
+            witness.observe(step, event)
+
     def _take_in(self, until: int) -> None:
         """The coming events before a place among them, taken in by ledger and witnesses."""
         start = self._taken

@@ -40,7 +40,7 @@ class PutCards:
         """Note the cards and answers before a step."""
         events = self._script.events
         for step in range(self._read_until, before):
-            event = events[step]
+            event = self._session.put_event(step, events[step])
             if type(event) is Call:
                 if event.card is not None:
                     self._shown.setdefault(event.card.digest, []).append((step, event, event.card))
@@ -120,7 +120,8 @@ class PutCards:
         `time` is when the user answered, None if the host does not say; `now` is the shield's clock.
         """
         events = self._script.events
-        standing = standing_of(events[self._begin :], answer.card)
+        put = (self._session.put_event(step, event) for step, event in enumerate(events) if step >= self._begin)
+        standing = standing_of(put, answer.card)
         name = f"card `{answer.card}`"
         if standing is None:
             hint = "give the `id` of the `card` of a decision of this conversation"

@@ -8,7 +8,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from bylaw.engine.predicate_values import Answered, AnswerPredicate, PredicateVa
 from bylaw.engine.request import Delegating, Granted, RequestModel, Requests
 from bylaw.engine.rule_finding import ActFindings, RuleFinding
 from bylaw.engine.settlement import CallVerdict, Settling
-from bylaw.facts.call_record import CallRecord
+from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.seen import SeenFacts
 from bylaw.facts.world import World
@@ -33,6 +33,9 @@ from bylaw.text.condition import takes_back
 from bylaw.text.cost import spend
 from bylaw.text.once import once
 from bylaw.trace.event import Call, Card, Event, LookedUp, Message, Result
+
+if TYPE_CHECKING:
+    from bylaw.engine.acting import ActedCall, Acting
 
 Mode = Literal["snapshot", "hindsight", "none"]
 OBSERVING = 20
@@ -60,6 +63,8 @@ class Session:
     """The call judged last, where it was not refused as its result says."""
     requests: Requests | None = None
     """What the user's words allow, where the pack asks for it."""
+    _acting: "Acting | None" = None
+    """What calls of generic tools do, where the pack has actions."""
 
     def __init__(
         self,
@@ -94,6 +99,10 @@ class Session:
         self._former: list[Former] = []
         """The parts of the conversation that were with others than whom it is with now."""
         self._begin(dict(context) if context else {}, known, granted)
+        if pack.schema.actions is not None:
+            from bylaw.engine.acting import Acting
+
+            self._acting = Acting(pack.schema.actions, pack.schema)
         if pack.book.rules:
             self._conduct = Conduct(pack.ready_rules, self.values.ask, self.values.tell)
         self.faults: list[Fault] = []
@@ -173,8 +182,12 @@ class Session:
         granted = self.requests.granted if self.requests is not None else ()
         self._begin(dict(context), self.answered, granted)
         self.values.waits = waits
-        self.values.begin(0, silenced(former.events, self.pack.schema), None)
-        self.values.finish()
+        heard = silenced(former.events, self.pack.schema)
+        if self._acting is None:
+            self.values.begin(0, heard, None)
+            self.values.finish()
+        else:
+            self._hear_acts(heard, self._acting)
         if self._conduct is not None:
             self._conduct = HandedConduct.after(self._conduct, self.values.ask, self.values.tell)
 
@@ -192,6 +205,20 @@ class Session:
 
     def take(self, events: Sequence[Event]) -> None:
         """Take in the next events, with which nobody vouches for anything or hands over."""
+        if self._acting is None:
+            self._take(events)
+            return
+        for event in events:
+            step = self._step
+            acted = self._acting.of(event, step, self._start_of(event)) if isinstance(event, Call) else None
+            if acted is not None:
+                self._take_acts(acted)
+                event = acted.call
+            else:
+                self._take((event,))
+            self._acting.observe(step, event)
+
+    def _take(self, events: Sequence[Event]) -> None:
         step, asking, start = self._step, self.values, 0
         last = self._judged[-1].made if self._judged else None
         if last and last.step == step and self._disbelieved is events[0]:
@@ -267,9 +294,26 @@ class Session:
         """What guards and rules say of a call about to be observed as the next event."""
         if call.context:
             self._vouch(call.context)
-        made = self.ledger.record(call, self._step)
+        acted = self._acting.of(call, self._step, self._start_of(call)) if self._acting is not None else None
+        if acted is not None:
+            return self._judge_acts(acted)
+        judgement = self._judge(self.ledger.record(call, self._step))
+        if call.refused_by_result and judgement.is_permitted:
+            # No shield refuses what every policy permits: that its result says so does not make it so.
+            judgement.made.call = replace(call, refused=False, refused_by_result=False)
+            self._disbelieved = call
+        self._keep((judgement,))
+        return judgement
+
+    def _keep(self, judgements: Iterable[Judgement]) -> None:
+        """Note what was said of the next call, in place of what was said of it before."""
+        while self._judged and self._judged[-1].made.step == self._step:
+            self._judged.pop()
+        self._judged += judgements
+
+    def _judge(self, made: CallRecord) -> Judgement:
         spend(JUDGING)
-        tool = made.tool
+        call, tool = made.call, made.tool
         seen = SeenFacts(self.ledger, made, self._context)
         fault = call.fault if tool is not None else f"unknown tool `{call.tool}`"
         now = self.pack.now or moment_of(call)
@@ -283,14 +327,117 @@ class Session:
                 broken, open = self._ask_on(made, evidence, broken, open)
         except Exception as error:
             fault = self._fault(error, made).because
-        judgement = Judgement(made, seen, now, evidence, fault, broken, open)
-        if call.refused_by_result and judgement.is_permitted:
-            # No shield refuses what every policy permits: that its result says so does not make it so.
-            made.call, self._disbelieved = replace(call, refused=False, refused_by_result=False), call
-        if self._judged and self._judged[-1].made.step == self._step:
-            self._judged.pop()
-        self._judged.append(judgement)
-        return judgement
+        return Judgement(made, seen, now, evidence, fault, broken, open)
+
+    def _start_of(self, event: Event) -> int:
+        """The first step of the turn of a call about to be observed."""
+        return self.ledger.turn_start if isinstance(event, Call) and event.turn == self.ledger.turn else self._step
+
+    def _judge_acts(self, acted: "ActedCall") -> Judgement:
+        """What guards and rules say of each action that a call performs, as if those before it had been made."""
+        call, performed, plain = acted.call, acted.performed, acted.plain
+        if performed.unresolved or not acted.actions:
+            judged = [self._judge(plain)]
+            if performed.unresolved:
+                # A guard of the tool itself judges the call as it was made.
+                told = self._judge(self.ledger.record(call, self._step)) if performed.shown is not call else judged[0]
+                found = replace(told, made=plain, fault=told.fault or performed.unresolved)
+                judged = [replace(found, otherwise=performed.otherwise, look_up=performed.look_up)]
+        else:
+            bound = (plain,) if call.tool in self.pack.by_tool else ()
+            judged = self._judge_all((*bound, *acted.actions))
+        if len(judged) != 1:
+            self._ahead = None
+        acted.ahead = self._ahead
+        whole = replace(judged[0], asked=call)
+        if len(judged) > 1:
+            listed = [{each.call.tool: each.call.arguments} for each in acted.actions]
+            shown = replace(call, arguments={"actions": listed}, fault="")
+            whole = Judgement(record_of(shown, self._step, plain.start, plain.tool), *_evidence_of(judged), asked=call)
+            whole = replace(whole, parts=tuple(replace(each, asked=call) for each in judged))
+        if call.refused_by_result and whole.is_permitted:
+            acted.become(replace(call, refused=False, refused_by_result=False))
+            self._disbelieved, whole = call, replace(whole, asked=acted.call)
+        by_tool = self.pack.by_tool
+        self._keep(
+            replace(each, asked=acted.call)
+            for each in judged
+            if each.fault or each.made.tool is None or each.made.tool.effect == "write" or each.made.call.tool in by_tool
+        )
+        acted.judged = tuple(judged)
+        return whole
+
+    def _judge_all(self, actions: Sequence[CallRecord]) -> list[Judgement]:
+        """The judgement of each action, those before it being supposed to have been made just now."""
+        conduct, waits, step, judged = self._conduct, self.values.waits, self._step, list[Judgement]()
+        supposed: list[CallRecord] = []
+        # What a model answers is kept by step, and several actions have the same one.
+        self.values.waits = waits or len(actions) > 1
+        try:
+            for place, made in enumerate(actions):
+                made.step = step + place
+                said = self._judge(made)
+                rules, open = ([replace(each, step=step) for each in found] for found in (said.rules, said.open_rules))
+                judged.append(replace(said, rules=tuple(rules), open_rules=tuple(open)))
+                if place + 1 < len(actions):
+                    supposed.append(self.ledger.suppose(made))
+                    self._conduct = self._ahead.conduct if self._ahead is not None else self._conduct
+        finally:
+            self._conduct, self.values.waits = conduct, waits
+            for made in supposed:
+                self.ledger.withdraw(made)
+            for made in actions:
+                made.step = step
+        return judged
+
+    def _take_acts(self, acted: "ActedCall") -> None:
+        """Take in a call with the actions it performs."""
+        step, call, acting = self._step, acted.call, self._acting
+        assert acting is not None
+        if call.context:
+            self._vouch(call.context)
+        ahead = acted.ahead if not call.refused else None
+        if ahead is not None and ahead is self._ahead:
+            self._conduct = ahead.conduct
+            self._said += ahead.said
+            said = None
+        else:
+            said = self._said
+        self._note_acts(self.ledger, acted, said)
+        self.values.witness(step, acted.put)
+        for former in self._former:
+            self._note_acts(former.ledger, acting.afresh(acted, call, acted.plain.start), None)
+        acting.note(acted)
+        self._step, self._ahead, self._disbelieved = step + 1, None, None
+
+    def _note_acts(self, ledger: Ledger, acted: "ActedCall", said: list[ActFindings] | None) -> None:
+        """Note a call and its actions in a ledger, and follow the rules where `said` is to be told of them."""
+        spend(OBSERVING)
+        ledger.observe(acted.step, acted.call, acted.plain)
+        waits, self.values.waits = self.values.waits, self.values.waits or len(acted.actions) > 1
+        for made in acted.acts:
+            if said is not None and self._conduct is not None:
+                self.values.record, self.values.evidence = made, ()
+                self._conduct.observe(acted.step, made.call, said)
+            if made is not acted.plain:
+                ledger.perform(acted.plain, made)
+        self.values.waits = waits
+
+    def _hear_acts(self, events: Sequence[Event], acting: "Acting") -> None:
+        """What happened before a handover, as whoever goes on finds it."""
+        for step, event in enumerate(events):
+            made = acting.made.get(step)
+            if made is None or not isinstance(event, Call):
+                self.values.begin(step, (event,), None)
+                self.values.finish()
+                continue
+            acted = acting.afresh(made, event, made.plain.start)
+            self._note_acts(self.ledger, acted, None)
+            self.values.witness(step, acted.put)
+
+    def put_event(self, step: int, event: Event) -> Event:
+        """An event as cards are about: a call of a generic tool as the one action that it performs."""
+        return event if self._acting is None else self._acting.put.get(step, event)
 
     def weigh(self, call: Call, *, answers: Evidence | None = None) -> Assessment | None:
         """How the rules together lean on a call about to be observed, by their weights; None where none can speak.
@@ -300,12 +447,16 @@ class Session:
         """
         if self._conduct is None:
             return None
-        last = self._judged[-1] if self._judged else None
-        if last is not None and last.made.step == self._step and last.made.call is call:
+        last = next((each for each in reversed(self._judged) if each.made.call is call), None)
+        if last is not None and last.made.step == self._step:
             self.values.record, self.values.evidence = last.made, last.evidence
         else:
-            self.values.record, self.values.evidence = self.ledger.record(call, self._step), ()
+            self.values.record, self.values.evidence = self._record_of(call), ()
         return self._conduct.weigh(self._step, call, answers or {})
+
+    def _record_of(self, call: Call) -> CallRecord:
+        """The record of a call, or of an action, that is about to be made."""
+        return record_of(call, self._step, self._start_of(call), self.pack.schema.tools.get(call.tool))
 
     def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
         """The rules about a turn's shape that the call judged last breaks if `others` are made in its turn too.
@@ -317,8 +468,10 @@ class Session:
         made = judgement.made
         conduct = self._conduct.fork()
         said: list[ActFindings] = []
-        for call in (*others, made.call):
-            record = made if call is made.call else self.ledger.record(call, made.step)
+        acting = self._acting
+        beside = others if acting is None else [each for call in others for each in acting.calls(call)]
+        for call in (*beside, made.call):
+            record = made if call is made.call else self._record_of(call)
             self.values.record, self.values.evidence = record, judgement.evidence if record is made else ()
             said = []
             conduct.observe(made.step, call, said)
@@ -396,6 +549,14 @@ class Session:
         """Note a fault of our own; the call it happened at is inconclusive, and the conversation goes on."""
         self.faults.append(fault_of(error, made.step))
         return self.faults[-1]
+
+
+def _evidence_of(judged: Sequence[Judgement]) -> tuple[Any, ...]:
+    """What was said of all actions of a call, as a judgement has it."""
+    evidence = tuple(said for each in judged for said in each.evidence)
+    rules = tuple(found for each in judged for found in each.rules)
+    open = tuple(found for each in judged for found in each.open_rules)
+    return judged[0].seen, judged[0].now, evidence, next((each.fault for each in judged if each.fault), ""), rules, open
 
 
 def _is_denied(evidence: Iterable[PolicyEvidence]) -> bool:

@@ -1,5 +1,6 @@
 """Settles judged calls: the world half, both criteria, and what was missing."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -100,11 +101,14 @@ class Settling:
         world = self.world = self._start.fork() if self._start is not None else None
         self._unmoved.clear()
         verdicts: list[CallVerdict] = []
-        judged = {judgement.made.step: judgement for judgement in judgements}
-        writes = {made.step: made for made in part(0)[0].writes}
+        # A call of a generic tool may perform several actions.
+        judged, writes = defaultdict[int, list[Judgement]](list), defaultdict[int, list[CallRecord]](list)
+        for judgement in judgements:
+            judged[judgement.made.step].append(judgement)
+        for made in part(0)[0].writes:
+            writes[made.step].append(made)
         for step in sorted(judged.keys() | writes.keys()):
-            judgement = judged.get(step)
-            if judgement is not None:
+            for judgement in judged.get(step, ()):
                 ledger, context = part(step)
                 truth = self._truth(ledger, judgement.made, context)
                 try:
@@ -112,9 +116,8 @@ class Settling:
                 except Exception as error:
                     fault = note(error, judgement.made).because
                     verdicts.append(settle_call(self._pack, ledger, replace(judgement, fault=fault), truth))
-            made = writes.get(step)
-            if world is not None and made is not None and made.counts():
-                self._unmoved.append(made)
+            if world is not None:
+                self._unmoved += [made for made in writes.get(step, ()) if made.counts()]
         return verdicts
 
     def _truth(

@@ -187,6 +187,8 @@ class CallRecord(Struct, eq=False):
     value: Any = NOTHING
     has_told: bool = False
     """Whether its result showed more of an entity than the key."""
+    actions: "tuple[CallRecord, ...]" = ()
+    """Of a call of a generic tool, the actions it performs: they have its step and its result."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:

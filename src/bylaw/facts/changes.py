@@ -96,7 +96,7 @@ class Changes:
         self._undeclared: list[Touch] = []
         """Calls without declared changes, in order."""
         self.under_way: dict[int, CallRecord] = {}
-        """Calls without a result yet, by step and in order."""
+        """Calls without a result yet, by identity and in order."""
         self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
         """For each call made while others were running, by step: the start of its turn, and those running calls."""
         self._asked: list[int] = []
@@ -115,7 +115,7 @@ class Changes:
         tool = made.tool
         if tool is None and sounds_harmless(made.call.tool):
             return
-        self.under_way[made.step] = made
+        self.under_way[id(made)] = made
         if tool is None or tool.is_unsaid:
             self._undeclared.append(Touch(made, undeclared=UndeclaredCall(made.call)))
         for change in self._schema.changes.get(made.call.tool, ()):
@@ -130,7 +130,7 @@ class Changes:
 
     def end(self, made: CallRecord) -> None:
         """Record that a call's result arrived, whatever it says."""
-        if self.under_way.pop(made.step, None) is None:
+        if self.under_way.pop(id(made), None) is None:
             return
         for step in self._asked[bisect_right(self._asked, made.step) :]:
             start, beside = self._beside[step]
@@ -200,8 +200,8 @@ class Changes:
         """Whether a call may have changed a field, by what is known at a step or now."""
         for mine in self._lists(entity, key, field):
             place = bisect_left(mine, made.step, key=_step)
-            while place < len(mine) and mine[place].record is made:
-                if mine[place].counts(key, known_at):
+            while place < len(mine) and mine[place].record.step == made.step:
+                if mine[place].record is made and mine[place].counts(key, known_at):
                     return True
                 place += 1
         return False

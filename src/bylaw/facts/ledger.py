@@ -13,6 +13,8 @@ from heapq import merge
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
+from msgspec.structs import replace
+
 from bylaw.facts.call_record import TO_USER, Answers, CallRecord, accepted, had, record_of
 from bylaw.facts.entity import ABSENT, UNSEEN, Between, Field, FieldType, NoValue
 from bylaw.facts.provenance import Provenance
@@ -245,7 +247,7 @@ class Ledger(ShownThings):
     def record(self, call: Call, step: int) -> CallRecord:
         """Create the record of a call before it is observed."""
         start = self.turn_start if call.turn == self.turn else step
-        return record_of(call, step, start, self.schema.tools.get(call.tool))
+        return record_of(call, step, start, self.schema.called.get(call.tool))
 
     def observe(self, step: int, event: Event, made: CallRecord | None = None) -> None:
         """Add the next event; `made` is the record of a call that was judged first."""
@@ -253,7 +255,7 @@ class Ledger(ShownThings):
 
     def observe_all(self, step: int, events: Sequence[Event], made: CallRecord | None = None) -> None:
         """Add the next events, starting at `step`; `made` is the record of the first one if it was judged before."""
-        tools, calls, shows, answered = self.schema.tools, self.calls, self.schema.shows, self.answers.add
+        tools, calls, shows, answered = self.schema.called, self.calls, self.schema.shows, self.answers.add
         showing, under_way = self._showing, self.changes.under_way
         turn, start = self.turn, self.turn_start
         self._events += events
@@ -271,6 +273,8 @@ class Ledger(ShownThings):
                     if shown is not None:
                         for entity in shown:
                             showing.setdefault(entity, []).append(asked)
+                    if asked.actions:
+                        self._actions_answered(asked, event, step)
                 elif event.call is None:
                     self.strays.append(step)
                 elif self._to_show and event.call in self._to_show:
@@ -306,6 +310,43 @@ class Ledger(ShownThings):
                         self._unheard.append(step)
             step += 1
         self.turn, self.turn_start = turn, start
+
+    def perform(self, asked: CallRecord, made: CallRecord) -> None:
+        """Take in an action that the call observed last performs."""
+        asked.actions = (*asked.actions, made)
+        self._begin_action(made)
+
+    def suppose(self, made: CallRecord) -> CallRecord:
+        """An action that is taken for made while another of its call is judged; `withdraw` it afterwards."""
+        supposed = CallRecord(replace(made.call, refused=False), self.step, made.start, made.tool, made.who)
+        self._begin_action(supposed)
+        return supposed
+
+    def withdraw(self, supposed: CallRecord) -> None:
+        """An action that was only supposed has not been made."""
+        supposed.call, supposed.accepted = replace(supposed.call, refused=True), False
+        supposed.delivered = -1
+        self.changes.end(supposed)
+
+    def _begin_action(self, made: CallRecord) -> None:
+        if self.changes.under_way:
+            self.changes.ask(made)
+        if made.tool is None or made.tool.effect == "write":
+            self.writes.append(made)
+            if not made.call.refused:
+                self.changes.write(made, self.finder(made))
+        if made.call.refused:
+            made.accepted, made.delivered = False, made.step
+
+    def _actions_answered(self, asked: CallRecord, result: Result, step: int) -> None:
+        """The result of a call is that of each action it performs."""
+        for made in asked.actions:
+            made.result, made.delivered = result, step
+            self.answers.add(made)
+            if made.tool is None or made.tool.effect == "write":
+                self._write_answered(made, result)
+            for entity in self.schema.shows.get(made.call.tool, ()):
+                self._showing.setdefault(entity, []).append(made)
 
     def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
         """Record what a shield looked up for a call it refused and showed to the agent with the refusal."""
@@ -388,7 +429,9 @@ class Ledger(ShownThings):
         count = unsure = 0
         declared = self.schema.tools.get(tool)
         is_write = declared is None or declared.effect == "write"
-        for made in self.writes if is_write else self.calls.values():
+        calls = self.calls.values()
+        reads = calls if self.schema.actions is None else (one for made in calls for one in (made, *made.actions))
+        for made in self.writes if is_write else reads:
             if made.step >= at.step:
                 break
             if made.call.tool != tool:

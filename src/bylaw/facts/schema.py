@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import tzinfo
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -12,6 +12,9 @@ from bylaw.facts.entity import Entity, Key, ReadTool
 from bylaw.facts.observation import Change, Observation, PathScope, compile_each
 from bylaw.facts.world_change import WorldChange
 from bylaw.policy.tool import Tool
+
+if TYPE_CHECKING:
+    from bylaw.actions.action import Actions
 
 
 class Stored(Struct, frozen=True):
@@ -65,6 +68,8 @@ class Schema(Struct, frozen=True):
     """Look-up functions by entity and field, used if no observation shows the field."""
     stored: dict[str, tuple[Stored, ...]] = field(default_factory=dict[str, tuple[Stored, ...]])
     """Where an entity's records are in a database with a different structure."""
+    called: Mapping[str, Tool] = {}
+    """The tools without the actions: what a call can be of."""
     writing: frozenset[str] = frozenset()
     """The write tools."""
     ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
@@ -75,9 +80,13 @@ class Schema(Struct, frozen=True):
     """The time zone of all times; None for UTC."""
     card_facts: Mapping[str, Sequence[CardFact]] = {}
     """By tool, the facts its cards and sentences show besides the arguments."""
+    actions: "Actions | None" = None
+    """What calls of generic tools perform, if the pack has actions."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "writing", frozenset(name for name, tool in self.tools.items() if tool.effect == "write"))
+        called = {name: tool for name, tool in self.tools.items() if not tool.of}
+        force_setattr(self, "called", called if len(called) < len(self.tools) else self.tools)
         entities = self.entities.values()
         fields = (each for entity in entities for each in entity.fields.values())
         force_setattr(self, "is_told", any(saying.says for each in fields for saying in each.sayings))
@@ -93,6 +102,15 @@ class Schema(Struct, frozen=True):
                 if declared and declared.effect == "read" and set(declared.parameters) == set(entity.key):
                     ways.append(ReadTool(tool, {part: part for part in entity.key}))
         return ways
+
+    def may_write(self, name: str) -> bool:
+        """Whether calls of a tool may change something, for all that is declared: an action is no tool to call."""
+        tool = self.called.get(name)
+        return tool is None or tool.effect == "write" or self.has_actions(name)
+
+    def has_actions(self, tool: str) -> bool:
+        """Whether calls of a tool are judged as the actions they perform."""
+        return self.actions is not None and tool in self.actions.by_tool
 
     def arguments(self, tools: Sequence[str]) -> frozenset[str]:
         """Declared argument names of the given tools."""

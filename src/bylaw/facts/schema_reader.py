@@ -115,7 +115,7 @@ class PathReader:
             return lambda scope: NOTHING
         for each in body.keys() - {"of", "key"}:
             self.fault(f"`{each}` is not allowed together with `of`", *at, hint="known: key")
-        if at[:1] != ("tools",):
+        if at[:1] not in (("tools",), ("actions",)):
             self.fault("a result shows entities by its own values, not through others", *at)
         if len(other.key) != 1:
             self.fault(f"`{name}` does not have exactly one key field", *at)
@@ -184,7 +184,7 @@ class PathReader:
 
     def place(self, *at: str | int) -> str:
         """A location in the pack's files."""
-        if at[:1] != ("tools",):
+        if at[:1] not in (("tools",), ("actions",)):
             return self._source.place(*at)
         return self._tool_source.place(*at) if self._tool_source is not None else "tools.yaml"
 
@@ -202,7 +202,7 @@ class ChangeReader:
 
     def changes(self, tool: Tool) -> list[Change]:
         """The facts a tool makes stale."""
-        at = ("tools", tool.name, "changes")
+        at = (_section(tool), tool.name, "changes")
         if tool.changes is None:
             if tool.effects:
                 faults = len(self._paths.faults)
@@ -241,7 +241,7 @@ class ChangeReader:
                 hint = f"add `{name}` to `changes`, or remove `changes`: the fields set by the effects then count"
                 self._paths.fault(
                     f"`effects` change `{name}`, which `changes` does not list",
-                    "tools",
+                    _section(tool),
                     tool.name,
                     "changes",
                     hint=hint,
@@ -249,7 +249,7 @@ class ChangeReader:
 
     def _implied_by_effects(self, tool: Tool) -> Iterator[Change]:
         """The changes implied by a write's effects."""
-        at = ("tools", tool.name, "effects")
+        at = (_section(tool), tool.name, "effects")
         for body in tool.effects:
             entity = self._paths.entities.get(str(body.as_))
             if entity is not None:
@@ -273,7 +273,7 @@ class ChangeReader:
 
     def effects(self, tool: Tool) -> list[WorldChange]:
         """The effects of a tool on a world."""
-        at = ("tools", tool.name, "effects")
+        at = (_section(tool), tool.name, "effects")
         found: list[WorldChange] = []
         for body in tool.effects:
             entity = self._paths.entities.get(str(body.as_))
@@ -324,6 +324,10 @@ class ChangeReader:
             hint = "give a path, a value, or `{of: Plan.price, key: $args.plan_id}`"
             self._paths.fault(f"`{value}` is not a value", *at, hint=hint)
         return self._paths.value(value, at)
+
+
+def _section(tool: Tool) -> str:
+    return "actions" if tool.of else "tools"
 
 
 def _is_by_result(body: WrittenChange | WrittenEffect) -> bool:

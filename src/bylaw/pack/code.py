@@ -77,7 +77,7 @@ def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[By
         named = (frozenset(schema.tools), schema.declared(), schema.texts(), schema.zone)
         vocabulary = Vocabulary(schema.entities, frozenset(tool.parameters), *named)
         for name, written in tool.show.items() if folder.parts.get("tools") is not None else ():
-            place = folder.parts["tools"].place("tools", tool.name, "show", name)
+            place = folder.parts["tools"].place("actions" if tool.of else "tools", tool.name, "show", name)
             file, _, line = place.rpartition(":")
             code, how = str(written.value), {"title": written.title, "currency": written.currency, "unit": written.unit}
             try:

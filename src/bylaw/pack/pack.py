@@ -297,6 +297,11 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     )
     schema = replace(reader.read(), zone=zone)
     faults += tool_faults + reader.faults
+    if (source := folder.parts.get("tools")) is not None and source.data.keys() & {"actions", "otherwise"}:
+        from bylaw.actions.action_reader import read_actions
+
+        actions, action_faults = read_actions(source, tools)
+        schema, faults = replace(schema, actions=actions), faults + action_faults
     title = title_of(manifest, text)
     policy_reader = PolicyReader(folder.parts.get("policies", _EMPTY), schema.tools, text, title)
     policies = policy_reader.read()

@@ -236,45 +236,61 @@ def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
     tools: dict[str, Tool] = {}
     said_by: dict[str, str] = {}
     for name, body in file.tools.items():
-        record = body or WrittenTool()
-        effect: Any = record.effect
-        if effect not in get_args(Effect):
-            place = source.place("tools", name, "effect")
-            faults.append(StatementError(f"effect of `{name}` must be read, write or none", place=place))
-            effect = "write"
-        parameters, required = read_parameters(record.parameters)
-        refused, surely_refused = str(record.refused), str(record.surely_refused)
-        _check_patterns(source, record, faults, "tools", name)
-        if not refused and not surely_refused:
-            refused, surely_refused = str(file.refused), str(file.surely_refused) if effect == "write" else ""
-        changes = None if record.changes is None else tuple(record.changes)
-        described = str(record.description)
-        is_schema = isinstance(record.parameters.get("properties"), dict)
-        others = record.parameters.get("additionalProperties", False) if is_schema else False
-        called = tuple(map(str, record.also_called))
-        trust: dict[str, Trust] = record.trust if isinstance(record.trust, dict) else {"*": record.trust}
-        told = (parameters, required, changes, tuple(record.effects), refused, called, others, surely_refused, trust)
-        title, masked = " ".join(str(record.title).split()), frozenset(map(str, record.mask))
-        written = record.put_as if isinstance(record.put_as, list) else [record.put_as]
-        put_as = tuple(" ".join(str(each).split()) for each in written)
-        show = {
-            key: body if isinstance(body, WrittenCardFact) else WrittenCardFact(body)
-            for key, body in record.show.items()
-        }
-        for each in put_as:
-            other = said_by.setdefault(SLOT.sub("{}", each), name)
-            for fault in faults_of_sentence(each, parameters, show, name, other):
-                faults.append(StatementError(fault, place=source.place("tools", name, "put_as")))
-        for key, fault in _faults_of_facts(show, parameters, name):
-            faults.append(StatementError(fault, place=source.place("tools", name, "show", key)))
-        for key, schema in parameters.items():
-            currency: Any = cast("dict[str, Any]", schema).get("currency") if isinstance(schema, dict) else None
-            if currency is not None and currency not in CURRENCIES:
-                place = source.place("tools", name, "parameters", key)
-                faults.append(StatementError(f"`{currency}` is not a currency", place=place, hint=_CODE))
-        more: dict[str, Any] = {"mask": masked, "mark": record.mark, "put_as": put_as, "show": show}
-        tools[name] = Tool(name, effect, described, *told, title=title, **more)
+        tools[name] = _read_tool(name, body or WrittenTool(), file, source, faults, said_by, "tools")
+    if file.actions or file.otherwise:
+        from bylaw.actions.action_reader import action_tools
+
+        for name, record, of in action_tools(file, source, faults):
+            tools[name] = replace(_read_tool(name, record, file, source, faults, said_by, "actions"), of=of)
     return tools, faults
+
+
+def _read_tool(
+    name: str,
+    record: WrittenTool,
+    file: ToolsFile,
+    source: Located,
+    faults: list[BylawError],
+    said_by: dict[str, str],
+    section: str,
+) -> Tool:
+    """A tool, or an action as a tool; `said_by` has the sentences in which others are put to the user."""
+    effect: Any = record.effect
+    if effect not in get_args(Effect):
+        place = source.place(section, name, "effect")
+        faults.append(StatementError(f"effect of `{name}` must be read, write or none", place=place))
+        effect = "write"
+    parameters, required = read_parameters(record.parameters)
+    refused, surely_refused = str(record.refused), str(record.surely_refused)
+    _check_patterns(source, record, faults, section, name)
+    if not refused and not surely_refused:
+        refused, surely_refused = str(file.refused), str(file.surely_refused) if effect == "write" else ""
+    changes = None if record.changes is None else tuple(record.changes)
+    described = str(record.description)
+    is_schema = isinstance(record.parameters.get("properties"), dict)
+    others = record.parameters.get("additionalProperties", False) if is_schema else False
+    called = tuple(map(str, record.also_called))
+    trust: dict[str, Trust] = record.trust if isinstance(record.trust, dict) else {"*": record.trust}
+    told = (parameters, required, changes, tuple(record.effects), refused, called, others, surely_refused, trust)
+    title, masked = " ".join(str(record.title).split()), frozenset(map(str, record.mask))
+    written = record.put_as if isinstance(record.put_as, list) else [record.put_as]
+    put_as = tuple(" ".join(str(each).split()) for each in written)
+    show = {
+        key: body if isinstance(body, WrittenCardFact) else WrittenCardFact(body) for key, body in record.show.items()
+    }
+    for each in put_as:
+        other = said_by.setdefault(SLOT.sub("{}", each), name)
+        for fault in faults_of_sentence(each, parameters, show, name, other):
+            faults.append(StatementError(fault, place=source.place(section, name, "put_as")))
+    for key, fault in _faults_of_facts(show, parameters, name):
+        faults.append(StatementError(fault, place=source.place(section, name, "show", key)))
+    for key, schema in parameters.items():
+        currency: Any = cast("dict[str, Any]", schema).get("currency") if isinstance(schema, dict) else None
+        if currency is not None and currency not in CURRENCIES:
+            place = source.place(section, name, "parameters", key)
+            faults.append(StatementError(f"`{currency}` is not a currency", place=place, hint=_CODE))
+    more: dict[str, Any] = {"mask": masked, "mark": record.mark, "put_as": put_as, "show": show}
+    return Tool(name, effect, described, *told, title=title, **more)
 
 
 def _check_patterns(source: Located, record: ToolsFile | WrittenTool, faults: list[BylawError], *place: str) -> None:

@@ -72,10 +72,114 @@ class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
     mark: bool = False
 
 
+class WrittenElement(Struct, frozen=True, forbid_unknown_fields=True):
+    """An element of a page, as `on`, `within` and `content` of tools.yaml describe it."""
+
+    role: Scalar | list[Scalar] = []
+    name: Scalar = ""
+    """The whole name, letter for letter."""
+    named: Scalar = ""
+    """A pattern that occurs in the name."""
+
+
+class WrittenTarget(Struct, frozen=True, forbid_unknown_fields=True):
+    """The element an action targets, as `on` of tools.yaml has it."""
+
+    page: Scalar = ""
+    """A pattern for the address of the page, without its query."""
+    role: Scalar | list[Scalar] = []
+    name: Scalar = ""
+    named: Scalar = ""
+    within: WrittenElement | None = None
+
+
+class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
+    """How an argument is read, and what must be in it, as `reads` of tools.yaml has it."""
+
+    argument: Scalar = ""
+    as_: Scalar = field(name="as", default="")
+    dialect: Scalar = ""
+    statements: list[Scalar] = []
+    tables: list[Scalar] = []
+    """Patterns: every table that the statement writes (of one that only reads, that it reads) matches one."""
+    bounded: bool | None = None
+    program: Scalar | list[Scalar] = []
+    operands: list[Scalar] = []
+    """Patterns: some operand of the command matches each."""
+    options: list[Scalar] = []
+    """Patterns: some option of the command matches one."""
+    without_options: list[Scalar] = []
+    """Patterns: no option of the command matches any."""
+    root: Scalar = ""
+    inside: bool | None = None
+    scheme: Scalar = ""
+    host: Scalar = ""
+    path: Scalar = ""
+
+
+class WrittenTake(Struct, frozen=True, forbid_unknown_fields=True):
+    """A parameter of an action, as `take` of tools.yaml has it."""
+
+    value: Scalar = ""
+    type: Scalar = "text"
+    optional: bool = False
+    title: Scalar = ""
+
+
+class WrittenAction(Struct, frozen=True, forbid_unknown_fields=True):
+    """One kind of action that calls of generic tools perform, as `actions` of tools.yaml has it."""
+
+    of: Scalar | list[Scalar] = []
+    on: WrittenTarget | None = None
+    reads: WrittenReads | None = None
+    where: dict[str, Scalar] = {}
+    """Argument -> a pattern for its value."""
+    effect: Scalar = ""
+    take: dict[str, Scalar | WrittenTake] = {}
+    description: Scalar = ""
+    refused: Scalar = ""
+    surely_refused: Scalar = ""
+    also_called: list[Scalar] = []
+    title: Scalar = ""
+    put_as: Scalar | list[Scalar] = []
+    show: dict[str, Scalar | WrittenCardFact] = {}
+    changes: list[Scalar | WrittenChange] | None = None
+    effects: list[WrittenEffect] = []
+
+
+_UNCHANGED_BY: tuple[Scalar, ...] = (
+    "browser_console_messages", "browser_find", "browser_network_request*", "browser_take_screenshot",
+)  # fmt: skip
+_DESCRIPTIONS: tuple[Scalar, ...] = ("element", "startElement", "endElement")
+
+
+class WrittenPages(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the pages of a browser come into a conversation, as `pages` of tools.yaml has it."""
+
+    tools: list[Scalar] = field(default_factory=lambda: ["browser_*"])
+    """The tools that show or change the page; `*` stands for any letters."""
+    unchanged_by: list[Scalar] = field(default_factory=lambda: list(_UNCHANGED_BY))
+    """Those of them that neither show nor change it."""
+    not_shown_by: list[Scalar] = field(default_factory=lambda: ["browser_evaluate", "browser_run_code*"])
+    """Those whose result is made by code, so that no snapshot in it is believed."""
+    snapshot: Scalar = "browser_snapshot"
+    """The tool that shows the page as it is."""
+    target: list[Scalar] = field(default_factory=lambda: ["target", "ref"])
+    """The arguments that name an element by its reference."""
+    description: list[Scalar] = field(default_factory=lambda: list(_DESCRIPTIONS))
+    """The arguments in which the agent describes it: never used, never shown."""
+    content: list[WrittenElement] = []
+    """Parts of a page that anybody may have written."""
+
+
 class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     """tools.yaml."""
 
     tools: dict[str, WrittenTool | None] = {}
+    actions: dict[str, WrittenAction | None] = {}
+    otherwise: dict[str, Scalar] = {}
+    """By tool with actions, what becomes of a call that matches none: `ask`, `deny` or `allow`."""
+    pages: WrittenPages | None = None
     from_: Scalar = field(name="from", default="")
     refused: Scalar = ""
     """The `refused` of every tool that has neither pattern of its own."""
@@ -120,6 +224,8 @@ class Tool(Struct, frozen=True):
     """What it does, in sentences in which agents ask the user, with `{argument}` for each value."""
     show: Mapping[str, WrittenCardFact] = {}
     """Facts that the user is shown with a call of it, by their names in `put_as`."""
+    of: tuple[str, ...] = ()
+    """For an action, the tools whose calls may perform it; empty for a tool."""
     is_unsaid: bool = False
     """Whether it changes something and the pack does not say what: then whatever its arguments name."""
 

@@ -26,7 +26,7 @@ Earlier = Literal["", "done", "perhaps"]
 Whom = Literal["user", "person"]
 """Who can answer: the user, whom the agent asks, or somebody who answers for the policy or the host."""
 
-GroundKind = Literal["guard", "rule", "call", "person", "stop", "unguarded", "doubt"]
+GroundKind = Literal["guard", "rule", "call", "action", "person", "stop", "unguarded", "doubt"]
 
 
 class LookUp(Struct, frozen=True):
@@ -51,7 +51,7 @@ class Ground(Struct, frozen=True):
 
     policy: str
     kind: GroundKind
-    """`call` where the call itself could not be judged, `person` where somebody who was asked said no, `stop` where
+    """`call` where the call itself could not be judged, `action` where it performs none that is declared, `person` where somebody who was asked said no, `stop` where
     somebody stopped such calls, `unguarded` where no policy binds a write, `doubt` where the host has something against
     the tool."""
     answer: Answer
@@ -97,6 +97,13 @@ class Text:
 
     def __hash__(self) -> int:
         return hash(str(self))
+
+
+class PerformedAction(Struct, frozen=True):
+    """An action that a call performs, with the values taken for it."""
+
+    name: str
+    arguments: dict[str, Any]
 
 
 class Decision(Struct, frozen=True):
@@ -150,6 +157,8 @@ class Decision(Struct, frozen=True):
     """By its digest, what the user's request allows that the call was held to, where the pack asks for that."""
     earlier: Earlier = ""
     """Where it stops a call: whether the same call was carried out before."""
+    actions: tuple[PerformedAction, ...] = ()
+    """What the call of a generic tool does, by the pack's actions."""
     granted: tuple[Granted, ...] = ()
     """What a model said since the decision before that the request allows: places in the user's words."""
 

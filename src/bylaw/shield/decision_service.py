@@ -25,7 +25,7 @@ from bylaw.record.journal import Answers
 from bylaw.record.use import Use
 from bylaw.rule.circuit import Assessment
 from bylaw.shield.approving import ApprovalRuling, Approvals
-from bylaw.shield.decision import Decision, Earlier, Ground, Text, gravest, outcome
+from bylaw.shield.decision import Decision, Earlier, Ground, PerformedAction, Text, gravest, outcome
 from bylaw.shield.feedback import feedback
 from bylaw.shield.for_person import for_person, line
 from bylaw.shield.grounds import Binding, earlier_run, find_grounds, is_unguarded, stood_in, until_when, weigh
@@ -41,7 +41,7 @@ from bylaw.shield.history import (
     read_history,
 )
 from bylaw.shield.host import Channel, Host
-from bylaw.shield.limiting import NO_PLACES, LatestUses, latest_uses, places_for
+from bylaw.shield.limiting import NO_PLACES, LatestUses, latest_uses, places_beside, places_for
 from bylaw.shield.recalled_card import Recalled, confirmation_of, is_of_one_chat, is_signed_in, recalled
 from bylaw.shield.repeating import (
     DONE_BEFORE,
@@ -396,8 +396,9 @@ class DecisionService:
         """Whether the call that was allowed at a step, and has no result, may run by all that is known now."""
         call, now = self.open().events[step], self._shield.clock()
         agents = {self.by, by, call.agent} if isinstance(call, Call) else {self.by, by}
-        if any(stops_of(self.journal.stops, self.pack, decision.tool, agents, now)):
-            return False
+        for tool in (decision.tool, *(each.name for each in decision.actions)):
+            if any(stops_of(self.journal.stops, self.pack, tool, agents, now)):
+                return False
         if decision.tool in self._shield.doubts and all(each.kind != "doubt" for each in decision.grounds):
             return False
         if isinstance(call, Call) and self._approvals.is_rejected(call):
@@ -434,7 +435,7 @@ class DecisionService:
         self._recalled, started = None, clocks.perf_counter()
         judgement = wanted.asked[place].judge(attempt.conversation)
         decision, changes, uses = self._decide_judged(attempt, wanted, place, judgement, started)
-        call, found = judgement.made.call, self._recalled
+        call, found = judgement.call, self._recalled
         if found is not None and (said := confirmation_of(found)) is not None:
             # The user has said yes to this card, which another request of the same history put.
             attempt.conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
@@ -464,7 +465,11 @@ class DecisionService:
         places = NO_PLACES
         if self.pack.book.limits:
             latest = self._latest_uses(attempt)
-            places = places_for(binding, call, name, by, conversation.context, latest, clocks.time())
+            now, context = clocks.time(), conversation.context
+            for each in judgement.parts or (judgement,):
+                binding = Binding(self.pack, self.postures, each.made.call.tool)
+                needed = places_for(binding, each.made.call, name, by, context, latest, now)
+                places = places_beside(binding, places, needed) if places is not NO_PLACES else needed
             grounds = [*places.grounds, *grounds]
         if grounds and grounds[0].answer != "allow":
             # Those that object come first.
@@ -498,7 +503,7 @@ class DecisionService:
     ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
         """The grounds after the look-ups that the shield makes itself, and what these showed."""
         how, tools = self.postures.resolve, self._shield.tools
-        if how == "agent" or tools is None or self.lacks or (how == "show" and self.is_told_whole):
+        if judgement.parts or judgement.otherwise or how == "agent" or tools is None or self.lacks or (how == "show" and self.is_told_whole):
             # A caller that gives the history each time would forget what was shown with a refusal.
             return grounds, ()
         found, resolved = resolve(self.postures, conversation, judgement, grounds, tools)
@@ -511,7 +516,7 @@ class DecisionService:
         self, binding: Binding, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement
     ) -> list[Ground]:
         """What speaks against a call beside the policies: the host's doubt, stops, and the calls of its turn."""
-        call, found = judgement.made.call, list[Ground]()
+        call, found = judgement.call, list[Ground]()
         if because := self._shield.doubts.get(call.tool):
             found.append(binding.of_doubt(because))
         if attempt.stops.standing:
@@ -652,21 +657,32 @@ def _decision(
 ) -> Decision:
     """The decision on a judged call. The agent is told the results of `shown`; `earlier` says whether the same call ran
     before, and `failures` how often its card was answered in vain."""
-    call, grounds, approval = judgement.made.call, tuple(ruling.grounds), ruling.approval
+    call, grounds, approval = judgement.call, tuple(ruling.grounds), ruling.approval
+    shown_call, actions = judgement.made.call, performed_actions(judgement)
     answer, allowed, enforced = outcome(grounds)
     text = person = ""
     if answer != "allow":
         said = [ground for ground in grounds if ground.posture != "shadow"]
         worst, shows_card = gravest([ground.answer for ground in said]), card.text if card is not None else ""
-        told = partial(feedback, pack, call.tool, worst, said, runs=allowed, approval=approval, card=shows_card)
+        named = f"{call.tool}: {', '.join(each.name for each in actions)}" if actions else call.tool
+        told = partial(feedback, pack, named, worst, said, runs=allowed, approval=approval, card=shows_card)
         text = Text(partial(told, shown=shown, earlier=earlier, failures=failures))
         # The text may be read later than now, and must say what is known now.
         seen = list(judgement.seen.answers()) if answer == "ask" else ()
-        person = Text(lambda: for_person(call, grounds, seen))
+        person = Text(lambda: for_person(shown_call, grounds, seen))
     unguarded = not judgement.fault and is_unguarded(pack, judgement, grounds)
     parts = (answer, allowed, enforced, grounds, unguarded, text, person, approval)
     found = Decision(name, call.tool, dict(call.arguments), *parts, card=card, earlier=earlier)
+    found = replace(found, actions=actions) if actions else found
     return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
+
+
+def performed_actions(judgement: Judgement) -> tuple[PerformedAction, ...]:
+    """The actions that a judged call performs."""
+    if judgement.asked is None or judgement.otherwise:
+        return ()
+    made = [part.made.call for part in judgement.parts or (judgement,)]
+    return tuple(PerformedAction(each.tool, each.arguments) for each in made if each.tool != judgement.asked.tool)
 
 
 def _comes_first(ground: Ground) -> bool:

@@ -29,7 +29,7 @@ from bylaw.shield.feedback import FAULT
 from bylaw.trace.event import Call, Event, Message
 
 _AGREES = "Do you agree to this?"
-_BINDS_NOTHING = frozenset(("call", "stop", "unguarded", "doubt"))
+_BINDS_NOTHING = frozenset(("call", "action", "stop", "unguarded", "doubt"))
 """Kinds of grounds that are no policy's."""
 
 
@@ -70,7 +70,11 @@ def find_grounds(
     `lacks` says why no history is known, `weighed` how the rules together lean on the call: a hard rule vetoes, a soft
     one that is broken or undecided counts by its weight.
     """
+    if judgement.parts:
+        return _of_actions(session, postures, judgement, lacks)
     binding = Binding(session.pack, postures, judgement.made.call.tool)
+    if judgement.otherwise and not lacks:
+        return _of_unresolved(binding, session, judgement)
     fault = judgement.fault or misfit(judgement.made.tool, judgement.made.call.arguments)
     if lacks and not fault and _is_bound(binding.pack, judgement):
         fault = lacks
@@ -97,6 +101,38 @@ def find_grounds(
     return tuple(sorted(found, key=lambda ground: ground.answer == "allow"))
 
 
+def _of_actions(session: Session, postures: Postures, judgement: Judgement, lacks: str) -> tuple[Ground, ...]:
+    """What every policy says of each action that a call performs. One that the user has to confirm is made on its own:
+    a card shows one call, and a yes to it is for no other."""
+    found: list[Ground] = []
+    for part in judgement.parts:
+        grounds = find_grounds(session, postures, part, lacks, weigh(session, part))
+        found += [_on_its_own(each, part) if _asks_for_yes(each) else each for each in grounds]
+    return tuple(sorted(found, key=lambda ground: ground.answer == "allow"))
+
+
+def _on_its_own(ground: Ground, part: Judgement) -> Ground:
+    told = f"the user has to confirm `{part.made.call.tool}`, and this call does more. Make a call that does only that"
+    return replace(ground, answer="deny", because=told, for_agent=told, questions=(), puts_card=False)
+
+
+def _of_unresolved(binding: Binding, session: Session, judgement: Judgement) -> tuple[Ground, ...]:
+    """What is said of a call that performs no declared action: look at the page first, ask a person, or no."""
+    guards = _GuardGrounds(binding, judgement, session.ledger)
+    found = [guards.ground(evidence) for evidence in judgement.evidence]
+    because = judgement.fault
+    if judgement.look_up in binding.pack.schema.called and judgement.otherwise == "ask":
+        look_ups = (LookUp(judgement.look_up, {}, ("what the page shows now",)),)
+        told = f"{because}. Call `{judgement.look_up}` first, and use the references that it shows"
+        found.append(binding.ground("", "action", "look_up", because, look_ups=look_ups, for_agent=told))
+    elif judgement.otherwise == "ask":
+        question = Question("action", f"What this call does is not declared ({because}): should it be made?", "person")
+        found.append(binding.ground("", "action", "ask", because, questions=(question,), for_agent=because))
+    else:
+        found.append(binding.ground("", "action", "deny", because, for_agent=because))
+    return tuple(sorted(found, key=lambda ground: ground.answer == "allow"))
+
+
 def weigh(session: Session, judgement: Judgement) -> Assessment | None:
     """How the rules together lean on a call, if they have a say: one is broken or undecided, or the pack asks for more
     than that none is."""
@@ -107,6 +143,8 @@ def weigh(session: Session, judgement: Judgement) -> Assessment | None:
 
 def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) -> bool:
     """Whether a call may write, and no ground is of an enforced policy."""
+    if judgement.parts:
+        return any(is_unguarded(pack, part, grounds) for part in judgement.parts)
     is_guarded = any(each.kind not in _BINDS_NOTHING and each.policy not in pack.held_back for each in grounds)
     return _may_write(judgement) and not is_guarded
 

@@ -77,6 +77,20 @@ def places_for(
     return Places(tuple(grounds), tuple(uses))
 
 
+def places_beside(binding: Binding, one: Places, other: Places) -> Places:
+    """What limits say of several actions of one call. One decision takes a place once, so two actions that count
+    together are made in calls of their own."""
+    taken = {each.name for each in one.uses}
+    again = {each.limit for each in other.uses if each.name in taken}
+    told = "it counts more than once under a limit. Make a call for each"
+    full = [
+        binding.ground(limit.policy, "rule", "deny", told, for_agent=told)
+        for limit in binding.pack.book.limits
+        if limit.name in again
+    ]
+    return Places((*one.grounds, *other.grounds, *full), (*one.uses, *other.uses))
+
+
 def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence[str]) -> LatestUses:
     """What a log tells of places, where others of the turn are about to take some, and those of decisions come back."""
     now = clocks.time()

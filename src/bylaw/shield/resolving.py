@@ -66,7 +66,7 @@ def _made(look_up: LookUp, run: RunTool) -> LookedUp:
 def _judged(conversation: Conversation, judgement: Judgement, made: Sequence[LookedUp]) -> tuple[Judgement, Session]:
     """What guards say of the call as if the look-ups had been made just before its turn; rules go by what was done."""
     start, shift = judgement.made.start, 2 * len(made)
-    call, events = judgement.made.call, conversation.since(0)
+    call, events = judgement.call, conversation.since(0)
     told: list[Event] = []
     for place, each in enumerate(made):
         told.append(Call(each.tool, each.arguments, turn=-1 - place, agent=call.agent, time=call.time))

@@ -35,8 +35,10 @@ def _read_name(body: bytes | None) -> _Named:
 
 def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collection[str], now: float) -> list[Ground]:
     """What stands against a judged call because a person said so; `agents` are the names of those whose call it is."""
-    call = judgement.made.call
-    return [_ground(stop) for stop in stops_of(stops, pack, call.tool, {*agents, call.agent}, now)]
+    call, parts = judgement.call, judgement.parts or (judgement,)
+    tools = dict.fromkeys((call.tool, *(part.made.call.tool for part in parts)))
+    found = [stop for tool in tools for stop in stops_of(stops, pack, tool, {*agents, call.agent}, now)]
+    return [_ground(stop) for place, stop in enumerate(found) if stop not in found[:place]]
 
 
 def stops_of(stops: Stops, pack: Pack, tool: str, agents: Collection[str], now: float) -> Sequence[Stop]:

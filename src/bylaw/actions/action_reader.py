@@ -1,0 +1,233 @@
+"""Reads `actions`, `otherwise` and `pages` of tools.yaml; every fault has its line."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast, get_args
+
+from msgspec.structs import replace
+
+from bylaw.actions.action import Action, Actions, ElementTerms, Otherwise, PageTerms, ReadTerms, TargetTerms
+from bylaw.actions.taking import Kind, Take, TakeError, TakenType, compile_take
+from bylaw.errors import BylawError, meant
+from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
+from bylaw.policy.reading import Scalar, read_record
+from bylaw.policy.tool import (
+    Tool,
+    ToolsFile,
+    WrittenAction,
+    WrittenElement,
+    WrittenPages,
+    WrittenReads,
+    WrittenTake,
+    WrittenTarget,
+    WrittenTool,
+)
+from bylaw.policy.yaml import Located
+
+_AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
+    "sql": ("sql", frozenset(("dialect", "statements", "tables", "bounded"))),
+    "shell": ("shell", frozenset(("program", "operands", "options", "without_options"))),
+    "path": ("path", frozenset(("root", "inside"))),
+    "url": ("url", frozenset(("scheme", "host", "path"))),
+}
+"""By what `reads` reads an argument as, its kind and the conditions that go with it."""
+_SCHEMAS: Mapping[TakenType, str] = {
+    "text": "string",
+    "money": "string",
+    "number": "number",
+    "boolean": "boolean",
+    "list": "array",
+}
+
+
+class ActionError(BylawError):
+    """An action of tools.yaml that cannot be recognised, or is not one."""
+
+    code = "BY403"
+
+
+def action_tools(
+    file: ToolsFile, source: Located, faults: list[BylawError]
+) -> Iterator[tuple[str, WrittenTool, tuple[str, ...]]]:
+    """Each action as a tool with the parameters it takes, and the tools it is of."""
+    for name, body in file.actions.items():
+        record = body or WrittenAction()
+        if name in file.tools:
+            message = f"`{name}` is a tool already: {source.place('tools', name)}"
+            faults.append(ActionError(message, place=source.place("actions", name), hint="give the action another name"))
+            continue
+        parameters: dict[str, Any] = {}
+        for key, written in record.take.items():
+            taken = written if isinstance(written, WrittenTake) else WrittenTake(written)
+            type = cast(TakenType, str(taken.type))
+            if type not in _SCHEMAS:
+                place, known = source.place("actions", name, "take", key), ", ".join(_SCHEMAS)
+                faults.append(ActionError(f"`{type}` is not a type of a parameter", place=place, hint=f"known: {known}"))
+                type = "text"
+            schema = {"type": _SCHEMAS[type], "title": str(taken.title), "optional": taken.optional}
+            parameters[key] = {each: value for each, value in schema.items() if value}
+        kept = ("effect", "description", "refused", "surely_refused", "also_called", "title", "put_as", "show", "changes")
+        told = {each: getattr(record, each) for each in (*kept, "effects")}
+        yield name, WrittenTool(parameters=parameters, **told), _listed(record.of)
+
+
+def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, list[BylawError]]:
+    """The actions of a file whose tools were read."""
+    file, source, _ = read_record(source, ToolsFile)
+    reader = _Reader(source, tools)
+    actions = [reader.action(name, body or WrittenAction()) for name, body in file.actions.items() if name not in file.tools]
+    by_tool: dict[str, list[Action]] = {}
+    for action in actions:
+        for tool in action.of:
+            by_tool.setdefault(tool, []).append(action)
+    # Of a tool without an action, no call is any.
+    by_tool |= {tool: [] for tool in file.otherwise if tool in tools and tool not in by_tool}
+    otherwise = reader.otherwise(file.otherwise, by_tool)
+    plain = {name: replace(tools[name], effect="read") for name in by_tool if name in tools}
+    found = Actions({name: tuple(each) for name, each in by_tool.items()}, otherwise, reader.pages(file.pages), plain)
+    return found, reader.faults
+
+
+class _Reader:
+    """Reads one action after the other; keeps every fault it meets."""
+
+    def __init__(self, source: Located, tools: Mapping[str, Tool]) -> None:
+        self._source = source
+        self._tools = {name: tool for name, tool in tools.items() if not tool.of}
+        self.faults: list[BylawError] = []
+
+    def _fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:
+        self.faults.append(ActionError(message, place=self._source.place(*at), hint=hint, lacks=lacks))
+
+    def action(self, name: str, body: WrittenAction) -> Action:
+        """One action."""
+        at = ("actions", name)
+        of = _listed(body.of)
+        if not of:
+            self._fault(f"nothing says which tools `{name}` is an action of", *at, hint="add `of: [tool, ...]`")
+        for tool in of:
+            if tool not in self._tools:
+                hint = meant(tool, self._tools) or "declare it under `tools`"
+                self._fault(f"`{tool}` is not a tool", *at, "of", hint=hint, lacks=f"tool {tool}")
+        if body.on is not None and body.reads is not None:
+            self._fault(f"`{name}` has both `on` and `reads`", *at, hint="make two actions of it")
+        on = self._target(body.on, (*at, "on")) if body.on is not None else None
+        reads = self._reads(body.reads, of, (*at, "reads")) if body.reads is not None else None
+        where = {key: found for key, each in body.where.items() if (found := self._pattern(each, *at, "where", key))}
+        for key in body.where:
+            self._must_take(key, of, *at, "where", key)
+        kind: Kind = "page" if on is not None else "call" if reads is None else reads.kind
+        return Action(name, of, cast(Any, str(body.effect)), on, reads, where, tuple(self._takes(name, body, of, kind)))
+
+    def _takes(self, name: str, body: WrittenAction, of: Sequence[str], kind: Kind) -> Iterator[Take]:
+        arguments = {
+            argument: schema
+            for tool in of
+            if tool in self._tools
+            for argument, schema in self._tools[tool].parameters.items()
+        }
+        for key, written in body.take.items():
+            taken = written if isinstance(written, WrittenTake) else WrittenTake(written)
+            type = cast(TakenType, str(taken.type)) if str(taken.type) in _SCHEMAS else "text"
+            try:
+                yield compile_take(
+                    key, str(taken.value), frozenset((kind,)), type, optional=taken.optional, arguments=arguments
+                )
+            except (TakeError, PatternError) as error:
+                place = self._source.place("actions", name, "take", key)
+                self.faults.append(type_of(error)(error.message, place=place, hint=error.hint))
+
+    def _target(self, body: WrittenTarget, at: tuple[str, ...]) -> TargetTerms:
+        page = self._pattern(body.page, *at, "page") if body.page != "" else None
+        element = self._element(WrittenElement(body.role, body.name, body.named), at)
+        within = self._element(body.within, (*at, "within")) if body.within is not None else None
+        if not element.roles and not element.name and element.named is None:
+            hint = "say which element it is, by `role`, `name` or `named`"
+            self._fault("an action on any element of a page is none", *at, hint=hint)
+        return TargetTerms(page, element, within)
+
+    def _element(self, body: WrittenElement, at: tuple[str | int, ...]) -> ElementTerms:
+        named = self._pattern(body.named, *at, "named") if body.named != "" else None
+        return ElementTerms(_listed(body.role), " ".join(str(body.name).split()), named)
+
+    def _reads(self, body: WrittenReads, of: Sequence[str], at: tuple[str, ...]) -> ReadTerms | None:
+        how = str(body.as_)
+        if how not in _AS:
+            self._fault(f"nothing is read as `{how}`", *at, hint=f"`as` is one of {', '.join(_AS)}")
+            return None
+        kind, known = _AS[how]
+        given = {field for field in body.__struct_fields__ if getattr(body, field) not in ("", [], None)}
+        for field in sorted(given - known - {"argument", "as_"}):
+            self._fault(f"`{field}` does not go with `as: {how}`", *at, field, hint=f"known: {', '.join(sorted(known))}")
+        self._must_take(str(body.argument), of, *at, "argument")
+
+        def patterns(name: str, texts: Sequence[Scalar]) -> tuple[Pattern, ...]:
+            return tuple(found for text in texts if (found := self._pattern(text, *at, name)) is not None)
+
+        return ReadTerms(
+            str(body.argument),
+            kind,
+            str(body.dialect) or None,
+            tuple(str(each).lower() for each in body.statements),
+            patterns("tables", body.tables),
+            body.bounded,
+            _listed(body.program),
+            patterns("operands", body.operands),
+            patterns("options", body.options),
+            patterns("without_options", body.without_options),
+            str(body.root),
+            body.inside,
+            *(next(iter(patterns(name, [getattr(body, name)])), None) if getattr(body, name) != "" else None
+              for name in ("scheme", "host", "path")),
+        )  # fmt: skip
+
+    def _must_take(self, argument: str, of: Sequence[str], *at: str) -> None:
+        """Every tool of the action takes the argument, or declares none."""
+        for tool in of:
+            declared = self._tools.get(tool)
+            if declared is not None and declared.parameters and argument not in declared.parameters:
+                takes = ", ".join(f"`{each}`" for each in declared.parameters)
+                self._fault(f"`{tool}` has no argument `{argument}`", *at, hint=f"it takes {takes}")
+
+    def _pattern(self, text: Scalar, *at: str | int) -> Pattern | None:
+        try:
+            return compile_pattern(str(text), ignore_case=False)
+        except PatternError as error:
+            self.faults.append(PatternError(error.message, place=self._source.place(*at), hint=error.hint))
+            return None
+
+    def otherwise(self, given: Mapping[str, Scalar], by_tool: Mapping[str, Any]) -> dict[str, Otherwise]:
+        """By tool, what becomes of a call that matches no action."""
+        found: dict[str, Otherwise] = dict.fromkeys(by_tool, "ask")
+        for tool, answer in given.items():
+            at = ("otherwise", tool)
+            if tool not in self._tools:
+                self._fault(f"`{tool}` is not a tool", *at, hint=meant(tool, self._tools), lacks=f"tool {tool}")
+            elif answer not in get_args(Otherwise):
+                self._fault(f"`{answer}` cannot be what becomes of a call", *at, hint="write ask, deny or allow")
+            elif answer == "allow" and self._tools[tool].effect == "write":
+                hint = f"write `ask` or `deny`, or declare that `{tool}` only reads"
+                self._fault(f"`{tool}` may write, so a call that matches no action is not allowed", *at, hint=hint)
+            else:
+                found[tool] = cast(Otherwise, answer)
+        return found
+
+    def pages(self, body: WrittenPages | None) -> PageTerms:
+        """How pages come into the conversation."""
+        record = body or WrittenPages()
+        content = tuple(self._element(each, ("pages", "content", place)) for place, each in enumerate(record.content))
+        for place, each in enumerate(content):
+            if not (each.roles or each.name or each.named):
+                self._fault("`content` of any element is the whole page", "pages", "content", place, hint="name a role")
+        lists = (record.tools, record.unchanged_by, record.not_shown_by)
+        tools, unchanged, unshown = (tuple(map(str, each)) for each in lists)
+        target, description = tuple(map(str, record.target)), tuple(map(str, record.description))
+        return PageTerms(tools, unchanged, unshown, str(record.snapshot), target, description, content)
+
+
+def type_of(error: BylawError) -> type[BylawError]:
+    """The class of an error, to raise it again at its place."""
+    return type(error)
+
+
+def _listed(given: Scalar | list[Scalar]) -> tuple[str, ...]:
+    return tuple(map(str, given)) if isinstance(given, list) else (str(given),) if given != "" else ()

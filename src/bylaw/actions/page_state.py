@@ -1,0 +1,209 @@
+"""The page that an agent was shown last in a conversation, as long as nothing may have changed it since."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bylaw.actions.action import ElementTerms, PageTerms, TargetTerms
+from bylaw.actions.taking import NotTaken, Take
+from bylaw.reading import Unreadable
+from bylaw.reading.page import Element, Page, read_page
+from bylaw.trace.event import Call, Result
+
+_PRESSED = frozenset(("button", "link", "menuitem", "option", "tab", "checkbox", "radio", "switch"))
+"""Roles of elements that a key works on themselves; in any other, Enter submits the form."""
+_MARKS = ("```yaml", "Page Snapshot", "### Snapshot", "Page URL:")
+"""What a snapshot in a result begins with: an argument that has it may be echoed in the result, as if it were one."""
+
+
+class PageState:
+    """What is known of the browser's page; `unknown` says why nothing is."""
+
+    def __init__(self, terms: PageTerms) -> None:
+        self.terms = terms
+        self.page: Page | None = None
+        self.shown_to = ""
+        self.unknown = "no page was shown yet"
+        self._text = ""
+        self._last = -1
+        """The step of the last call that may have changed the page."""
+
+    def call(self, step: int, call: Call) -> None:
+        """A call is made, or was refused before it ran."""
+        if not call.refused and self.terms.changes_with(call.tool) and call.tool != self.terms.snapshot:
+            self.page, self._last = None, step
+            self.unknown = f"the page may have changed with `{call.tool}`, and was not shown since"
+
+    def result(self, result: Result, call: Call) -> None:
+        """A tool has answered."""
+        step = -1 if result.call is None else result.call
+        if call.refused or not self.terms.shows(call.tool) or step < self._last:
+            return
+        is_partial = call.tool == self.terms.snapshot and any(call.arguments.values())
+        if is_partial or not result.captured or _has_mark(call.arguments):
+            return
+        value = result.value()
+        try:
+            page = read_page(value if isinstance(value, str) else result.text)
+        except Unreadable as error:
+            if call.tool == self.terms.snapshot:
+                self.page, self.unknown = None, f"the last snapshot of the page cannot be read: {error}"
+            return
+        if page.is_complete:
+            self.page, self.unknown, self.shown_to = page, "", call.agent
+        else:
+            self.page, self.unknown = None, "the last snapshot shows a part of the page only"
+
+    def page_for(self, call: Call) -> Page:
+        """The page that the agent of a call has seen; NotTaken if it may be another by now."""
+        if self.page is None:
+            raise NotTaken(self.unknown)
+        if self.shown_to != call.agent:
+            raise NotTaken("the page was shown to another agent")
+        return self.page
+
+
+def _has_mark(value: Any) -> bool:
+    if isinstance(value, str):
+        return any(mark in value for mark in _MARKS)
+    if isinstance(value, dict):
+        return any(map(_has_mark, value.values()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+    return isinstance(value, list) and any(map(_has_mark, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Element]:
+    """The elements that a call acts on: those it names, else the one with the focus, and the buttons of the form that
+    it submits. NotTaken if one is not known."""
+    named = [
+        str(value)
+        for arguments in (call.arguments, *_items(call.arguments))
+        for name in terms.target
+        if (value := arguments.get(name))
+    ]
+    named += [str(value) for name, value in call.arguments.items() if name.endswith(("Target", "Ref")) and value]
+    if named:
+        found = [_by_ref(page, each) for each in named]
+    elif page.focused is None or page.focused.parent < 0:
+        raise NotTaken("the call names no element, and the page does not show which has the focus")
+    else:
+        found = [page.focused]
+    keys = {part.lower() for part in str(call.arguments.get("key", "")).split("+")}
+    text = str(call.arguments.get("text", ""))
+    submits = call.arguments.get("submit") not in (None, False) or bool(keys & {"enter", "numpadenter"})
+    if submits or "\n" in text or "\r" in text:
+        found += [button for each in found if each.role not in _PRESSED for button in _submit_buttons(page, each)]
+    return list({each.at: each for each in found}.values())
+
+
+def _items(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The records in the lists among the arguments, such as the fields of a form."""
+    for value in arguments.values():
+        if isinstance(value, list):
+            listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
+            yield from (each for each in listed if isinstance(each, dict))
+
+
+def _by_ref(page: Page, ref: str) -> Element:
+    element = page.by_ref(ref)
+    if element is None:
+        raise NotTaken(f"the page that was shown last has no element `{ref}`")
+    return element
+
+
+def _submit_buttons(page: Page, element: Element) -> list[Element]:
+    """The buttons that may be the one that submits the element's form: those of the nearest part that has any."""
+    for above in page.ancestors(element):
+        if buttons := list(page.find("button", inside=above)):
+            return buttons
+    raise NotTaken("the call submits a form, and the page does not show its button")
+
+
+def fits_target(page: Page, element: Element, terms: TargetTerms) -> bool:
+    """Whether acting on an element acts on the one an action targets: itself, or one it is a part of."""
+    if terms.page is not None and (page.is_in_frame(element) or not terms.page.occurs(_address(page))):
+        return False
+    for each in (element, *page.ancestors(element)):
+        if terms.element.fits(each):
+            return terms.within is None or any(map(terms.within.fits, page.ancestors(each)))
+    return False
+
+
+def _address(page: Page) -> str:
+    return page.url.partition("#")[0].partition("?")[0]
+
+
+def name_of(page: Page, element: Element) -> str:
+    """An element in words, by what the page shows."""
+    name = " ".join((element.name or page.text_of(element)).split())
+    return f'{element.role} "{name[:100]}" on {_address(page)}'
+
+
+def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:
+    """What the page shows for a parameter; NotTaken if it shows nothing, or several values."""
+    match take.source, take.field:
+        case "page", "url":
+            return page.url
+        case "page", "title":
+            return page.title
+        case "page", _:
+            return _one(take, _matches(take, page, terms))
+        case "element", "name":
+            return element.name
+        case "element", "role":
+            return element.role
+        case "element", _:
+            return page.text_of(element)
+        case _:
+            pass
+    row = next((each for each in (element, *page.ancestors(element)) if each.role == "row"), None)
+    if row is None:
+        raise NotTaken("the element is in no row of a table")
+    if take.field == "text":
+        return page.text_of(row)
+    if isinstance(take.column, int):
+        cells = page.cells(row)
+        found = cells[take.column - 1] if 0 < take.column <= len(cells) else None
+    else:
+        found = page.cell(row, take.column)
+    if found is None:
+        raise NotTaken(f"the row of the element has no one cell `{take.column}`")
+    return page.text_of(found)
+
+
+def _matches(take: Take, page: Page, terms: PageTerms) -> Iterator[str]:
+    """What the pattern of a parameter finds in the lines of a page, without the parts that anybody may have written."""
+    assert take.pattern is not None
+    for line in lines_of(page, terms.content):
+        for found in take.pattern.finditer(line):
+            value = found[1] if found.lastindex else found[0]
+            if value and value.strip():
+                yield " ".join(value.split())
+
+
+def _one(take: Take, found: Iterator[str]) -> str:
+    values = dict.fromkeys(found)
+    if not values:
+        raise NotTaken(f"the page shows no `{take.name}`")
+    if len(values) > 1:
+        shown = " and ".join(f"`{each[:60]}`" for each in list(values)[:3])
+        raise NotTaken(f"the page shows several values for `{take.name}`: {shown}")
+    return next(iter(values))
+
+
+def lines_of(page: Page, content: Sequence[ElementTerms]) -> Iterator[str]:
+    """The texts of a page, one by one: the name and the text of each element, and what is side by side in one. Parts of
+    other documents, and those that anybody may have written, are left out."""
+    left, at = -1, 0
+    for element in page.elements:
+        at = element.at
+        if at <= left:
+            continue
+        if element.role == "iframe" or any(terms.fits(element) for terms in content):
+            left = at + len(page.descendants(element))
+            continue
+        if element.name and not element.name.startswith("/"):
+            yield " ".join(element.name.split())
+        if element.text:
+            yield " ".join(element.text.split())
+        children = list(page.children(element)) if element.role not in ("main", "document") else []
+        if len(children) > 1 and all(not page.descendants(each) for each in children):
+            yield " ".join(" ".join(each.text or each.name for each in children).split())

@@ -1,0 +1,286 @@
+"""What the calls of a conversation do: each call of a generic tool is resolved to the actions that it performs.
+
+Live and in an audit, this happens at one place, where a call enters judgement. The parameters of an action are taken
+from evidence alone: the call's own arguments, read by a reader made for them, or the page that was shown last.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.actions.action import Action, Actions, Otherwise, ReadTerms
+from bylaw.actions.taking import Kind, NotTaken, Take
+from bylaw.reading import Unreadable
+from bylaw.trace.event import Call, Event, Result
+
+LONGEST = 200
+"""Letters of a part of a call that a message repeats."""
+
+
+class Performed(Struct, frozen=True):
+    """What one call does."""
+
+    calls: tuple[Call, ...]
+    """The actions it performs, as calls of them, in order."""
+    unresolved: str = ""
+    """Why it is not known what it does; empty if it is."""
+    otherwise: Otherwise = "ask"
+    """What becomes of it if that is not known."""
+    shown: Call | None = None
+    """The call as a person is shown it then, without the agent's own description of an element."""
+    look_up: str = ""
+    """The tool to call first, if a look at the page would tell."""
+
+
+class Part(Struct, frozen=True):
+    """One thing that a call does, as a reader found it: a statement, a command, an element that is acted on."""
+
+    kind: Kind
+    argument: str
+    value: Any
+    words: str
+    """It in words, for a message."""
+
+
+class Performing:
+    """Follows a conversation, and says of each call what it does."""
+
+    def __init__(self, actions: Actions) -> None:
+        self._actions = actions
+        self._calls: dict[int, Call] = {}
+        """The calls without results, by step, of tools that may show a page."""
+        self._state: Any = None
+        if any(action.on is not None for found in actions.by_tool.values() for action in found):
+            from bylaw.actions.page_state import PageState
+
+            self._state = PageState(actions.pages)
+
+    def observe(self, step: int, event: Event) -> None:
+        """Take in the next event."""
+        state = self._state
+        if state is None:
+            return
+        if type(event) is Call:
+            state.call(step, event)
+            if actions_show(self._actions, event.tool):
+                self._calls[step] = event
+        elif type(event) is Result and event.call is not None:
+            call = self._calls.pop(event.call, None)
+            if call is not None:
+                state.result(event, call)
+
+    def of(self, call: Call) -> Performed | None:
+        """What a call about to be made does; None if its tool has no actions."""
+        actions = self._actions.by_tool.get(call.tool)
+        if actions is None:
+            return None
+        otherwise = self._actions.otherwise[call.tool]
+        if call.fault:
+            return Performed((), call.fault, otherwise, replace(call, arguments={}))
+        try:
+            found = _Resolving(call, actions, self._state).calls()
+        except (NotTaken, Unreadable) as error:
+            why = error.reason if isinstance(error, Unreadable) else str(error)
+            return self._unresolved(call, why, otherwise)
+        except Exception as error:
+            # A reader that fails has not read it: this can be anything an agent wrote.
+            return self._unresolved(call, f"it cannot be read ({type(error).__name__})", otherwise)
+        return Performed(tuple(found))
+
+    def _unresolved(self, call: Call, why: str, otherwise: Otherwise) -> Performed:
+        if otherwise == "allow":
+            return Performed((), otherwise="allow")
+        terms, state, look_up = self._actions.pages, self._state, ""
+        arguments = {name: value for name, value in call.arguments.items() if name not in terms.description}
+        if state is not None and any(action.on is not None for action in self._actions.by_tool[call.tool]):
+            if state.page is None:
+                look_up = terms.snapshot
+            else:
+                arguments |= self._shown_targets(call)
+        return Performed((), why, otherwise, replace(call, arguments=arguments), look_up)
+
+    def _shown_targets(self, call: Call) -> dict[str, Any]:
+        """The elements that a call targets, as the page shows them."""
+        from bylaw.actions.page_state import name_of, targets_of
+
+        try:
+            page = self._state.page_for(call)
+            found = [name_of(page, each) for each in targets_of(page, call, self._actions.pages)]
+        except NotTaken:
+            return {}
+        return {"acts on": found[0] if len(found) == 1 else found}
+
+
+def actions_show(actions: Actions, tool: str) -> bool:
+    """Whether results of a tool may show the page."""
+    return actions.pages.shows(tool)
+
+
+class _Resolving:
+    """One call, and the actions of its tool."""
+
+    def __init__(self, call: Call, actions: tuple[Action, ...], state: Any) -> None:
+        self._call = call
+        self._actions = actions
+        self._state = state
+        self._page: Any = None
+
+    def calls(self) -> list[Call]:
+        """The actions performed, as calls; NotTaken or Unreadable if they are not known."""
+        arguments = self._call.arguments
+        whole = [each for each in self._actions if each.kind == "call" and each.fits_call(arguments)]
+        found = [self._made(action, None) for action in whole]
+        parts = list(self._parts())
+        for part in parts:
+            fitting = [each for each in self._actions if each.kind == part.kind and self._fits(each, part)]
+            if not fitting:
+                raise NotTaken(f"no action is declared for {part.words}")
+            found += [self._made(action, part) for action in fitting]
+        if not parts:
+            # An action that any call performs says nothing of a call whose parts are what matters.
+            is_whole = all(each.kind == "call" for each in self._actions)
+            if not any(is_whole or not each.is_of_any_call for each in whole):
+                raise NotTaken("no action is declared for this call")
+        known: list[Call] = []
+        for each in found:
+            if all((each.tool, each.arguments) != (other.tool, other.arguments) for other in known):
+                known.append(each)
+        return known
+
+    def _parts(self) -> Iterator[Part]:
+        """What the call does, by every reader that its tool's actions name."""
+        read: set[tuple[str, str, str | None, str]] = set()
+        for action in self._actions:
+            if action.on is not None and ("page", "", None, "") not in read:
+                read.add(("page", "", None, ""))
+                yield from self._targets()
+            elif (terms := action.reads) is not None:
+                how = (terms.kind, terms.argument, terms.dialect, terms.root)
+                if how not in read and self._call.arguments.get(terms.argument) is not None:
+                    read.add(how)
+                    yield from self._read(terms, self._call.arguments[terms.argument])
+
+    def _targets(self) -> Iterator[Part]:
+        from bylaw.actions.page_state import name_of, targets_of
+
+        if self._state is None:
+            raise NotTaken("no page was shown yet")
+        page = self._page = self._state.page_for(self._call)
+        for element in targets_of(page, self._call, self._state.terms):
+            yield Part("page", "", element, name_of(page, element))
+
+    def _read(self, terms: ReadTerms, value: Any) -> Iterator[Part]:
+        values: list[Any] = value if isinstance(value, list) else [value]
+        for text in values:
+            if not isinstance(text, str):
+                raise NotTaken(f"argument `{terms.argument}` is not a text")
+            for found, words in _found(terms, text):
+                yield Part(terms.kind, terms.argument, found, words)
+
+    def _fits(self, action: Action, part: Part) -> bool:
+        if not action.fits_call(self._call.arguments):
+            return False
+        if action.on is not None:
+            from bylaw.actions.page_state import fits_target
+
+            return fits_target(self._page, part.value, action.on)
+        terms = action.reads
+        return terms is not None and terms.argument == part.argument and _FITS[part.kind](terms, part.value, action)
+
+    def _made(self, action: Action, part: Part | None) -> Call:
+        arguments: dict[str, Any] = {}
+        for take in action.takes:
+            try:
+                arguments[take.name] = take.fitted(self._taken(take, part))
+            except NotTaken as error:
+                if not take.optional:
+                    raise NotTaken(f"`{action.name}`: {error}") from None
+        call = self._call
+        return Call(action.name, arguments, call.id, call.by, call.turn, call.agent, "", call.time, call.refused)
+
+    def _taken(self, take: Take, part: Part | None) -> Any:
+        if take.source == "argument":
+            if (value := self._call.arguments.get(take.field)) is None:
+                raise NotTaken(f"argument `{take.field}` is missing")
+            return value
+        assert part is not None
+        if part.kind == "page":
+            from bylaw.actions.page_state import taken_from_page
+
+            return taken_from_page(take, self._page, part.value, self._state.terms)
+        value = _FIELD.get((part.kind, take.field), lambda found: getattr(found, take.field))(part.value)
+        if value is None:
+            raise NotTaken(f"`${take.source}.{take.field}` is not known")
+        return sorted(value) if isinstance(value, frozenset | set) else value
+
+
+def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
+    """What a reader finds in a text; it is loaded when it is first needed."""
+    match terms.kind:
+        case "sql":
+            from bylaw.reading.sql import read_sql
+
+            for statement in read_sql(text, terms.dialect):
+                yield statement, f"the statement `{statement.kind}`"
+        case "shell":
+            from bylaw.reading.shell import read_shell
+
+            for command in read_shell(text):
+                yield command, f"the command `{' '.join(command.words)[:LONGEST]}`"
+        case "path":
+            from bylaw.reading.path import resolve_path
+
+            yield resolve_path(text, terms.root, terms.root), f"the path `{text[:LONGEST]}`"
+        case _:
+            from bylaw.reading.url import read_url
+
+            yield read_url(text), f"the address `{text[:LONGEST]}`"
+
+
+def _fits_statement(terms: ReadTerms, statement: Any, action: Action) -> bool:
+    if statement.writes and action.effect != "write":
+        return False
+    if terms.statements and statement.kind not in terms.statements:
+        return False
+    if terms.bounded is not None and statement.bounded is not terms.bounded:
+        return False
+    if terms.tables:
+        tables = statement.tables_written if statement.writes else statement.tables_read
+        if not tables:
+            return False
+        return all(any(pattern.occurs(table) for pattern in terms.tables) for table in tables)
+    return True
+
+
+def _fits_command(terms: ReadTerms, command: Any, action: Action) -> bool:
+    if action.effect != "write" and (command.writes_to or command.privileged):
+        return False
+    if terms.programs and command.program not in terms.programs:
+        return False
+    if not all(any(pattern.occurs(each) for each in command.operands) for pattern in terms.operands):
+        return False
+    if terms.options and not any(pattern.occurs(each) for pattern in terms.options for each in command.options):
+        return False
+    return not any(pattern.occurs(each) for pattern in terms.without_options for each in command.options)
+
+
+def _fits_path(terms: ReadTerms, path: Any, action: Action) -> bool:
+    return terms.inside is None or path.inside is terms.inside
+
+
+def _fits_url(terms: ReadTerms, url: Any, action: Action) -> bool:
+    conditions = ((terms.scheme, url.scheme), (terms.host, url.host), (terms.path, url.path))
+    return all(pattern is None or (value is not None and pattern.occurs(value)) for pattern, value in conditions)
+
+
+_FITS: Mapping[Kind, Any] = {
+    "sql": _fits_statement,
+    "shell": _fits_command,
+    "path": _fits_path,
+    "url": _fits_url,
+}
+_FIELD: Mapping[tuple[Kind, str], Any] = {
+    ("sql", "bounded"): lambda statement: statement.bounded,
+}

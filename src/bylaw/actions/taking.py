@@ -1,0 +1,132 @@
+"""Where the parameters of an action come from: the closed set of expressions that `take` of tools.yaml may use.
+
+    $argument.NAME                                      an argument of the call
+    $page.url  $page.title  $page.text('REGEX')         the page the element is on
+    $element.name  $element.role  $element.text         the element that is targeted
+    $row.text  $row.cell('COLUMN')  $row.cell(2)        the table row that the element is in
+    $statement.kind  .tables_read  .tables_written  .columns_written  .bounded
+    $command.program  .words  .operands  .options  .writes_to  .reads_from  .privileged
+    $path.path  $path.inside    $url.url  .scheme  .host  .path  .query
+"""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal, cast
+
+from msgspec import Struct
+
+from bylaw.errors import BylawError
+from bylaw.policy.pattern import Pattern, compile_pattern
+
+Kind = Literal["call", "page", "sql", "shell", "path", "url"]
+"""What an action is recognised by."""
+TakenType = Literal["text", "number", "money", "list", "boolean"]
+
+FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
+    "argument": ("call", frozenset()),
+    "page": ("page", frozenset(("url", "title", "text"))),
+    "element": ("page", frozenset(("name", "role", "text"))),
+    "row": ("page", frozenset(("text", "cell"))),
+    "statement": ("sql", frozenset(("kind", "tables_read", "tables_written", "columns_written", "bounded"))),
+    "command": (
+        "shell",
+        frozenset(("program", "words", "operands", "options", "writes_to", "reads_from", "privileged")),
+    ),
+    "path": ("path", frozenset(("path", "inside"))),
+    "url": ("url", frozenset(("url", "scheme", "host", "path", "query"))),
+}
+"""By source, what an action must be recognised by to use it, and its fields; any argument may be named."""
+
+_TAKE = re.compile(r"\$([a-z]+)\.([A-Za-z_][A-Za-z0-9_-]*)(?:\((.*)\))?", re.DOTALL)
+_QUOTED = re.compile(r"'(.*)'|\"(.*)\"", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[+-]?[0-9]+(?:\.[0-9]+)?")
+
+
+class TakeError(BylawError):
+    """A parameter of an action names no source, or one that its action does not have."""
+
+    code = "BY403"
+
+
+class NotTaken(Exception):
+    """The evidence does not show the value; the message says why, to follow `because`."""
+
+
+class Take(Struct, frozen=True):
+    """One parameter of an action."""
+
+    name: str
+    source: str
+    field: str
+    pattern: Pattern | None = None
+    """Of `$page.text`: the first group is the value, or the whole match."""
+    column: str | int = ""
+    """Of `$row.cell`: a heading, or a number from 1."""
+    type: TakenType = "text"
+    optional: bool = False
+
+    def fitted(self, value: Any) -> Any:
+        """The value as its type has it; `NotTaken` if it is not of that type."""
+        if self.type == "list":
+            return [str(each) for each in cast("list[Any]", value)] if isinstance(value, list | tuple) else [str(value)]
+        if isinstance(value, list | tuple):
+            raise NotTaken(f"`{self.name}` is a list")
+        if self.type == "boolean":
+            if not isinstance(value, bool):
+                raise NotTaken(f"`{self.name}` is neither true nor false")
+            return value
+        if self.type == "number":
+            return _number(self.name, value)
+        return " ".join(value.split()) if isinstance(value, str) else value
+
+
+def _number(name: str, value: Any) -> int | float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    text = str(value).strip()
+    if not _NUMBER.fullmatch(text):
+        raise NotTaken(f"`{name}` is not a number")
+    try:
+        found = Decimal(text.replace(",", ""))
+    except InvalidOperation:
+        raise NotTaken(f"`{name}` is not a number") from None
+    return int(found) if found == found.to_integral_value() else float(found)
+
+
+def compile_take(
+    name: str, text: str, kinds: frozenset[Kind], type: TakenType, *, optional: bool, arguments: Mapping[str, Any]
+) -> Take:
+    """The parameter that a text of tools.yaml describes; `kinds` are those of its action, `arguments` those of its
+    tools. Raises `TakeError`, or `PatternError` for a pattern that does not compile."""
+    known = ", ".join(f"${source}" for source, (kind, _) in FIELDS.items() if kind == "call" or kind in kinds)
+    found = _TAKE.fullmatch(text.strip())
+    if found is None:
+        raise TakeError(f"`{text}` is not a source of a value", hint="write it like `$argument.NAME`")
+    source, field, inside = found[1], found[2], found[3]
+    if source not in FIELDS:
+        raise TakeError(f"`${source}` is not a source of values", hint=f"known here: {known}")
+    kind, fields = FIELDS[source]
+    if kind != "call" and kind not in kinds:
+        raise TakeError(f"the action is not recognised by a `{kind}`, so there is no `${source}`", hint=f"known here: {known}")
+    if kind == "call":
+        if arguments and field not in arguments:
+            hint = f"its tools take {', '.join(f'`{each}`' for each in arguments)}"
+            raise TakeError(f"no argument is called `{field}`", hint=hint)
+    elif field not in fields:
+        raise TakeError(f"`${source}` has no `{field}`", hint=f"it has {', '.join(sorted(fields))}")
+    pattern, column = None, ""
+    if source == "page" and field == "text":
+        pattern = compile_pattern(f"(?m){_quoted(text, inside)}", ignore_case=False)
+    elif source == "row" and field == "cell":
+        column = int(inside) if inside and inside.strip().isdigit() else _quoted(text, inside)
+    elif inside is not None:
+        raise TakeError(f"`${source}.{field}` takes nothing in brackets", hint=f"write `${source}.{field}`")
+    return Take(name, source, field, pattern, column, type, optional)
+
+
+def _quoted(text: str, inside: str | None) -> str:
+    found = _QUOTED.fullmatch((inside or "").strip())
+    if found is None:
+        raise TakeError(f"`{text}` needs a text in quotes", hint="write it like `$page.text('^Total: (.*)')`")
+    return found[1] if found[1] is not None else found[2]

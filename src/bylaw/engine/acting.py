@@ -1,0 +1,123 @@
+"""The calls of generic tools in one conversation, resolved to the actions that they perform.
+
+What follows in the session sees these actions as it sees calls: each has its tool, arguments and record. Several actions
+of one call are made side by side, in the order in which the call performs them, and all of them or none.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bylaw.actions.action import Actions
+from bylaw.actions.performing import Performed, Performing
+from bylaw.engine.judgement import Judgement
+from bylaw.facts.call_record import CallRecord, record_of
+from bylaw.facts.schema import Schema
+from bylaw.trace.event import Call, Event
+
+
+class ActedCall(Struct):
+    """A call of a generic tool, and the records of what it does."""
+
+    call: Call
+    step: int
+    performed: Performed
+    plain: CallRecord
+    """The call itself, which changes nothing beside its actions if they are known."""
+    actions: tuple[CallRecord, ...]
+    judged: tuple[Judgement, ...] = ()
+    ahead: Any = None
+    """Where the rules go if it is made."""
+
+    @property
+    def acts(self) -> tuple[CallRecord, ...]:
+        """What rules take for the agent's acts: the actions, or the call if none is known."""
+        return self.actions or (self.plain,)
+
+    def become(self, call: Call) -> None:
+        """The call was refused, or approved, meanwhile."""
+        self.call = call
+        for made in (self.plain, *self.actions):
+            made.call = as_of(made.call, call)
+
+    @property
+    def put(self) -> Call:
+        """The call as cards are about: its one action that writes, else the call."""
+        writes = [made for made in self.actions if made.tool is not None and made.tool.effect == "write"]
+        return replace(writes[0].call, card=self.call.card) if len(writes) == 1 else self.call
+
+
+def as_of(action: Call, call: Call) -> Call:
+    """An action with what became of the call that performs it."""
+    return replace(
+        action, refused=call.refused, refused_by_result=call.refused_by_result, approved=call.approved,
+        looked_up=call.looked_up,
+    )  # fmt: skip
+
+
+class Acting:
+    """Follows one conversation for the session."""
+
+    def __init__(self, actions: Actions, schema: Schema) -> None:
+        self._actions = actions
+        self._schema = schema
+        self._performing = Performing(actions)
+        self._last: ActedCall | None = None
+        self.put: dict[int, Call] = {}
+        """By step, calls as cards are about."""
+        self.made: dict[int, ActedCall] = {}
+        """By step, the calls that were taken in."""
+
+    def of(self, call: Call, step: int, start: int) -> ActedCall | None:
+        """What a call at a step does; None if its tool has no actions."""
+        last = self._last
+        if last is not None and last.step == step and last.call.arguments is call.arguments and last.call.tool == call.tool:
+            if last.call is not call:
+                last.become(call)
+            return last
+        performed = self._performing.of(call)
+        if performed is None:
+            return None
+        self._last = ActedCall(call, step, performed, *self._records(call, step, start, performed))
+        return self._last
+
+    def _records(
+        self, call: Call, step: int, start: int, performed: Performed
+    ) -> tuple[CallRecord, tuple[CallRecord, ...]]:
+        tools = self._schema.tools
+        if performed.unresolved:
+            return record_of(performed.shown or call, step, start, tools.get(call.tool)), ()
+        actions = (record_of(as_of(each, call), step, start, tools.get(each.tool)) for each in performed.calls)
+        return record_of(call, step, start, self._actions.plain.get(call.tool)), tuple(actions)
+
+    def afresh(self, acted: ActedCall, call: Call, start: int) -> ActedCall:
+        """The same call for another ledger, as somebody else finds it."""
+        return ActedCall(call, acted.step, acted.performed, *self._records(call, acted.step, start, acted.performed))
+
+    def calls(self, call: Call) -> Sequence[Call]:
+        """The actions that a call would perform now; the call itself if none is known."""
+        performed = self._performing.of(call)
+        return performed.calls or (call,) if performed is not None else (call,)
+
+    def observe(self, step: int, event: Event) -> None:
+        """Take in the next event."""
+        self._performing.observe(step, event)
+
+    def note(self, acted: ActedCall) -> None:
+        """Note a call that was taken in."""
+        self.made[acted.step], self.put[acted.step] = acted, acted.put
+
+
+def performed_events(actions: Actions, events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
+    """The events of a conversation with their steps; a call of a generic tool is each action that it performs."""
+    performing = Performing(actions)
+    for step, event in enumerate(events):
+        performed = performing.of(event) if isinstance(event, Call) else None
+        if isinstance(event, Call) and performed is not None and performed.calls:
+            for each in performed.calls:
+                yield step, replace(as_of(each, event), context=event.context)
+        else:
+            yield step, event
+        performing.observe(step, event)
