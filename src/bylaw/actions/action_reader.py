@@ -53,7 +53,9 @@ def action_tools(
         record = body or WrittenAction()
         if name in file.tools:
             message = f"`{name}` is a tool already: {source.place('tools', name)}"
-            faults.append(ActionError(message, place=source.place("actions", name), hint="give the action another name"))
+            faults.append(
+                ActionError(message, place=source.place("actions", name), hint="give the action another name")
+            )
             continue
         parameters: dict[str, Any] = {}
         for key, written in record.take.items():
@@ -61,11 +63,23 @@ def action_tools(
             type = cast(TakenType, str(taken.type))
             if type not in _SCHEMAS:
                 place, known = source.place("actions", name, "take", key), ", ".join(_SCHEMAS)
-                faults.append(ActionError(f"`{type}` is not a type of a parameter", place=place, hint=f"known: {known}"))
+                faults.append(
+                    ActionError(f"`{type}` is not a type of a parameter", place=place, hint=f"known: {known}")
+                )
                 type = "text"
             schema = {"type": _SCHEMAS[type], "title": str(taken.title), "optional": taken.optional}
             parameters[key] = {each: value for each, value in schema.items() if value}
-        kept = ("effect", "description", "refused", "surely_refused", "also_called", "title", "put_as", "show", "changes")
+        kept = (
+            "effect",
+            "description",
+            "refused",
+            "surely_refused",
+            "also_called",
+            "title",
+            "put_as",
+            "show",
+            "changes",
+        )
         told = {each: getattr(record, each) for each in (*kept, "effects")}
         yield name, WrittenTool(parameters=parameters, **told), _listed(record.of)
 
@@ -74,7 +88,9 @@ def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, l
     """The actions of a file whose tools were read."""
     file, source, _ = read_record(source, ToolsFile)
     reader = _Reader(source, tools)
-    actions = [reader.action(name, body or WrittenAction()) for name, body in file.actions.items() if name not in file.tools]
+    actions = [
+        reader.action(name, body or WrittenAction()) for name, body in file.actions.items() if name not in file.tools
+    ]
     by_tool: dict[str, list[Action]] = {}
     for action in actions:
         for tool in action.of:
@@ -157,7 +173,9 @@ class _Reader:
         kind, known = _AS[how]
         given = {field for field in body.__struct_fields__ if getattr(body, field) not in ("", [], None)}
         for field in sorted(given - known - {"argument", "as_"}):
-            self._fault(f"`{field}` does not go with `as: {how}`", *at, field, hint=f"known: {', '.join(sorted(known))}")
+            self._fault(
+                f"`{field}` does not go with `as: {how}`", *at, field, hint=f"known: {', '.join(sorted(known))}"
+            )
         self._must_take(str(body.argument), of, *at, "argument")
 
         def patterns(name: str, texts: Sequence[Scalar]) -> tuple[Pattern, ...]:

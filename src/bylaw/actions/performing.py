@@ -5,7 +5,7 @@ from evidence alone: the call's own arguments, read by a reader made for them, o
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -172,7 +172,7 @@ class _Resolving:
             yield Part("page", "", element, name_of(page, element))
 
     def _read(self, terms: ReadTerms, value: Any) -> Iterator[Part]:
-        values: list[Any] = value if isinstance(value, list) else [value]
+        values = cast("list[Any]", value) if isinstance(value, list) else [value]
         for text in values:
             if not isinstance(text, str):
                 raise NotTaken(f"argument `{terms.argument}` is not a text")
@@ -210,10 +210,10 @@ class _Resolving:
             from bylaw.actions.page_state import taken_from_page
 
             return taken_from_page(take, self._page, part.value, self._state.terms)
-        value = _FIELD.get((part.kind, take.field), lambda found: getattr(found, take.field))(part.value)
+        value: Any = getattr(part.value, take.field)
         if value is None:
             raise NotTaken(f"`${take.source}.{take.field}` is not known")
-        return sorted(value) if isinstance(value, frozenset | set) else value
+        return sorted(cast("frozenset[str]", value)) if isinstance(value, frozenset) else value
 
 
 def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
@@ -280,7 +280,4 @@ _FITS: Mapping[Kind, Any] = {
     "shell": _fits_command,
     "path": _fits_path,
     "url": _fits_url,
-}
-_FIELD: Mapping[tuple[Kind, str], Any] = {
-    ("sql", "bounded"): lambda statement: statement.bounded,
 }

@@ -1,12 +1,12 @@
 """Where the parameters of an action come from: the closed set of expressions that `take` of tools.yaml may use.
 
-    $argument.NAME                                      an argument of the call
-    $page.url  $page.title  $page.text('REGEX')         the page the element is on
-    $element.name  $element.role  $element.text         the element that is targeted
-    $row.text  $row.cell('COLUMN')  $row.cell(2)        the table row that the element is in
-    $statement.kind  .tables_read  .tables_written  .columns_written  .bounded
-    $command.program  .words  .operands  .options  .writes_to  .reads_from  .privileged
-    $path.path  $path.inside    $url.url  .scheme  .host  .path  .query
+$argument.NAME                                      an argument of the call
+$page.url  $page.title  $page.text('REGEX')         the page the element is on
+$element.name  $element.role  $element.text         the element that is targeted
+$row.text  $row.cell('COLUMN')  $row.cell(2)        the table row that the element is in
+$statement.kind  .tables_read  .tables_written  .columns_written  .bounded
+$command.program  .words  .operands  .options  .writes_to  .reads_from  .privileged
+$path.path  $path.inside    $url.url  .scheme  .host  .path  .query
 """
 
 import re
@@ -108,7 +108,9 @@ def compile_take(
         raise TakeError(f"`${source}` is not a source of values", hint=f"known here: {known}")
     kind, fields = FIELDS[source]
     if kind != "call" and kind not in kinds:
-        raise TakeError(f"the action is not recognised by a `{kind}`, so there is no `${source}`", hint=f"known here: {known}")
+        raise TakeError(
+            f"the action is not recognised by a `{kind}`, so there is no `${source}`", hint=f"known here: {known}"
+        )
     if kind == "call":
         if arguments and field not in arguments:
             hint = f"its tools take {', '.join(f'`{each}`' for each in arguments)}"

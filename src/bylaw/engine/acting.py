@@ -73,7 +73,12 @@ class Acting:
     def of(self, call: Call, step: int, start: int) -> ActedCall | None:
         """What a call at a step does; None if its tool has no actions."""
         last = self._last
-        if last is not None and last.step == step and last.call.arguments is call.arguments and last.call.tool == call.tool:
+        if (
+            last is not None
+            and last.step == step
+            and last.call.arguments is call.arguments
+            and last.call.tool == call.tool
+        ):
             if last.call is not call:
                 last.become(call)
             return last

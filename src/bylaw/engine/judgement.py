@@ -17,8 +17,8 @@ from bylaw.guard import Completion, Guard, GuardOutcome
 from bylaw.policy.statement import Policy
 from bylaw.trace.event import Call
 
-
 Otherwise = Literal["", "ask", "deny", "allow"]
+"""What becomes of a call whose actions are not known; empty if they are, or if its tool has none."""
 
 
 class SeenSource(FactSource, Protocol):
@@ -121,9 +121,8 @@ class Judgement(Struct, frozen=True):
 
 def gravest_outcome(said: Iterable[GuardOutcome]) -> GuardOutcome:
     """The gravest of several."""
-    found = set(said)
-    order: tuple[GuardOutcome, ...] = ("deny", "failed", "undetermined")
-    return next((each for each in order if each in found), "permit")
+    found, order = set(said), tuple[GuardOutcome, ...](("deny", "failed", "undetermined", "permit"))
+    return next(each for each in order if each in found)
 
 
 def moment_of(call: Call) -> datetime | None:

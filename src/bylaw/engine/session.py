@@ -362,7 +362,10 @@ class Session:
         self._keep(
             replace(each, asked=acted.call)
             for each in judged
-            if each.fault or each.made.tool is None or each.made.tool.effect == "write" or each.made.call.tool in by_tool
+            if each.fault
+            or each.made.tool is None
+            or each.made.tool.effect == "write"
+            or each.made.call.tool in by_tool
         )
         acted.judged = tuple(judged)
         return whole

@@ -247,7 +247,9 @@ class Pack(Struct, frozen=True, dict=True):
         return _load_again, (str(self.root.resolve()), self.digest)
 
     def __repr__(self) -> str:
-        return f"<pack {self.name} {self.version}: {len(self.policies)} policies, {len(self.schema.tools)} tools>"
+        tools, actions = len(self.schema.called), len(self.schema.tools) - len(self.schema.called)
+        told = f", {actions} actions" if actions else ""
+        return f"<pack {self.name} {self.version}: {len(self.policies)} policies, {tools} tools{told}>"
 
     def changed_in(self, text: Document) -> tuple[str, ...]:
         """Policies whose cited sentences do not all stand in `text`; none where not a single cited sentence does."""

@@ -280,10 +280,11 @@ def _read_tool(
     }
     for each in put_as:
         other = said_by.setdefault(SLOT.sub("{}", each), name)
-        for fault in faults_of_sentence(each, parameters, show, name, other):
-            faults.append(StatementError(fault, place=source.place(section, name, "put_as")))
-    for key, fault in _faults_of_facts(show, parameters, name):
-        faults.append(StatementError(fault, place=source.place(section, name, "show", key)))
+        place = source.place(section, name, "put_as")
+        wrong = faults_of_sentence(each, parameters, show, name, other)
+        faults += [StatementError(fault, place=place) for fault in wrong]
+    wrong = _faults_of_facts(show, parameters, name)
+    faults += [StatementError(fault, place=source.place(section, name, "show", key)) for key, fault in wrong]
     for key, schema in parameters.items():
         currency: Any = cast("dict[str, Any]", schema).get("currency") if isinstance(schema, dict) else None
         if currency is not None and currency not in CURRENCIES:

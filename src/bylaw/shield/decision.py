@@ -51,9 +51,9 @@ class Ground(Struct, frozen=True):
 
     policy: str
     kind: GroundKind
-    """`call` where the call itself could not be judged, `action` where it performs none that is declared, `person` where somebody who was asked said no, `stop` where
-    somebody stopped such calls, `unguarded` where no policy binds a write, `doubt` where the host has something against
-    the tool."""
+    """`call` if the call itself could not be judged, `action` if it performs none that is declared, `person` if a
+    person said no, `stop` if a person stopped such calls, `unguarded` if no policy binds a write, `doubt` if the host has
+    something against the tool."""
     answer: Answer
     posture: Posture
     because: str = ""

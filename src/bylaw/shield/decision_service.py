@@ -503,7 +503,14 @@ class DecisionService:
     ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
         """The grounds after the look-ups that the shield makes itself, and what these showed."""
         how, tools = self.postures.resolve, self._shield.tools
-        if judgement.parts or judgement.otherwise or how == "agent" or tools is None or self.lacks or (how == "show" and self.is_told_whole):
+        if (
+            judgement.parts
+            or judgement.otherwise
+            or how == "agent"
+            or tools is None
+            or self.lacks
+            or (how == "show" and self.is_told_whole)
+        ):
             # A caller that gives the history each time would forget what was shown with a refusal.
             return grounds, ()
         found, resolved = resolve(self.postures, conversation, judgement, grounds, tools)

@@ -173,7 +173,7 @@ def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
         case "call":
             # What Python says of a fault of our own is not for the agent.
             return f"this call could not be checked: {FAULT if because.startswith(FAULT) else because}."
-        case "stop":
+        case "stop" | "action":
             return f"{ground.for_agent}."
         case "person" | "unguarded" | "doubt":
             return f"{because}."

@@ -123,7 +123,7 @@ def _of_unresolved(binding: Binding, session: Session, judgement: Judgement) -> 
     because = judgement.fault
     if judgement.look_up in binding.pack.schema.called and judgement.otherwise == "ask":
         look_ups = (LookUp(judgement.look_up, {}, ("what the page shows now",)),)
-        told = f"{because}. Call `{judgement.look_up}` first, and use the references that it shows"
+        told = f"{because}: use the references that the next snapshot shows"
         found.append(binding.ground("", "action", "look_up", because, look_ups=look_ups, for_agent=told))
     elif judgement.otherwise == "ask":
         question = Question("action", f"What this call does is not declared ({because}): should it be made?", "person")
