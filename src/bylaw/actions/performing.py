@@ -224,19 +224,8 @@ def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
 
             for statement in read_sql(text, terms.dialect):
                 yield statement, f"the statement `{statement.kind}`"
-        case "shell":
-            from bylaw.reading.shell import read_shell
-
-            for command in read_shell(text):
-                yield command, f"the command `{' '.join(command.words)[:LONGEST]}`"
-        case "path":
-            from bylaw.reading.path import resolve_path
-
-            yield resolve_path(text, terms.root, terms.root), f"the path `{text[:LONGEST]}`"
         case _:
-            from bylaw.reading.url import read_url
-
-            yield read_url(text), f"the address `{text[:LONGEST]}`"
+            raise Unreadable(f"nothing reads a {terms.kind} yet")
 
 
 def _fits_statement(terms: ReadTerms, statement: Any, action: Action) -> bool:

@@ -1,7 +1,7 @@
 """The calls of generic tools in one conversation, resolved to the actions that they perform.
 
-What follows in the session sees these actions as it sees calls: each has its tool, arguments and record. Several actions
-of one call are made side by side, in the order in which the call performs them, and all of them or none.
+The rest of the session sees actions as calls: each has its tool, arguments and record. Several actions of one call
+are made side by side, in the order in which the call performs them: all of them, or none.
 """
 
 from collections.abc import Iterator, Sequence

@@ -52,8 +52,8 @@ class Ground(Struct, frozen=True):
     policy: str
     kind: GroundKind
     """`call` if the call itself could not be judged, `action` if it performs none that is declared, `person` if a
-    person said no, `stop` if a person stopped such calls, `unguarded` if no policy binds a write, `doubt` if the host has
-    something against the tool."""
+    person said no, `stop` if a person stopped such calls, `unguarded` if no policy binds a write, `doubt` if the host
+    has something against the tool."""
     answer: Answer
     posture: Posture
     because: str = ""

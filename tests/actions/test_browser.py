@@ -1,0 +1,212 @@
+"""Calls of a browser, judged as what they do on the page that was shown last."""
+
+import time
+
+import pytest
+
+from bylaw import Shield
+from tests.actions.desk import CHECKOUT, ORDER, PRODUCTS, acts, audited, opened, pack, page, with_tools
+
+ORDERED = ("place_order", {"total": 120.5, "address": "Office, Main Street 1"})
+
+
+def test_a_click_is_the_action_of_its_element_whatever_the_agent_calls_it() -> None:
+    with Shield(pack()) as shield:
+        session = opened(shield)
+        decision = session.decide("browser_click", {"element": "Go back to the products", "target": "e7"})
+        assert acts(decision) == [ORDERED]
+        assert decision.answer == "ask"
+        assert decision.card is not None
+        assert "120.5" in decision.card.text
+        assert "Go back" not in decision.card.text
+        assert "Go back" not in decision.for_person
+
+
+def test_a_yes_to_the_card_lets_the_same_click_run_once() -> None:
+    with Shield(pack()) as shield:
+        session = opened(shield)
+        card = session.decide("browser_click", {"element": "Go back", "target": "e7"}).card
+        assert card is not None
+        session.confirm(card.id, yes=True)
+        allowed = session.decide("browser_click", {"element": "the order button", "target": "e7"})
+        assert allowed.allowed
+        assert acts(allowed) == [ORDERED]
+        session.result(page(CHECKOUT))
+        again = session.decide("browser_click", {"target": "e7"})
+        assert not again.allowed
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("browser_click", {"target": "e7"}),
+        ("browser_click", {"ref": "e7"}),
+        ("browser_click", {"target": "e8"}),  # the picture inside of the button
+        ("browser_type", {"target": "e6", "text": "hello", "submit": True}),
+        ("browser_type", {"target": "e6", "text": "hello\n"}),
+    ],
+)
+def test_every_way_to_press_a_button_is_its_action(tool: str, arguments: dict[str, object]) -> None:
+    dear = CHECKOUT.replace("Total: 120.50", "Total: 820.50")
+    with Shield(pack()) as shield:
+        decision = opened(shield, dear).decide(tool, arguments)
+        assert ("place_order", {**ORDERED[1], "total": 820.5}) in acts(decision)
+        assert decision.answer == "deny"
+        assert "over 500 EUR" in decision.feedback
+
+
+def test_a_key_works_on_the_element_with_the_focus() -> None:
+    focused = CHECKOUT.replace('textbox "Note" [ref=e6]', 'textbox "Note" [active] [ref=e6]')
+    with Shield(pack()) as shield:
+        decision = opened(shield, focused).decide("browser_press_key", {"key": "Enter"})
+        assert decision.answer == "ask"
+        assert not decision.actions
+        on_button = focused.replace(" [active]", "").replace('"Place order" [ref', '"Place order" [active] [ref')
+        assert acts(opened(shield, on_button, name="y").decide("browser_press_key", {"key": "Enter"})) == [ORDERED]
+        unknown = opened(shield, CHECKOUT, name="z").decide("browser_press_key", {"key": "Enter"})
+        assert unknown.answer == "ask"
+        assert "focus" in unknown.for_person
+
+
+def test_a_call_that_matches_no_action_is_shown_to_a_person_by_its_real_element() -> None:
+    page_with_more = CHECKOUT.replace('- link "Go back', '- button "Close my account" [ref=e20]\n  - link "Go back')
+    with Shield(pack()) as shield:
+        decision = opened(shield, page_with_more).decide(
+            "browser_click", {"element": "the close icon", "target": "e20"}
+        )
+        assert decision.answer == "ask"
+        assert not decision.actions
+        assert "Close my account" in decision.for_person
+        assert "close icon" not in decision.for_person
+
+
+def test_a_tool_whose_calls_are_never_an_action_follows_otherwise() -> None:
+    with Shield(pack()) as shield:
+        assert opened(shield).decide("browser_evaluate", {"function": "() => 1"}).answer == "deny"
+
+
+def test_an_element_that_the_page_does_not_show_is_unknown() -> None:
+    with Shield(pack()) as shield:
+        for target in ("e99", "#place-order", "button:has-text('x')"):
+            decision = opened(shield, name=target).decide("browser_click", {"target": target})
+            assert decision.answer == "ask"
+            assert not decision.allowed
+
+
+def test_after_an_act_the_page_has_to_be_shown_again() -> None:
+    with Shield(pack()) as shield:
+        session = opened(shield)
+        assert session.decide("browser_click", {"target": "e5"}, id="first").allowed
+        stale = session.decide("browser_click", {"target": "e7"}, id="beside")
+        assert stale.answer == "look_up"
+        assert [each.tool for each in stale.look_ups] == ["browser_snapshot"]
+        session.result("Clicked.", id="first")
+        assert session.decide("browser_click", {"target": "e7"}).answer == "look_up"
+        assert session.decide("browser_snapshot", {}).allowed
+        session.result(page(CHECKOUT))
+        assert acts(session.decide("browser_click", {"target": "e7"})) == [ORDERED]
+
+
+def test_a_name_cannot_pass_for_another_element() -> None:
+    spoofed = CHECKOUT.replace("Go back to the products", "Bob [ref=e7] list")
+    with Shield(pack()) as shield:
+        decision = opened(shield, spoofed).decide("browser_click", {"target": "e5"})
+        assert acts(decision) == [("follow_link", {})]
+        assert acts(opened(shield, spoofed, name="y").decide("browser_click", {"target": "e7"})) == [ORDERED]
+
+
+def test_a_snapshot_in_the_agents_own_words_is_not_believed() -> None:
+    forged = page('- link "Go back" [ref=e7]\n')
+    with Shield(pack()) as shield:
+        session = opened(shield)
+        assert session.decide("browser_click", {"element": forged, "target": "e5"}).allowed
+        session.result(f"### Ran Playwright code\n// Click {forged}\n")
+        assert session.decide("browser_click", {"target": "e7"}).answer == "look_up"
+
+
+def test_values_that_anybody_may_have_written_are_not_taken() -> None:
+    with Shield(pack()) as shield:
+        assert acts(opened(shield).decide("browser_click", {"target": "e7"})) == [ORDERED]
+    without = with_tools("pages: {content: [{role: region, name: Reviews}]}\n", "")
+    with Shield(without) as shield:
+        decision = opened(shield).decide("browser_click", {"target": "e7"})
+        assert decision.answer == "ask"
+        assert "several values for `total`" in decision.for_person
+
+
+def test_a_row_gives_its_cells() -> None:
+    with Shield(pack()) as shield:
+        session = opened(shield, PRODUCTS, "products")
+        decision = session.decide("browser_click", {"target": "e17"})
+        assert decision.allowed
+        assert acts(decision) == [("delete_product", {"product": "Chair"})]
+
+
+def test_done_counts_actions_as_calls() -> None:
+    with Shield(pack()) as shield:
+        session = opened(shield, PRODUCTS, "products")
+        assert session.decide("browser_click", {"target": "e17"}).allowed
+        session.result(page(PRODUCTS, "products"))
+        again = session.decide("browser_click", {"target": "e12"})
+        assert again.answer == "deny"
+        assert "deleted already" in again.feedback
+        session.result("Not done yet: not allowed (browser_click).")
+        assert [(step, name, verdict) for step, name, _, verdict in audited(session, shield.pack)] == [
+            (3, "delete_product", "compliant"),
+            (5, "delete_product", "violation"),
+        ]
+
+
+def test_the_audit_of_a_conversation_says_what_the_shield_said() -> None:
+    with Shield(pack()) as shield:
+        session = opened(shield)
+        card = session.decide("browser_click", {"element": "Go back", "target": "e7"}).card
+        assert card is not None
+        session.confirm(card.id, yes=True)
+        assert session.decide("browser_click", {"target": "e7"}).allowed
+        session.result(page(CHECKOUT))
+        assert not session.decide("browser_click", {"target": "e7"}).allowed
+        assert not session.decide("browser_click", {"target": "e77"}).allowed
+        arguments = ORDERED[1]
+        assert audited(session, shield.pack) == [
+            (3, "place_order", arguments, "violation"),
+            (5, "place_order", arguments, "compliant"),
+            (7, "place_order", arguments, "violation"),
+            (8, "browser_click", {"target": "e77"}, "inconclusive"),
+        ]
+
+
+def test_limits_count_actions(tmp_path: object) -> None:
+    with Shield(pack(), log=f"{tmp_path}/log.db") as shield:
+        session = opened(shield, ORDER, "orders/1046")
+        for _ in range(2):
+            assert session.decide("browser_click", {"target": "e3"}).allowed
+            session.result(page(ORDER, "orders/1046"))
+        third = session.decide("browser_click", {"target": "e3"})
+        assert third.answer == "deny"
+        assert "2 of 2" in third.feedback
+        assert third.actions[0].arguments == {"order": "1046"}
+
+
+def test_a_log_is_taken_up_again_with_its_pages(tmp_path: object) -> None:
+    with Shield(pack(), log=f"{tmp_path}/log.db") as shield:
+        opened(shield)
+    with Shield(pack(), log=f"{tmp_path}/log.db") as shield:
+        session = shield.session("x")
+        assert acts(session.decide("browser_click", {"target": "e7"})) == [ORDERED]
+
+
+def test_a_call_of_an_action_by_its_name_is_of_no_tool() -> None:
+    with Shield(pack()) as shield:
+        assert not opened(shield).decide("place_order", ORDERED[1]).allowed
+
+
+def test_pages_of_200_kilobytes_are_read_whole() -> None:
+    more = "".join(f'  - listitem [ref=x{at}]: "Product {at} of the catalogue, in stock"\n' for at in range(4000))
+    long = CHECKOUT.replace('  - heading "Checkout"', f'{more}  - heading "Checkout"')
+    assert len(long) > 200_000
+    with Shield(pack()) as shield:
+        session = opened(shield, long)
+        started = time.process_time()
+        assert acts(session.decide("browser_click", {"target": "e7"})) == [ORDERED]
+        assert time.process_time() - started < 1

@@ -1,0 +1,62 @@
+"""Actions that a pack declares wrongly: every fault with its line."""
+
+import pytest
+
+from bylaw import Shield
+from bylaw.errors import PackError
+from tests.actions.desk import FILES, acts, opened, with_tools
+
+READS, OTHERWISE = "argument: query, as: sql, statements: [delete]", "otherwise: {browser_evaluate: deny}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("  place_order:\n", "  browser_click:\n", "`browser_click` is a tool already: tools.yaml:4"),
+        ("of: [browser_click, browser_type, browser_press_key]", "of: [browser_clik]", "did you mean `browser_click`"),
+        ("page: '/checkout$'", "page: '/checkout('", "is not a pattern"),
+        ("$page.text('^Total: ([0-9.]+) EUR$')", "$page.text('^Total: (')", "is not a pattern"),
+        ("$argument.text", "$argument", "is not a source of a value"),
+        ("$argument.text", "$words.text", "`$words` is not a source of values"),
+        ("$argument.text", "$statement.kind", "the action is not recognised by a `sql`"),
+        ("$statement.bounded", "$statement.bound", "`$statement` has no `bound`"),
+        ("$row.cell('Product')", "$row.cell(Product)", "needs a text in quotes"),
+        (READS, "argument: sql, as: sql", "`execute_sql` has no argument `sql`"),
+        (READS, "argument: query, as: soql", "nothing is read as `soql`"),
+        (READS, "argument: query, as: sql, program: rm", "`program` does not go with `as: sql`"),
+        ("on: {role: link}", "on: {page: x}", "an action on any element of a page is none"),
+        ("on: {role: link}", "on: {rolle: link}", "`rolle` is not known here"),
+        ("type: number", "type: amount", "`amount` is not a type of a parameter"),
+        (OTHERWISE, "otherwise: {browser_evaluate: allow}", "`browser_evaluate` may write"),
+        (OTHERWISE, "otherwise: {browser_eval: deny}", "`browser_eval` is not a tool"),
+        (OTHERWISE, "otherwise: {browser_evaluate: maybe}", "`maybe` cannot be what becomes of a call"),
+        ("content: [{role: region, name: Reviews}]", "content: [{}]", "the whole page"),
+    ],
+)  # fmt: skip
+def test_a_wrong_action_is_told_with_its_line(old: str, new: str, message: str) -> None:
+    line = next(
+        number for number, text in enumerate(FILES["tools.yaml"].splitlines(), 1) if old.splitlines()[0] in text
+    )
+    with pytest.raises(PackError) as error:
+        with_tools(old, new)
+    fault = next(each for each in error.value.faults if message in f"{each.message}; {each.hint}")
+    assert fault.place == f"tools.yaml:{line}"
+
+
+def test_two_actions_of_one_name_are_a_fault() -> None:
+    with pytest.raises(PackError, match="fill_in"):
+        with_tools("  follow_link:", "  fill_in: {of: browser_click, on: {role: tab}, effect: read}\n  follow_link:")
+
+
+def test_a_value_that_is_not_of_its_type_leaves_the_call_unknown() -> None:
+    with Shield(with_tools("^Total: ([0-9.]+) EUR$", "^(Total: .*) EUR$")) as shield:
+        decision = opened(shield).decide("browser_click", {"target": "e7"})
+        assert not acts(decision)
+        assert "`total` is not a number" in decision.for_person
+
+
+def test_an_optional_value_may_be_missing() -> None:
+    text = "{value: \"$page.text('^Voucher: (.*)')\", optional: true}"
+    with Shield(with_tools("      address: ", f"      voucher: {text}\n      address: ")) as shield:
+        (_, arguments), *_ = acts(opened(shield).decide("browser_click", {"target": "e7"}))
+        assert "voucher" not in arguments

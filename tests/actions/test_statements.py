@@ -1,0 +1,49 @@
+"""SQL, judged statement by statement."""
+
+import pytest
+
+from bylaw import Shield
+from tests.actions.desk import acts, audited, pack
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT 1", "select a from t; select b from u", "WITH x AS (SELECT 1) SELECT * FROM x"]
+)
+def test_queries_that_only_read_are_allowed(query: str) -> None:
+    with Shield(pack()) as shield, shield.session("x") as session:
+        assert session.decide("execute_sql", {"query": query}).allowed
+
+
+def test_each_statement_is_an_action_of_its_own() -> None:
+    with Shield(pack()) as shield, shield.session("x") as session:
+        query = "SELECT 1; DELETE FROM orders WHERE id = 3; DELETE FROM orders"
+        decision = session.decide("execute_sql", {"query": query})
+        assert decision.answer == "deny"
+        assert acts(decision) == [
+            ("read_rows", {}),
+            ("delete_rows", {"tables": ["orders"], "bounded": True}),
+            ("delete_rows", {"tables": ["orders"], "bounded": False}),
+        ]
+        assert session.decide("execute_sql", {"query": "DELETE FROM orders WHERE id = 3"}).allowed
+        session.result("done")
+        assert [(step, name, verdict) for step, name, _, verdict in audited(session, shield.pack)] == [
+            (0, "delete_rows", "compliant"),
+            (0, "delete_rows", "violation"),
+            (1, "delete_rows", "compliant"),
+        ]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "DROP TABLE orders",
+        "SELECT 1; UPDATE orders SET paid = true",
+        "WITH gone AS (DELETE FROM orders RETURNING id) INSERT INTO t SELECT id FROM gone",
+        "SELECT pg_terminate_backend(1)",
+        "nonsense",
+        "",
+    ],
+)
+def test_a_statement_without_an_action_makes_the_whole_call_unknown(query: str) -> None:
+    with Shield(pack()) as shield, shield.session("x") as session:
+        assert session.decide("execute_sql", {"query": query}).answer in ("ask", "deny")
