@@ -25,7 +25,7 @@ from bylaw.policy.yaml import Located
 
 _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "sql": ("sql", frozenset(("dialect", "statements", "tables", "bounded"))),
-    "shell": ("shell", frozenset(("program", "operands", "options", "without_options"))),
+    "shell": ("shell", frozenset(("program", "operands", "options", "without_options", "root", "inside"))),
     "path": ("path", frozenset(("root", "inside"))),
     "url": ("url", frozenset(("scheme", "host", "path"))),
 }
@@ -177,6 +177,8 @@ class _Reader:
                 f"`{field}` does not go with `as: {how}`", *at, field, hint=f"known: {', '.join(sorted(known))}"
             )
         self._must_take(str(body.argument), of, *at, "argument")
+        if body.root == "" and (how == "path" or body.inside is not None):
+            self._fault("nothing says which folder a path is in", *at, hint="add `root`")
 
         def patterns(name: str, texts: Sequence[Scalar]) -> tuple[Pattern, ...]:
             return tuple(found for text in texts if (found := self._pattern(text, *at, name)) is not None)
@@ -190,8 +192,8 @@ class _Reader:
             body.bounded,
             _listed(body.program),
             patterns("operands", body.operands),
-            patterns("options", body.options),
-            patterns("without_options", body.without_options),
+            tuple(map(str, body.options)),
+            tuple(map(str, body.without_options)),
             str(body.root),
             body.inside,
             *(next(iter(patterns(name, [getattr(body, name)])), None) if getattr(body, name) != "" else None

@@ -5,6 +5,7 @@ from evidence alone: the call's own arguments, read by a reader made for them, o
 """
 
 from collections.abc import Iterator, Mapping
+from posixpath import join
 from typing import Any, cast
 
 from msgspec import Struct
@@ -210,7 +211,7 @@ class _Resolving:
             from bylaw.actions.page_state import taken_from_page
 
             return taken_from_page(take, self._page, part.value, self._state.terms)
-        value: Any = getattr(part.value, take.field)
+        value: Any = _of_part(part.value, part.kind, take.field)
         if value is None:
             raise NotTaken(f"`${take.source}.{take.field}` is not known")
         return sorted(cast("frozenset[str]", value)) if isinstance(value, frozenset) else value
@@ -224,8 +225,20 @@ def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
 
             for statement in read_sql(text, terms.dialect):
                 yield statement, f"the statement `{statement.kind}`"
+        case "shell":
+            from bylaw.reading.shell import read_shell
+
+            for command in read_shell(text):
+                words = " ".join((command.program, *(each.text for each in command.words)))
+                yield command, f"the command `{words[:LONGEST]}`"
+        case "path":
+            from bylaw.reading.path import resolve_path
+
+            yield resolve_path(text, terms.root), f"the path `{text[:LONGEST]}`"
         case _:
-            raise Unreadable(f"nothing reads a {terms.kind} yet")
+            from bylaw.reading.url import read_url
+
+            yield read_url(text), f"the address `{text[:LONGEST]}`"
 
 
 def _fits_statement(terms: ReadTerms, statement: Any, action: Action) -> bool:
@@ -244,19 +257,67 @@ def _fits_statement(terms: ReadTerms, statement: Any, action: Action) -> bool:
 
 
 def _fits_command(terms: ReadTerms, command: Any, action: Action) -> bool:
-    if action.effect != "write" and (command.writes_to or command.privileged):
+    """Whether a command may be such a one: words that are not known before it runs may be any."""
+    if command.writes and action.effect != "write":
         return False
     if terms.programs and command.program not in terms.programs:
         return False
-    if not all(any(pattern.occurs(each) for each in command.operands) for pattern in terms.operands):
+    operands = command.operands
+    if not all(any(each is None or pattern.occurs(each) for each in operands) for pattern in terms.operands):
         return False
-    if terms.options and not any(pattern.occurs(each) for pattern in terms.options for each in command.options):
+    if terms.options and not command.may_have_option(*terms.options):
         return False
-    return not any(pattern.occurs(each) for pattern in terms.without_options for each in command.options)
+    if terms.without_options and command.may_have_option(*terms.without_options):
+        return False
+    return terms.inside is None or _is_inside(terms.root, command) is terms.inside
+
+
+def _is_inside(root: str, command: Any) -> bool:
+    """Whether all that a command may name is in a folder for certain."""
+    from bylaw.reading.path import resolve_path
+
+    try:
+        return all(resolve_path(path, root).is_inside for path in paths_of(command))
+    except (NotTaken, Unreadable):
+        return False
+
+
+def paths_of(command: Any) -> list[str]:
+    """What a command may name as files, from where it runs; NotTaken if a word is not known before it runs."""
+    files = (*command.files_read, *command.files_written)
+    words = [*command.operands, *(word.text if word.is_exact else None for word in files)]
+    if None in words:
+        raise NotTaken("a word of the command is not known before it runs")
+    if command.directories is None:
+        raise NotTaken("the folder that the command runs in is not known")
+    return [join(folder, word) for word in words for folder in sorted(command.directories)]
+
+
+def _of_command(command: Any, field: str) -> Any:
+    match field:
+        case "privileged":
+            return command.is_privileged
+        case "paths":
+            return paths_of(command)
+        case "words":
+            return [word.text for word in command.words]
+        case "files_written" | "files_read":
+            words = getattr(command, field)
+            return [word.text for word in words] if all(word.is_exact for word in words) else None
+        case "operands":
+            return None if None in command.operands else list(command.operands)
+        case _:
+            return getattr(command, field)
+
+
+def _of_part(value: Any, kind: Kind, field: str) -> Any:
+    if kind == "shell":
+        return _of_command(value, field)
+    return value.is_inside if (kind, field) == ("path", "inside") else getattr(value, field)
 
 
 def _fits_path(terms: ReadTerms, path: Any, action: Action) -> bool:
-    return terms.inside is None or path.inside is terms.inside
+    return terms.inside is None or path.is_inside is terms.inside
 
 
 def _fits_url(terms: ReadTerms, url: Any, action: Action) -> bool:

@@ -5,8 +5,8 @@ $page.url  $page.title  $page.text('REGEX')         the page the element is on
 $element.name  $element.role  $element.text         the element that is targeted
 $row.text  $row.cell('COLUMN')  $row.cell(2)        the table row that the element is in
 $statement.kind  .tables_read  .tables_written  .columns_written  .bounded
-$command.program  .words  .operands  .options  .writes_to  .reads_from  .privileged
-$path.path  $path.inside    $url.url  .scheme  .host  .path  .query
+$command.program  .words  .operands  .options  .paths  .files_written  .files_read  .privileged
+$path.path  $path.inside    $url.scheme  .host  .port  .path  .query
 """
 
 import re
@@ -31,10 +31,10 @@ FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "statement": ("sql", frozenset(("kind", "tables_read", "tables_written", "columns_written", "bounded"))),
     "command": (
         "shell",
-        frozenset(("program", "words", "operands", "options", "writes_to", "reads_from", "privileged")),
+        frozenset(("program", "words", "operands", "options", "paths", "files_written", "files_read", "privileged")),
     ),
     "path": ("path", frozenset(("path", "inside"))),
-    "url": ("url", frozenset(("url", "scheme", "host", "path", "query"))),
+    "url": ("url", frozenset(("scheme", "host", "port", "path", "query"))),
 }
 """By source, what an action must be recognised by to use it, and its fields; any argument may be named."""
 

@@ -105,12 +105,13 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     bounded: bool | None = None
     program: Scalar | list[Scalar] = []
     operands: list[Scalar] = []
-    """Patterns: some operand of the command matches each."""
+    """Patterns: some operand of the command may match each."""
     options: list[Scalar] = []
-    """Patterns: some option of the command matches one."""
+    """Names: the command may have one of these options."""
     without_options: list[Scalar] = []
-    """Patterns: no option of the command matches any."""
+    """Names: the command has none of these options for certain."""
     root: Scalar = ""
+    """The folder that paths are relative to."""
     inside: bool | None = None
     scheme: Scalar = ""
     host: Scalar = ""
