@@ -184,3 +184,14 @@ def test_a_call_in_any_spelling_ends_a_yes(is_told: bool, other: dict[str, Any],
         }
         host.said += [call, {"role": "tool", "tool_call_id": "k", "content": "sent"}]
     assert not host.decide(first).allowed
+
+
+def test_a_yes_is_not_found_again_where_the_history_lacks_the_users_words(tmp_path: Path) -> None:
+    """What was cut off may have been a no, or another chat's."""
+    host, wanted = Pressing(tmp_path), SPELLINGS[0]
+    said, host.said = host.said, []
+    host.press(wanted, yes=True)
+    assert host.decide(wanted).answer == "ask"
+    host.said = said
+    host.press(wanted, yes=True)
+    assert host.decide(wanted).allowed

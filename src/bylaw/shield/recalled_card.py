@@ -68,6 +68,12 @@ class _Home(Struct, frozen=True):
         is_over = self.card.expires is not None and now >= self.card.expires
         return not is_over and standing is not None and standing.used_by is None and standing.answer is not False
 
+    def is_continued(self, before: Sequence[Event]) -> bool:
+        """Whether a history goes on from the one that the card was put in, and the user has said nothing since. One
+        without the user's words may be anybody's, and may leave out what they said since."""
+        known = self.events[: self.put]
+        return _has_spoken(known) and continues(known, before) and not _has_spoken(before[self.put :])
+
     def yes(self) -> tuple[int, Message] | None:
         """The user's yes to it, with the number of its entry."""
         for number, event in self._since():
@@ -121,7 +127,7 @@ def recalled(
         is_same = (each.card.digest, each.card.text) == (card.digest, card.text)
         if not is_same or not each.stands(now):
             continue
-        if not continues(each.events[: each.put], before) or _has_spoken(before[each.put :]):
+        if not each.is_continued(before):
             continue
         yes = each.yes()
         if yes is not None and (yes[0] < ended or may_be_made(each.put - 1)):

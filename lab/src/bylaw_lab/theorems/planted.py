@@ -165,7 +165,7 @@ BUGS = (
     Bug(
         "an approval can be used again",
         "shield/approving.py",
-        'used = [Change(found.approval, "used")] if is_used else []',
+        'used = [Change(found.approval, "used"), *self._ended_with(found)] if is_used else []',
         "used = []",
         "shop",
     ),
