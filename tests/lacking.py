@@ -14,6 +14,7 @@ NEEDS = {
     "integrations/langchain": ("langchain", "langchain_openai"),
     "integrations/openai_agents": ("agents",),
     "integrations/pydantic_ai": ("pydantic_ai", "openai"),
+    "reading/browser": ("playwright",),
     "report/browser": ("playwright",),
 }
 

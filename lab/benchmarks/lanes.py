@@ -81,7 +81,8 @@ LANES: dict[str, Lane] = {
         ("align/training",), "train", versions=("torch", "transformers", "trl", "peft"), may_skip="needs a GPU"
     ),
     "browser": Lane(
-        ("report/browser", "console/browser"), "serve", ("playwright",), ("playwright",), program="chromium"
+        ("report/browser", "console/browser", "reading/browser"), "serve", ("playwright",), ("playwright",),
+        program="chromium"
     ),
     "model": Lane(("llm/test_small_model.py",), packages=("xllamacpp",), versions=("xllamacpp",),
                   variable="BYLAW_WEIGHTS"),

@@ -192,9 +192,9 @@ def read_page(text: str) -> Page:
     if len(text) > MAX_CHARACTERS:
         raise Unreadable(f"the snapshot has more than {MAX_CHARACTERS:,} characters")
     text = text.replace("\r\n", "\n")
-    if text.startswith("- ") and "```" not in text and _URL not in text[:20]:
-        return _Snapshot(text.rstrip("\n").split("\n"), 1).page("", "")
-    return _read_markdown(text)
+    if "\n```yaml\n" in f"\n{text}\n":
+        return _read_markdown(text)
+    return _Snapshot(text.rstrip("\n").split("\n"), 1).page("", "")
 
 
 def _read_markdown(text: str) -> Page:
@@ -203,7 +203,7 @@ def _read_markdown(text: str) -> Page:
     lines = text.split("\n")
     fences = [at for at, line in enumerate(lines) if line == "```yaml"]
     if len(fences) != 1:
-        raise Unreadable("there is no snapshot" if not fences else "there is more than one snapshot")
+        raise Unreadable("there is more than one snapshot")
     start = fences[0] + 1
     end = next((at for at in range(start, len(lines)) if lines[at] == "```"), None)
     outside = [*lines[: start - 1], *(lines[end + 1 :] if end is not None else [])]
