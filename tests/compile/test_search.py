@@ -34,26 +34,28 @@ CASES = f"""
 THINGS = shop.THINGS.replace("level: [none, gold]", "level: [none, gold], order_ids: list")
 
 
-def _passed(guard: str) -> dict[str, bool]:
-    """Whether each case of the compiled pack passes, by its note; empty where the guard failed."""
+def _passed(guard: str) -> dict[str, tuple[str, bool]]:
+    """By its note, what each case of the compiled pack wants, and whether it passes."""
     given = source()
     work, _ = compile_pack(given, Scripted(guards=guard + LIMIT, cases=CASES, things=THINGS))
     assert not work.checks["refund-window"].failed
     pack = Pack.from_files(on_trial(assemble(given, work, name="shop")))
     results = [each for each in run_cases(pack, of={"refund-window"}) if isinstance(each, CaseResult)]
-    return {each.note: each.passed for each in results}
+    return {each.note: (each.wanted, each.passed) for each in results}
 
 
 def test_a_guard_may_search_and_its_cases_say_that_nothing_else_is_there() -> None:
     passed = _passed(SEARCHES)
-    assert passed.keys() >= {"none", "of another", "an old one"}
-    assert all(passed.values())
+    assert passed["none"] == passed["of another"] == ("permit", True)
+    assert passed["an old one"] == ("deny", True)
+    assert all(is_passed for _, is_passed in passed.values())
 
 
 def test_a_guard_may_go_through_a_list_of_keys() -> None:
     passed = _passed(LISTED)
-    assert passed.keys() >= {"none", "of another", "an old one"}
-    assert all(passed.values())
+    assert passed["none"] == passed["of another"] == ("permit", True)
+    assert passed["an old one"] == ("deny", True)
+    assert all(is_passed for _, is_passed in passed.values())
 
 
 def test_a_guard_that_fails_where_an_optional_argument_lacks_is_mended() -> None:
