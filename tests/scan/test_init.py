@@ -318,7 +318,11 @@ def test_results_that_are_an_id_alone_are_no_fault(tmp_path: Path) -> None:
             '{"data": {"buys": {"PAID": {"owner": "Ann", "paid": true, "gift": false}}}}',
             "{each: $.data.buys.*, key: $key}",
         ),
-        ('{"buys": [{"order_id": "PAID", "owner": "Ann", "paid": true, "gift": false}]}', "{each: '$.buys[*]'}"),
+        ('{"buys": [{"order_id": "PAID", "owner": "Ann", "paid": true, "gift": false}]}', ""),
+        (
+            '{"data": {"buys": [{"order_id": "PAID", "owner": "Ann", "paid": true, "gift": false}]}}',
+            "{each: '$.data.buys[*]'}",
+        ),
     ],
 )
 def test_a_database_given_at_init_is_found_by_name_or_mapped(body: str, line: str, tmp_path: Path) -> None:
