@@ -29,7 +29,7 @@ def test_every_look_up_is_counted_with_the_cure(shop: Shop, jobs: int) -> None:
     counted = {name: evidence[name] for name in ("tool", "results", "captured", "readable", "shown")}
     assert counted == {"tool": "get_order", "results": 4, "captured": 4, "readable": 3, "shown": 2}
     assert any("correct the tool's observations" in cure for cure in evidence["cures"])
-    assert any("have the tool return JSON" in cure for cure in evidence["cures"])
+    assert any("return JSON from the tool" in cure for cure in evidence["cures"])
 
 
 def test_the_terminal_and_the_report_say_what_could_not_be_read(shop: Shop) -> None:

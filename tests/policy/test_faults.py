@@ -77,11 +77,11 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "an effect that moves nowhere": (
         edited("tools.yaml", TOOL, "    effects: [{as: Order, set: {total: {times: 2}}}]\n"),
-        "BY404 tools.yaml:11: nothing says how `total` moves",
+        "BY404 tools.yaml:11: `total` has no operation",
     ),
     "an effect that moves in no way": (
         edited("tools.yaml", TOOL, "    effects: [{as: Order, set: {total: {}}}]\n"),
-        "BY404 tools.yaml:11: nothing says how `total` moves",
+        "BY404 tools.yaml:11: `total` has no operation",
     ),
     "an effect out of nothing": (
         edited(
@@ -100,7 +100,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a type in a list": (
         edited("entities.yaml", FIELD, "      paid: [boolean]\n"),
-        "BY404 entities.yaml:6: a list is the words of an enumeration, and `boolean` is a type",
+        "BY404 entities.yaml:6: a list gives the values of an enumeration, but `boolean` is a type",
     ),
     "a slip in a field": (
         edited("entities.yaml", FIELD, "      paid: {typ: boolean}\n"),
