@@ -37,7 +37,9 @@ git branch --show-current
 sed -n '1,5p' f
 sed 's/a/b/g' f
 awk '{print $1}' f
-sort -u -k2 f
+sort -u -k2 -t: f
+awk -F: '{print $1}' f
+date -d yesterday +%F
 uniq -c
 date +%F
 echo 'rm x' # rm y
@@ -92,6 +94,16 @@ ls | xargs rm
 ls | xargs -n1 -I{} rm {}
 ls | xargs sh -c 'rm "$0"'
 ls | parallel rm
+echo rm | xargs -I cat cat x
+ls | xargs -I % % x
+nohup ls
+zsh -c ls
+fish -c ls
+awk -F , 'BEGIN{system("rm x")}'
+awk -F, 'BEGIN{system("rm x")}' y
+sort -k 1 -o x y
+echo $[a[$(rm x)]]
+echo "$[x]"
 sh -c 'rm x'
 bash -lc "cd a && rm b"
 bash -c "$x"
@@ -244,6 +256,9 @@ HOSTILE_LINES = [
     "r\\\nm x",
     "cat <<E\n$(rm x)\nE",
     "cat <<E\n`rm x`\nE",
+    "cat <<E\n${x:-$(rm y)}\nE",
+    "cat <<E\n\\\\$(rm x)\nE",
+    "cat <<E\n$[a[$(rm x)]]\nE",
     "cat <<E > y\nhi\nE",
     "cat <<E | sh\nrm x\nE",
     "cat <<E; rm x\nhi\nE",

@@ -31,6 +31,10 @@ select replace(a,'b','c') from t
 select a from t where name ~ '\\d+'
 values (1),(2)
 table users
+select call, copy, a.set, a.update from t a
+select attname from pg_attribute where attrelid = 'users'::regclass
+select jsonb_array_elements(data->'items')->>'sku' from orders
+begin transaction isolation level serializable, read only; select 1
 select cast(x as numeric(1,2)), x::varchar(20) from t
 select * from t offset 1 rows fetch first 5 rows only
 select x from a with (nolock)
@@ -126,6 +130,17 @@ select pg_advisory_lock(1)
 select txid_current()
 select seq.nextval from dual
 summarize users
+begin call archive()
+begin delete from users end
+begin select nextval('s')
+savepoint a delete from users
+start transaction delete from users
+select 1 receive * from queue
+show tables delete from users
+describe users delete from users
+explain execute p
+explain analyze execute p
+select t.nextval from t
 """.strip().splitlines()
 
 AMBIGUOUS = [

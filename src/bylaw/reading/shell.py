@@ -424,9 +424,7 @@ class _Reader:
             raise self._fault("the end of a text for a command is not certain", node)
         if not is_quoted:
             self._substitutions(body)
-            counted = sum(1 for each in _walk(body) if each.type in _EXPANSIONS)
-            marks = len(re.findall(r"(?<!\\)(?:`|\$\()", self._text(body)))
-            if marks and not counted:
+            if re.search(r"(?<!\\)(?:\\\\)*(?:`|\$[({\[])", self._residue(body)):
                 raise self._fault("an expansion in a text for a command", node)
 
     # Words
@@ -442,7 +440,21 @@ class _Reader:
                 else:
                     outside = True
         self._substitutions(node)
-        return read_word(self._text(node), expands_outside=outside, expands_inside=inside)
+        return read_word(self._text(node), self._residue(node), expands_outside=outside, expands_inside=inside)
+
+    def _residue(self, node: Any) -> str:
+        """The text with a letter for every expansion in it."""
+        parts: list[bytes] = []
+        at = node.start_byte
+        waiting = [node]
+        while waiting:
+            here = waiting.pop()
+            if here.type in _EXPANSIONS:
+                parts += [self.source[at : here.start_byte], b"x"]
+                at = here.end_byte
+            else:
+                waiting += reversed(here.children)
+        return b"".join([*parts, self.source[at : node.end_byte]]).decode("utf-8")
 
     def _substitutions(self, node: Any) -> None:
         """Read the commands inside a word or text; refuse expansions that do more than give a value."""

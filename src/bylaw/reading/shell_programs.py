@@ -144,24 +144,32 @@ def _git_options_look(words: Sequence[Word]) -> bool:
 
 def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
     """Whether the words are options of the lists, and operands of the form."""
-    letters, long = frozenset(known.get("letters", "")), frozenset(known.get("long", "").split())
+    letters, valued = frozenset(known.get("letters", "")), frozenset(known.get("valued", ""))
+    long = frozenset(known.get("long", "").split())
     operands: list[Word] = []
     dashes = False
-    for word in words:
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
         if not word.is_exact:
             if word.may_be_option:
                 return False
             operands.append(word)
+        elif dashes or not word.text.startswith("-") or word.text == "-":
+            operands.append(word)
         elif word.text == "--":
             dashes = True
-        elif not dashes and word.text.startswith("--"):
+        elif word.text.startswith("--"):
             if word.text.partition("=")[0] not in long:
                 return False
-        elif not dashes and word.text.startswith("-") and len(word.text) > 1:
-            if not set(word.text[1:]) <= letters:
-                return False
-        else:
-            operands.append(word)
+        elif word.text[1] in valued:
+            if len(word.text) == 2:
+                if at == len(words) or not words[at].is_exact:
+                    return False
+                at += 1
+        elif not set(word.text[1:]) <= letters:
+            return False
     if "script" in known:
         return _is_script(operands, known)
     if "most" in known and (len(operands) > known["most"] or any(word.kind in ("glob", "many") for word in operands)):

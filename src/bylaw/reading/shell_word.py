@@ -32,7 +32,7 @@ class Word(Struct, frozen=True):
 
 
 _ENDS_WORD = frozenset(" \t\n;|&()<>")
-_EXPANDS = re.compile(r"\$[A-Za-z_0-9{(@*#?!$-]")
+_EXPANDS = re.compile(r"\$[A-Za-z_0-9{(\[@*#?!$-]")
 _ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
 _ANSI_LETTERS = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
@@ -40,17 +40,16 @@ _ANSI_LETTERS = {
 }  # fmt: skip
 
 
-def read_word(written: str, *, expands_outside: bool = False, expands_inside: bool = False) -> Word:
+def read_word(written: str, residue: str, *, expands_outside: bool = False, expands_inside: bool = False) -> Word:
     """The word that `written` stands for.
 
-    The two flags say whether the grammar found an expansion outside or inside double quotes; a `$` or backtick that it
-    did not find is `Unreadable`.
+    The two flags say whether the grammar found an expansion outside or inside double quotes, and `residue` is the word
+    with a letter for each. An expansion that the grammar did not find is `Unreadable`.
     """
+    word = _Unquoting(residue).word()
     if expands_outside:
         return Word(written, "many")
-    if expands_inside:
-        return Word(written, "one")
-    return _Unquoting(written).word()
+    return Word(written, "one") if expands_inside else word
 
 
 class _Unquoting:

@@ -55,7 +55,7 @@ def unwrap(command: "Command") -> Inner | None:
         rest = _after_options(name, words, bare, valued)
         if name == "exec" and not rest:
             return None
-        return Inner((_program(name, rest),))
+        return Inner((_program(name, rest),), keeps=name == "nohup")
     return None
 
 
@@ -164,20 +164,29 @@ def _shell(command: "Command") -> Inner | None:
 
 def _xargs(command: "Command") -> Inner:
     rest: list[Word] = list(command.words)
+    mark = ""
     while rest and rest[0].is_exact and rest[0].text.startswith("-") and len(rest[0].text) > 1:
         text = rest.pop(0).text
         if text in ("-I", "-n", "-P", "-L", "-d", "-s", "-E", "-a"):
             if not rest:
                 raise Unreadable(f"`xargs {text}` without a value")
-            rest.pop(0)
-        elif text not in ("-0", "-r", "-t", "-x", "--null", "--no-run-if-empty", "--verbose") and not re.fullmatch(
-            r"-[InPLds][\w{}@%,]+|--(?:max-args|max-procs|replace|delimiter|max-lines)=.+|-0r|-r0|-i|-0[nPL]\d+", text
-        ):
+            value = _exact("xargs", rest.pop(0))
+            mark = value if text == "-I" else mark
+        elif text.startswith(("-I", "--replace=")):
+            mark = text.removeprefix("-I").removeprefix("--replace=")
+        elif not _XARGS_OPTION.fullmatch(text):
             raise Unreadable(f"`xargs` with the option `{text[:40]}`")
     if not rest:
-        return Inner(((Word("echo"), UNKNOWN),), feeds=True)
-    unknown = [word if "{}" not in word.text else Word(word.text, "many") for word in rest[1:]]
-    return Inner(((rest[0], *unknown, UNKNOWN),), feeds=True)
+        rest = [Word("echo")]
+    if mark and mark in rest[0].text:
+        raise Unreadable("`xargs` that runs what it reads")
+    filled = [Word(word.text, "many") if mark and mark in word.text else word for word in rest[1:]]
+    return Inner(((rest[0], *filled, UNKNOWN),), feeds=True)
+
+
+_XARGS_OPTION = re.compile(
+    r"-[0rtx]+|-0?[nPLs]\d+|-d.|-d\\\w+|--null|--no-run-if-empty|--verbose|--(?:max-args|max-procs|max-lines)=\d+|--delimiter=.+"
+)
 
 
 def _busybox(command: "Command") -> Inner:
@@ -246,5 +255,5 @@ _SPECIAL: dict[str, Callable[["Command"], Inner | None]] = {
     "find": _find,
     "gfind": _find,
     "git": _git,
-    **dict.fromkeys(["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh"], _shell),
+    **dict.fromkeys(["sh", "bash", "dash", "ash"], _shell),
 }

@@ -102,15 +102,26 @@ class _Reader:
                 return [self._pragma()]
             case word if word in words.PARSED_WRITES:
                 return self._parsed_write(word)
+            case word if word in words.SESSION_STATEMENTS and self._is_plain_begin():
+                return [Statement(word, False)]
             case word if word in words.SESSION_STATEMENTS or word in words.WRITE_STATEMENTS:
-                is_write = word in words.WRITE_STATEMENTS or bool(self._words_of_writes(1))
-                unknown = None if is_write else frozenset[str]()
-                return [Statement(word, is_write, frozenset(), unknown, unknown, not is_write)]
+                return [Statement(word, True, frozenset(), None, None, False)]
             case word:
                 raise Unreadable(f"`{word[:40]}` does not begin a statement that is known")
 
-    def _words_of_writes(self, start: int = 0) -> set[str]:
-        return {token.word for token in self.tokens[start:] if token.kind == "word"} & words.OF_WRITES
+    def _is_plain_begin(self) -> bool:
+        """Whether a `begin` or `savepoint` has no statement inside it."""
+        if self.tokens[0].word == "savepoint":
+            return len(self.tokens) == 2
+        return all(token.word in words.TRANSACTION_WORDS or token.text == "," for token in self.tokens[1:])
+
+    def _words_of_writes(self) -> set[str]:
+        """Words that begin writes. After a dot they are names, unless of a sequence's next value."""
+        return {
+            token.word
+            for before, token in zip([None, *self.tokens], self.tokens, strict=False)
+            if token.kind == "word" and (before is None or before.text != "." or token.word == "nextval")
+        } & words.OF_WRITES
 
     def _is_query(self, at: int) -> bool:
         return at < len(self.tokens) and self.tokens[at].word in ("select", "with", *words.PARSED_WRITES)
