@@ -47,6 +47,13 @@ echo "it's" a#b
 grep -rn "foo" --include=*.py .
 diff <(ls a) <(ls b)
 set -euo pipefail; ls
+find src -type f -exec wc -l {} +
+printf '%s' "$x" $y
+ls | while IFS= read -r f; do echo "$f"; done
+[ $? -eq 0 ]
+cat - x
+cat x - <y
+python3 --version
 """.strip().splitlines()
 
 HOSTILE = r"""
@@ -168,6 +175,12 @@ BASH_ENV=x sh -c ls
 export PATH=.
 declare PATH=.
 printf -v PATH x
+printf "$x" y
+printf $x y
+find . -exec ls {} \; -delete
+find . -exec ls {} \; -exec rm {} \;
+python3 --version x.py
+IFS=x ls
 read PATH < x
 unset x
 hash -p ./x ls
@@ -387,6 +400,7 @@ def test_what_is_inside_words_and_texts_is_read() -> None:
     assert sorted(programs('echo "$(cat a $(ls))" <(head b)')) == ["cat", "echo", "head", "ls"]
     assert programs("cat <<E\n$(head b)\nE") == ["head", "cat"]
     assert programs("cat <<'E'\n$(head b)\nE") == ["cat"]
+    assert last("python3 - <<'E'\nprint(1)\nE").operands == ("-",)
 
 
 # A real shell runs nothing that was not read.

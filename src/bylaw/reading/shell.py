@@ -102,6 +102,8 @@ _PRIVILEGED = frozenset({"sudo", "doas", "su", "pkexec", "runuser"})
 _SILENT = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _GAP = re.compile(r"(?:[ \t\n]|\\\n)*")
+_HYPHENATED = frozenset({"command", "redirected_statement"})
+_HYPHEN = re.compile(r"[ \t]+-[ \t]+")
 _JOINED_LINES = re.compile(r"(?<![ \t\n\\])\\\n(?![ \t])|\\\\\n")
 _PLAIN_EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9?#@*$!-]|\{[A-Za-z_0-9]\w*\}|\{[A-Za-z_]\w*:-[\w./-]*\})")
 _VALUES = {"for_statement": ("variable", "value"), "case_statement": ("value",), "case_item": ("value",)}
@@ -239,14 +241,18 @@ class _Reader:
         self.reached = reached
 
     def _check_gaps(self, node: Any) -> None:
+        """Between the parts of a statement there must be nothing, or a lone hyphen that the grammar drops."""
         at = node.start_byte
         for child in node.children:
-            gap = self.source[at : child.start_byte].decode("utf-8")
-            if not _GAP.fullmatch(gap):
+            gap = self._gap(at, child.start_byte)
+            if not _GAP.fullmatch(gap) and not (node.type in _HYPHENATED and _HYPHEN.fullmatch(gap)):
                 raise self._fault("the grammar leaves out a part of the text", node)
             at = child.end_byte
-        if not _GAP.fullmatch(self.source[at : node.end_byte].decode("utf-8")):
+        if not _GAP.fullmatch(self._gap(at, node.end_byte)):
             raise self._fault("the grammar leaves out a part of the text", node)
+
+    def _gap(self, start: int, end: int) -> str:
+        return self.source[start:end].decode("utf-8")
 
     def _check_comment(self, node: Any) -> None:
         before = self.source[node.start_byte - 1 : node.start_byte] if node.start_byte else b"\n"
@@ -272,7 +278,8 @@ class _Reader:
                 raise self._fault(f"the test `{self._text(each)}`", each)
             if each.type == "word" and self._text(each).startswith("-"):
                 raise self._fault(f"the test `{self._text(each)}`", each)
-            if is_single and each.type in _EXPANSIONS and each.parent.type != "string":
+            is_bare = each.type in _EXPANSIONS and each.parent.type != "string"
+            if is_single and is_bare and self._text(each) not in ("$?", "$#", "$$"):
                 raise self._fault("`[` with an expansion outside quotes", each)
         if is_single and sum(1 for each in _walk(node) if each.type in ("binary_expression", "unary_expression")) > 2:
             raise self._fault("`[` with more than one test", node)
@@ -311,10 +318,15 @@ class _Reader:
             else:
                 if child.start_byte == end:
                     raise self._fault("the grammar cuts a word in two", child)
+                if end >= 0 and "-" in self._gap(end, child.start_byte):
+                    spelled.append(Word("-"))
                 spelled.append(self._word(child.children[0] if child.type == "command_name" else child))
             end = child.end_byte
         for each in redirects:
+            if "-" in self._gap(end, each.start_byte):
+                spelled.append(Word("-"))
             self._redirect(each, files)
+            end = each.end_byte
         base = Command(
             "",
             assignments=tuple(assignments),
@@ -513,7 +525,7 @@ class _Reader:
             raise Unreadable(f"`{name}` cannot be followed", line=self.line)
         inner = unwrap(command)
         if inner is None or inner.keeps:
-            self._add(command)
+            self._add(command if inner is None or inner.own is None else replace(command, words=inner.own))
         if inner is not None:
             wrapped = replace(
                 base,

@@ -28,6 +28,7 @@ NUMBER_TESTS = _list("number_tests")
 FOLDERS = _list("folders")
 ANY_WORDS = _list("any_words")
 VARIABLES = _list("variables")
+VERSIONS = _list("versions")
 FIND = _list("find")
 GIT = _list("git")
 GIT_OPTIONS = _list("git_options")
@@ -49,7 +50,8 @@ _ALIASES = {
 
 def only_reads(command: "Command") -> bool:
     """Whether the command is known to change nothing but the shell it runs in."""
-    if command.files_written or not all(_is_harmless(name) for name, _ in command.assignments):
+    assigned = {name for name, _ in command.assignments} - ({"IFS"} if command.program == "read" else set())
+    if command.files_written or not all(_is_harmless(name) for name in assigned):
         return False
     if any(not word.is_exact or word.text.startswith(("/dev/tcp", "/dev/udp")) for word in command.files_read):
         return False
@@ -68,6 +70,8 @@ def only_reads(command: "Command") -> bool:
         return _only_finds(command.words)
     if program == "git":
         return _only_looks(command.words)
+    if program in VERSIONS and [word.text for word in command.words if word.is_exact] == ["--version"]:
+        return len(command.words) == 1
     return program in _OPTIONS and _has_only(command.words, _OPTIONS[program])
 
 
@@ -152,6 +156,8 @@ def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
     while at < len(words):
         word = words[at]
         at += 1
+        if len(operands) >= known.get("free_after", len(words) + 1):
+            return all(each.is_exact for each in operands)
         if not word.is_exact:
             if word.may_be_option:
                 return False

@@ -24,6 +24,8 @@ class Inner(Struct, frozen=True):
     assignments: tuple[tuple[str, Word], ...] = ()
     keeps: bool = False
     """Whether the wrapper does something itself."""
+    own: tuple[Word, ...] | None = None
+    """The words it keeps for itself, if not all."""
     feeds: bool = False
     """Whether what it runs gets words or input from elsewhere."""
 
@@ -200,6 +202,7 @@ def _find(command: "Command") -> Inner | None:
     """`-exec` runs a program, `-delete` removes what is found."""
     words = list(command.words)
     found: list[tuple[Word, ...]] = []
+    own: list[Word] = []
     places = [word for word in words if not word.may_be_option]
     if any(word.kind in ("one", "many") and word.may_be_option for word in words):
         raise Unreadable("`find` with words that are not known before it runs")
@@ -217,8 +220,10 @@ def _find(command: "Command") -> Inner | None:
             inner = [word if "{}" not in word.text else Word(word.text, "many") for word in words[at + 1 : end]]
             found.append(tuple(inner))
             at = end
+        else:
+            own.append(words[at])
         at += 1
-    return Inner(tuple(found), keeps=True, feeds=True) if found else None
+    return Inner(tuple(found), keeps=True, own=tuple(own), feeds=True) if found else None
 
 
 def _git(command: "Command") -> None:
