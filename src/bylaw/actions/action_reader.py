@@ -103,6 +103,11 @@ def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, l
     return found, reader.faults
 
 
+def default_pages() -> PageTerms:
+    """How pages come into a conversation if the pack does not say."""
+    return _Reader(Located("tools.yaml", {}, {}), {}).pages(None)
+
+
 class _Reader:
     """Reads one action after the other; keeps every fault it meets."""
 

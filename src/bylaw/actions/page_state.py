@@ -1,16 +1,19 @@
 """The page that an agent was shown last in a conversation, as long as nothing may have changed it since."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from bylaw.actions.action import ElementTerms, PageTerms, TargetTerms
 from bylaw.actions.taking import NotTaken, Take
+from bylaw.policy.pattern import LONGEST, Pattern
 from bylaw.reading import Unreadable
 from bylaw.reading.page import Element, Page, read_page
 from bylaw.trace.event import Call, Result
 
 _PRESSED = frozenset(("button", "link", "menuitem", "option", "tab", "checkbox", "radio", "switch"))
 """Roles of elements that a key works on themselves; in any other, Enter submits the form."""
+_FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
 _MARKS = ("```yaml", "Page Snapshot", "### Snapshot", "Page URL:")
 """What a snapshot in a result begins with: an argument that has it may be echoed in the result, as if it were one."""
 
@@ -39,16 +42,14 @@ class PageState:
         if call.refused or not self.terms.shows(call.tool) or step < self._last:
             return
         is_partial = call.tool == self.terms.snapshot and any(call.arguments.values())
-        if is_partial or not result.captured or _has_mark(call.arguments):
+        if is_partial or not result.captured or has_mark(call.arguments):
             return
         value = result.value()
-        try:
-            page = read_page(value if isinstance(value, str) else result.text)
-        except Unreadable as error:
+        page = page_in(value if isinstance(value, str) else result.text)
+        if isinstance(page, Unreadable):
             if call.tool == self.terms.snapshot:
-                self.page, self.unknown = None, f"the last snapshot of the page cannot be read: {error}"
-            return
-        if page.is_complete:
+                self.page, self.unknown = None, f"the last snapshot of the page cannot be read: {page}"
+        elif page.is_complete:
             self.page, self.unknown, self.shown_to = page, "", call.agent
         else:
             self.page, self.unknown = None, "the last snapshot shows a part of the page only"
@@ -62,12 +63,13 @@ class PageState:
         return self.page
 
 
-def _has_mark(value: Any) -> bool:
+def has_mark(value: Any) -> bool:
+    """Whether arguments hold what a snapshot begins with, which the result may echo."""
     if isinstance(value, str):
         return any(mark in value for mark in _MARKS)
-    if isinstance(value, dict):
-        return any(map(_has_mark, value.values()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-    return isinstance(value, list) and any(map(_has_mark, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, Mapping):
+        return any(map(has_mark, value.values()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+    return isinstance(value, list) and any(map(has_mark, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Element]:
@@ -117,9 +119,23 @@ def _submit_buttons(page: Page, element: Element) -> list[Element]:
     raise NotTaken("the call submits a form, and the page does not show its button")
 
 
+def fits_page(page: Page, url: Pattern | None) -> bool:
+    """Whether a pattern occurs in the address of a page, without its query."""
+    return url is None or url.occurs(_address(page))
+
+
+def content_of(page: Page, content: Sequence[ElementTerms]) -> set[int]:
+    """The places of the elements in parts of a page that anybody may have written."""
+    found: set[int] = set()
+    for element in page.elements:
+        if element.at not in found and any(terms.fits(element) for terms in content):
+            found |= {element.at, *(each.at for each in page.descendants(element))}
+    return found
+
+
 def fits_target(page: Page, element: Element, terms: TargetTerms) -> bool:
     """Whether acting on an element acts on the one an action targets: itself, or one it is a part of."""
-    if terms.page is not None and (page.is_in_frame(element) or not terms.page.occurs(_address(page))):
+    if terms.page is not None and (page.is_in_frame(element) or not fits_page(page, terms.page)):
         return False
     for each in (element, *page.ancestors(element)):
         if terms.element.fits(each):
@@ -140,12 +156,19 @@ def name_of(page: Page, element: Element) -> str:
 def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:
     """What the page shows for a parameter; NotTaken if it shows nothing, or several values."""
     match take.source, take.field:
-        case "page", "url":
+        case "page", "url" if take.pattern is None:
             return page.url
+        case "page", "url":
+            return _one(take, _found_in(take.pattern, _address(page)))
         case "page", "title":
             return page.title
+        case "page", "text" if take.pattern is not None:
+            return _one(take, (each for text in _texts(page, terms.content) for each in _found_in(take.pattern, text)))
+        case "page", "heading" if take.pattern is not None:
+            headings = (each.name for each in page.find("heading") if each.at not in content_of(page, terms.content))
+            return _one(take, (value for name in headings for value in _found_in(take.pattern, name)))
         case "page", _:
-            return _one(take, _matches(take, page, terms))
+            return _field(take, page)
         case "element", "name":
             return element.name
         case "element", "role":
@@ -169,14 +192,50 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
     return page.text_of(found)
 
 
-def _matches(take: Take, page: Page, terms: PageTerms) -> Iterator[str]:
-    """What the pattern of a parameter finds in the lines of a page, without the parts that anybody may have written."""
-    assert take.pattern is not None
-    for line in lines_of(page, terms.content):
-        for found in take.pattern.finditer(line):
-            value = found[1] if found.lastindex else found[0]
-            if value and value.strip():
-                yield " ".join(value.split())
+def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
+    """What a pattern finds in a text, line by line: its first group, or the whole match."""
+    for found in pattern.finditer(text) if pattern is not None else ():
+        value = found[1] if found.lastindex else found[0]
+        if value and "\n" not in (found[0] or "") and value.strip():
+            yield " ".join(value.split())
+
+
+def _field(take: Take, page: Page) -> str:
+    """What is in the one field of a form that has a name."""
+    fields = [each for each in page.elements if each.role in _FIELDS and " ".join(each.name.split()) == take.column]
+    if len(fields) != 1:
+        raise NotTaken(f"the page has no one field `{take.column}`")
+    return page.text_of(fields[0]) if fields[0].text or page.descendants(fields[0]) else ""
+
+
+def _texts(page: Page, content: tuple[ElementTerms, ...]) -> Sequence[str]:
+    """The lines of a page, in texts of a length that patterns search whole; made once for a page."""
+    own: Any = page.__dict__
+    kept: dict[tuple[ElementTerms, ...], Sequence[str]] = own.setdefault("texts", {})
+    if content not in kept:
+        kept[content] = _in_texts(lines_of(page, content))
+    return kept[content]
+
+
+def _in_texts(lines: Iterator[str]) -> Sequence[str]:
+    found: list[list[str]] = [[]]
+    length = 0
+    for line in lines:
+        if found[-1] and length + len(line) >= LONGEST:
+            found.append([])
+            length = 0
+        found[-1].append(line)
+        length += len(line) + 1
+    return ["\n".join(lines) for lines in found]
+
+
+@lru_cache(maxsize=8)
+def page_in(text: str) -> Page | Unreadable:
+    """The page that a snapshot shows; a text is read once, whoever asks."""
+    try:
+        return read_page(text)
+    except Unreadable as error:
+        return error
 
 
 def _one(take: Take, found: Iterator[str]) -> str:

@@ -285,11 +285,11 @@ def _is_inside(root: str, command: Any) -> bool:
 def paths_of(command: Any) -> list[str]:
     """What a command may name as files, from where it runs; NotTaken if a word is not known before it runs."""
     files = (*command.files_read, *command.files_written)
-    words = [*command.operands, *(word.text if word.is_exact else None for word in files)]
-    if None in words:
+    if None in command.operands or not all(word.is_exact for word in files):
         raise NotTaken("a word of the command is not known before it runs")
     if command.directories is None:
         raise NotTaken("the folder that the command runs in is not known")
+    words: list[str] = [*command.operands, *(word.text for word in files)]
     return [join(folder, word) for word in words for folder in sorted(command.directories)]
 
 

@@ -1,7 +1,8 @@
 """Where the parameters of an action come from: the closed set of expressions that `take` of tools.yaml may use.
 
 $argument.NAME                                      an argument of the call
-$page.url  $page.title  $page.text('REGEX')         the page the element is on
+$page.url  $page.title  $page.text('REGEX')         the page the element is on; of text, the first group
+$page.url('REGEX')  $page.heading('REGEX')  $page.field('NAME')
 $element.name  $element.role  $element.text         the element that is targeted
 $row.text  $row.cell('COLUMN')  $row.cell(2)        the table row that the element is in
 $statement.kind  .tables_read  .tables_written  .columns_written  .bounded
@@ -25,7 +26,7 @@ TakenType = Literal["text", "number", "money", "list", "boolean"]
 
 FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "argument": ("call", frozenset()),
-    "page": ("page", frozenset(("url", "title", "text"))),
+    "page": ("page", frozenset(("url", "title", "text", "heading", "field"))),
     "element": ("page", frozenset(("name", "role", "text"))),
     "row": ("page", frozenset(("text", "cell"))),
     "statement": ("sql", frozenset(("kind", "tables_read", "tables_written", "columns_written", "bounded"))),
@@ -60,9 +61,9 @@ class Take(Struct, frozen=True):
     source: str
     field: str
     pattern: Pattern | None = None
-    """Of `$page.text`: the first group is the value, or the whole match."""
+    """Of `$page.text` and its like: the first group is the value, or the whole match."""
     column: str | int = ""
-    """Of `$row.cell`: a heading, or a number from 1."""
+    """Of `$row.cell`: a heading, or a number from 1. Of `$page.field`: its name."""
     type: TakenType = "text"
     optional: bool = False
 
@@ -118,8 +119,10 @@ def compile_take(
     elif field not in fields:
         raise TakeError(f"`${source}` has no `{field}`", hint=f"it has {', '.join(sorted(fields))}")
     pattern, column = None, ""
-    if source == "page" and field == "text":
+    if source == "page" and (field in ("text", "heading") or (field == "url" and inside is not None)):
         pattern = compile_pattern(f"(?m){_quoted(text, inside)}", ignore_case=False)
+    elif source == "page" and field == "field":
+        column = " ".join(_quoted(text, inside).split())
     elif source == "row" and field == "cell":
         column = int(inside) if inside and inside.strip().isdigit() else _quoted(text, inside)
     elif inside is not None:

@@ -176,10 +176,7 @@ class _Look:
     def _ways(self, fact: Fact) -> list[tuple[str, Any]]:
         entity = self._pack.schema.entities[fact.entity]
         named = dict(zip(entity.key, fact.key or (), strict=False))
-        return [
-            (way.tool, _frozen({argument: named.get(part) for argument, part in way.arguments.items()}))
-            for way in self._pack.schema.ways[entity.name, fact.field]
-        ]
+        return [(way.tool, _frozen(way.given(named))) for way in self._pack.schema.ways[entity.name, fact.field]]
 
     def asking(self) -> set[str]:
         """The policies that hang on what only the user can say."""

@@ -272,7 +272,7 @@ class RequestReader:
         return self._asking.queries if self._asking is not None else 0
 
     def __call__(self, pack: Pack) -> RequestModel:
-        return _PackReader(self, pack.schema.tools)
+        return _PackReader(self, pack.schema.deeds)
 
     def read(self, text: str, tools: Mapping[str, Tool]) -> Allowance:
         """The allowance of a request; one that allows nothing, with the reason, if the model has no answer."""

@@ -167,7 +167,7 @@ class NeededFacts:
         named = dict(zip(entity.key, key, strict=False))
         first: tuple[str, dict[str, Any]] | None = None
         for way in self._ledger.schema.ways[entity.name, field]:
-            arguments = {argument: named.get(part) for argument, part in way.arguments.items()}
+            arguments = way.given(named)
             if again or not self._ledger.answers.was_asked(way.tool, arguments, self._made):
                 return way.tool, arguments
             first = first or (way.tool, arguments)

@@ -127,7 +127,7 @@ def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sight
     observations = [each for kinds in schema.shows.get(entity.read.tool, {}).values() for each in kinds]
     for key, record in tables[entity.name].items():
         parts = dict(zip(entity.key, key, strict=True))
-        args = {argument: parts[part] for argument, part in entity.read.arguments.items() if part in parts}
+        args = {name: value for name, value in entity.read.given(parts).items() if value is not None}
         for observation in observations:
             if observation.text is None:
                 yield from ((sighting, key) for sighting in sightings(observation, args, record, None, True))

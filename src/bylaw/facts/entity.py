@@ -3,7 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol
+from urllib.parse import quote, unquote
 
 from msgspec import UNSET, Struct
 
@@ -57,10 +59,46 @@ class Field(Struct, frozen=True):
 
 
 class ReadTool(Struct, frozen=True):
-    """The tool that looks up an entity, with the key field for each argument."""
+    """The tool that looks up an entity, with the key field for each argument, or a text with `{key field}` in it."""
 
     tool: str
     arguments: dict[str, str]
+
+    def given(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of the look-up of the entity with this key; None for one that the key does not give."""
+        return {
+            argument: _filled(part, parts) if "{" in part else parts.get(part)
+            for argument, part in self.arguments.items()
+        }
+
+    def parts(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The key that a look-up with these arguments names, as far as they tell."""
+        found: dict[str, Any] = {}
+        for argument, part in self.arguments.items():
+            value = arguments.get(argument)
+            if "{" not in part:
+                found[part] = value
+            elif isinstance(value, str) and (told := _template(part).fullmatch(value)) is not None:
+                found |= {name: unquote(each) for name, each in told.groupdict().items()}
+        return found
+
+
+def _filled(template: str, parts: Mapping[str, Any]) -> str | None:
+    names = PLACE.findall(template)
+    if any(parts.get(name) is None for name in names):
+        return None
+    return PLACE.sub(lambda place: quote(str(parts[place[1]]), safe=""), template)
+
+
+@lru_cache(maxsize=256)
+def _template(text: str) -> re.Pattern[str]:
+    parts = PLACE.split(text)
+    inside = (f"(?P<{each}>[^/?#&]+)" if at % 2 else re.escape(each) for at, each in enumerate(parts))
+    return re.compile("".join(inside))
+
+
+PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""A key field in the text of a look-up's argument."""
 
 
 SPOKEN: tuple[Origin, ...] = ("user", "context")

@@ -227,11 +227,11 @@ def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int)
     for tool, answered in ledger.answers.by_tool().items():
         if entity.name in ledger.schema.shows.get(tool, ()):
             way = ways.get(tool)
-            parts = list(way.arguments.items()) if way is not None else []
-            if way is None or not all(part in entity.key for _, part in parts):
+            named = way.given(dict(zip(entity.key, key, strict=False))) if way is not None else {}
+            if way is None or None in named.values():
                 asked = _suspects(ledger, tool, answered.records, entity, field)
             else:
-                asked = answered.about({name: key[entity.key.index(part)] for name, part in parts})
+                asked = answered.about(named)
             found += asked[bisect_left(asked, since, key=_step) :]
     return sorted(found, key=_step)
 
@@ -282,8 +282,8 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
 def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> bool:
     """Whether a look-up showed the field of the entity it named, possibly in another spelling."""
     way = next(way for way in ledger.schema.ways[entity.name, field] if way.tool == record.call.tool)
-    named = {part: record.call.arguments.get(argument) for argument, part in way.arguments.items()}
-    thing = ledger.thing(entity.name, key_of([named[part] for part in entity.key]))
+    named = way.parts(record.call.arguments)
+    thing = ledger.thing(entity.name, key_of([named.get(part) for part in entity.key]))
     return thing is not None and any(each.as_of == record.step for each in thing.shown(field))
 
 

@@ -70,6 +70,8 @@ class Schema(Struct, frozen=True):
     """Where an entity's records are in a database with a different structure."""
     called: Mapping[str, Tool] = {}
     """The tools without the actions: what a call can be of."""
+    takes_actions: bool = False
+    """Whether an action may be told as if it were a call, as a case of a pack does."""
     writing: frozenset[str] = frozenset()
     """The write tools."""
     ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
@@ -85,7 +87,7 @@ class Schema(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         force_setattr(self, "writing", frozenset(name for name, tool in self.tools.items() if tool.effect == "write"))
-        called = {name: tool for name, tool in self.tools.items() if not tool.of}
+        called = {name: tool for name, tool in self.tools.items() if self.takes_actions or not tool.of}
         force_setattr(self, "called", called if len(called) < len(self.tools) else self.tools)
         entities = self.entities.values()
         fields = (each for entity in entities for each in entity.fields.values())
@@ -107,6 +109,12 @@ class Schema(Struct, frozen=True):
         """Whether calls of a tool may change something, for all that is declared: an action is no tool to call."""
         tool = self.called.get(name)
         return tool is None or tool.effect == "write" or self.has_actions(name)
+
+    @property
+    def deeds(self) -> Mapping[str, Tool]:
+        """What calls come to: the actions, and the tools that have none."""
+        actions = self.actions
+        return self.tools if actions is None else {k: v for k, v in self.tools.items() if k not in actions.by_tool}
 
     def has_actions(self, tool: str) -> bool:
         """Whether calls of a tool are judged as the actions they perform."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from msgspec import UNSET
 
 from bylaw.errors import BylawError, GuardError, meant
-from bylaw.facts.entity import Entity, Field, FieldType, Origin, ReadTool, Saying
+from bylaw.facts.entity import PLACE, Entity, Field, FieldType, Origin, ReadTool, Saying
 from bylaw.facts.observation import (
     NOTHING,
     Change,
@@ -345,6 +345,9 @@ def _change(text: str) -> WrittenChange:
     return WrittenChange(name, field or "*")
 
 
+if TYPE_CHECKING:
+    from bylaw.actions.action import PageTerms
+
 _TYPES = frozenset(get_args(FieldType))
 _NOT_THERE = r"not found|no such|do(es)? not exist|doesn't exist"
 """Texts by which look-ups report that nothing was found."""
@@ -360,8 +363,10 @@ class SchemaReader:
         tool_source: Located | None,
         compile: Callable[[str, str], Expression] | None = None,
         compared_with_none: Collection[str] = (),
+        pages: "PageTerms | None" = None,
     ) -> None:
-        """`compared_with_none` names the fields that guards compare with None."""
+        """`compared_with_none` names the fields that guards compare with None, `pages` says which tools show pages."""
+        self._pages = pages
         self._file, located, self.faults = read_record(source or Located("entities.yaml", {}, {}), EntitiesFile)
         self._tools = dict(tools)
         self._compared_with_none = compared_with_none
@@ -389,6 +394,8 @@ class SchemaReader:
                 own = WrittenObservation(entity.name, absent=_NOT_THERE)
                 shown = self._observation(own, ("entities", entity.name), tool)
                 shows.setdefault(tool, {}).setdefault(entity.name, []).extend([shown] if shown else ())
+        if self._file.pages:
+            self._add_pages(shows)
         changes = ChangeReader(self._paths)
         writes = [tool for tool in self._tools.values() if tool.effect == "write"]
         return Schema(
@@ -399,6 +406,21 @@ class SchemaReader:
             {tool.name: tuple(changes.effects(tool)) for tool in writes},
             stored={name: tuple(self._stored(name, body)) for name, body in self._file.world.items()},
         )
+
+    def _add_pages(self, shows: dict[str, dict[str, list[Observation]]]) -> None:
+        """What the pages of a browser show, whichever of its tools was called."""
+        from bylaw.facts.page_observation import PageObservations
+
+        reader = PageObservations(self._paths, self._pages)
+        tools = [name for name, tool in self._tools.items() if not tool.of and reader.terms.shows(name)]
+        if not tools:
+            hint = "declare the browser's tools, and name them under `pages` in tools.yaml"
+            self._paths.fault("no tool shows pages", "pages", hint=hint)
+        for index, body in enumerate(self._file.pages):
+            observation = reader.read(body, ("pages", index))
+            if observation is not None:
+                for tool in tools:
+                    shows.setdefault(tool, {}).setdefault(str(body.as_), []).append(observation)
 
     def _stored(self, name: str, bodies: WrittenStored | list[WrittenStored] | None) -> Iterator[Stored]:
         """The locations of an entity's records in a database."""
@@ -464,7 +486,8 @@ class SchemaReader:
             )
             lacks = f"argument {tool}.{unknown[0]}"
             self._paths.fault(f"`{tool}` has no argument `{unknown[0]}`", *at, hint=hint, lacks=lacks)
-        for part in sorted(set(arguments.values()) - set(key)):
+        named = {name for part in arguments.values() for name in PLACE.findall(part) or (part,)}
+        for part in sorted(named - set(key)):
             self._paths.fault(f"`{part}` is not a key", *at, hint="map each argument to a key field")
         return ReadTool(tool, arguments)
 

@@ -257,7 +257,7 @@ class ShownThings:
         if read is None or read.tool != made.call.tool or made.call.fault or made.delivered is None:
             return
         parts = self.schema.entities[entity].key
-        given = {part: made.call.arguments.get(name) for name, part in read.arguments.items()}
+        given = read.parts(made.call.arguments)
         if parts and all(given.get(part) is not None for part in parts):
             thing = self._things[entity].get(key_of([given[part] for part in parts]))
             if thing is not None:

@@ -6,6 +6,7 @@ from msgspec import UNSET, Struct, field
 
 from bylaw.facts.entity import UNDECLARED
 from bylaw.policy.reading import Scalar
+from bylaw.policy.tool import WrittenElement
 
 WrittenKey = Scalar | dict[str, Scalar]
 """The location of a key; by key field if there are several."""
@@ -96,6 +97,19 @@ class WrittenStored(Struct, frozen=True, forbid_unknown_fields=True):
     """The field under which all items with one key form a list."""
 
 
+class WrittenPage(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the page of a browser shows an entity."""
+
+    url: Scalar = ""
+    """A pattern for its address, without the query."""
+    as_: Scalar = field(name="as", default="")
+    each: Scalar = ""
+    """The role of the elements that show one each; empty if the page as a whole shows one."""
+    within: WrittenElement | None = None
+    key: dict[str, Scalar] = {}
+    fields: dict[str, Scalar] = {}
+
+
 class EntitiesFile(Struct, frozen=True, forbid_unknown_fields=True):
     """entities.yaml."""
 
@@ -103,6 +117,7 @@ class EntitiesFile(Struct, frozen=True, forbid_unknown_fields=True):
     context: dict[str, FieldBody] = {}
     observations: dict[str, WrittenObservation | list[WrittenObservation] | None] = {}
     world: dict[str, WrittenStored | list[WrittenStored] | None] = {}
+    pages: list[WrittenPage] = []
 
 
 _Body = TypeVar("_Body")

@@ -61,7 +61,9 @@ class Hiding:
         allowance = session.allowance
         if allowance is None:
             return frozenset()
-        return frozenset(name for name, tool in self._tools.items() if not allowance.may_need(tool))
+        # A generic tool is needed for any action of it.
+        needed = {name for each in self._tools.values() if allowance.may_need(each) for name in (each.name, *each.of)}
+        return frozenset(self._tools.keys() - needed)
 
     def tell(self, session: LiveSession, hidden: Hidden) -> bool:
         """Note what the client of a conversation is told; whether it was told otherwise before."""

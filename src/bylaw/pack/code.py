@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +22,9 @@ from bylaw.policy.python import parse_python
 from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Tool
 from bylaw.policy.yaml import Located
+
+if TYPE_CHECKING:
+    from bylaw.actions.action import Actions
 
 
 def read_guards(
@@ -67,6 +70,15 @@ def with_lookups(folder: PackFolder, schema: Schema) -> tuple[Schema, list[Bylaw
         for lookup in found.values():
             searches[lookup.entity.name, lookup.field.name] = partial(run_lookup, lookup)
     return replace(schema, searches=searches), faults
+
+
+def read_pack_actions(source: Located | None, tools: Mapping[str, Tool]) -> "tuple[Actions | None, list[BylawError]]":
+    """The actions of a pack's generic tools; None, and nothing more to load, if it has none."""
+    if source is None or not source.data.keys() & {"actions", "otherwise", "pages"}:
+        return None, []
+    from bylaw.actions.action_reader import read_actions
+
+    return read_actions(source, tools)
 
 
 def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[BylawError]]:

@@ -22,6 +22,7 @@ from bylaw.pack.code import (
     pinned_of,
     predicate_code,
     read_guards,
+    read_pack_actions,
     unenforced,
     with_card_facts,
     with_lookups,
@@ -287,6 +288,7 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     faults.extend(manifest_faults(manifest, folder.manifest_source))
     zone = zone_named(manifest.timezone)
     tools, tool_faults = read_tools(folder.parts.get("tools", _EMPTY))
+    actions, action_faults = read_pack_actions(folder.parts.get("tools"), tools)
     reader = SchemaReader(
         folder.parts.get("entities"),
         tools,
@@ -296,14 +298,11 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
             {**folder.guards, **folder.lookups}.values(),
             [*predicate_code(folder.parts.get("rules")), *card_code(tools)],
         ),
+        actions.pages if actions is not None else None,
     )
     schema = replace(reader.read(), zone=zone)
     faults += tool_faults + reader.faults
-    if (source := folder.parts.get("tools")) is not None and source.data.keys() & {"actions", "otherwise"}:
-        from bylaw.actions.action_reader import read_actions
-
-        actions, action_faults = read_actions(source, tools)
-        schema, faults = replace(schema, actions=actions), faults + action_faults
+    schema, faults = replace(schema, actions=actions), faults + action_faults
     title = title_of(manifest, text)
     policy_reader = PolicyReader(folder.parts.get("policies", _EMPTY), schema.tools, text, title)
     policies = policy_reader.read()

@@ -167,6 +167,8 @@ def _time(body: WrittenCase, pack: Pack, place: str) -> datetime | None:
 
 
 def _at(pack: Pack, now: datetime | None) -> Pack:
+    if pack.schema.actions is not None:
+        pack = msgspec.structs.replace(pack, schema=msgspec.structs.replace(pack.schema, takes_actions=True))
     return pack if now == pack.now else msgspec.structs.replace(pack, now=now)
 
 

@@ -388,7 +388,7 @@ class _GuardGrounds:
         entity, key, tried = self._entities[fact.entity], key_of(named), list[str]()
         parts = dict(zip(entity.key, key, strict=False))
         for way in self._ledger.schema.ways[entity.name, fact.field]:
-            arguments = {argument: parts.get(part) for argument, part in way.arguments.items()}
+            arguments = way.given(parts)
             name = f"{way.tool} {arguments!r}"
             if name not in self._made:
                 before = self._ledger.answers.to(way.tool, arguments, self._judgement.made)

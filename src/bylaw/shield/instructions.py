@@ -62,6 +62,8 @@ class WriteInstruction(Struct, frozen=True):
     """Optional arguments that no question names: a call with one of them needs a card."""
     written: dict[str, str] = {}
     """Values of a question that have a currency or a unit, each with an example."""
+    of: tuple[str, ...] = ()
+    """For an action, the tools whose calls perform it."""
 
 
 def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
@@ -83,12 +85,14 @@ def instructions(pack: Pack, *, heard: bool = True) -> str:
     if any(each.questions or each.needs_card for each in writes):
         asks = [_ASKING if heard else _CALLING]
     if not heard:
-        writes = [WriteInstruction(each.tool, each.look_ups) for each in writes if each.look_ups]
+        writes = [WriteInstruction(each.tool, each.look_ups, of=each.of) for each in writes if each.look_ups]
     return "\n\n".join((_ANSWERS, *asks, *map(_section, writes))) + "\n"
 
 
 def _section(write: WriteInstruction) -> str:
     lines = [f"## {write.tool}", ""]
+    if write.of:
+        lines.append(f"- Done with: {', '.join(f'`{each}`' for each in write.of)}")
     if write.look_ups:
         lines.append(f"- Look up first: {', '.join(f'`{each}`' for each in write.look_ups)}")
     lines += [f"- Ask: `{each}`" for each in write.questions]
@@ -114,6 +118,7 @@ def _instruction(pack: Pack, tool: Tool, rules: Sequence[tuple[Rule, Sequence[Pr
         bool(wanted) and not questions,
         unnamed,
         written,
+        tool.of,
     )
 
 

@@ -1,0 +1,112 @@
+"""What the pages of a browser show: observations over accessibility snapshots, as `pages` of entities.yaml has them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bylaw.actions.action import ElementTerms, PageTerms
+from bylaw.actions.action_reader import default_pages
+from bylaw.actions.page_state import content_of, fits_page, has_mark, page_in, taken_from_page
+from bylaw.actions.taking import NotTaken, Take, TakeError, compile_take
+from bylaw.errors import BylawError
+from bylaw.facts.entity import Entity
+from bylaw.facts.observation import NOTHING, Observation, PathScope, compile_path
+from bylaw.facts.written import WrittenPage
+from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
+from bylaw.policy.yaml import YamlPath
+from bylaw.reading import Unreadable
+from bylaw.reading.page import Element, Page
+
+
+class PageObservations:
+    """Compiles the observations over pages; `paths` has the entities and takes the faults."""
+
+    def __init__(self, paths: Any, terms: PageTerms | None) -> None:
+        self._paths = paths
+        self.terms = terms or default_pages()
+
+    def read(self, body: WrittenPage, at: YamlPath) -> Observation | None:
+        """One observation; None if it names no entity."""
+        entity: Entity | None = self._paths.entities.get(str(body.as_))
+        if entity is None:
+            self._paths.no_entity(str(body.as_), *at)
+            return None
+        for name in body.fields.keys() - entity.fields.keys():
+            self._paths.no_field(entity, name, *at)
+        for name in sorted(body.key.keys() ^ set(entity.key)):
+            self._paths.fault(f"`key` has to say where each key of `{entity.name}` is, and no more: `{name}`", *at)
+        takes = {
+            name: take
+            for part, texts in (("key", body.key), ("fields", body.fields))
+            for name, text in texts.items()
+            if (take := self._take(name, str(text), (*at, part, name), is_row=bool(body.each))) is not None
+        }
+        shown = ShownOnPage(self._pattern(body.url, at), self._role(body, at), takes, self.terms)
+        fields = {name: compile_path(f"$['{name}']") for name in body.fields}
+        key = tuple((compile_path(f"$['{part}']"),) for part in entity.key)
+        return Observation(entity, shown, key, fields, only=True)
+
+    def _role(self, body: WrittenPage, at: YamlPath) -> tuple[str, ElementTerms | None]:
+        within = body.within
+        if within is None:
+            return str(body.each), None
+        named = self._pattern(within.named, (*at, "within", "named")) if within.named != "" else None
+        roles = tuple(map(str, within.role)) if isinstance(within.role, list) else (str(within.role),)
+        return str(body.each), ElementTerms(tuple(filter(None, roles)), str(within.name), named)
+
+    def _take(self, name: str, text: str, at: YamlPath, *, is_row: bool) -> Take | None:
+        try:
+            take = compile_take(name, text, frozenset(("page",)), "text", optional=True, arguments={})
+        except (TakeError, PatternError) as error:
+            self._paths.fault(error.message, *at, hint=error.hint)
+            return None
+        if take.source == "argument" or (take.source in ("element", "row") and not is_row):
+            hint = "use `$page`" if take.source != "argument" else "a page does not show what the agent asked for"
+            self._paths.fault(f"`{text}` is nothing that this page shows", *at, hint=hint)
+            return None
+        return take
+
+    def _pattern(self, text: Any, at: YamlPath) -> Pattern | None:
+        try:
+            return compile_pattern(str(text), ignore_case=False) if text != "" else None
+        except BylawError as error:
+            self._paths.fault(error.message, *at, hint=error.hint)
+            return None
+
+
+class ShownOnPage:
+    """Finds, in a result that shows a page, the entities it shows, as items with their raw fields."""
+
+    def __init__(
+        self, url: Pattern | None, each: tuple[str, ElementTerms | None], takes: Mapping[str, Take], terms: PageTerms
+    ) -> None:
+        self._url, (self._role, self._within), self._takes, self._terms = url, each, takes, terms
+
+    def __call__(self, scope: PathScope) -> Sequence[tuple[Any, Any]]:
+        """The items; none if the result shows no such page."""
+        text = scope.result
+        if not isinstance(text, str) or has_mark(scope.args):
+            return ()
+        page = page_in(text)
+        if isinstance(page, Unreadable) or not fits_page(page, self._url):
+            return ()
+        return [(item, NOTHING) for element in self._elements(page) if (item := self._item(page, element))]
+
+    def _elements(self, page: Page) -> Iterator[Element]:
+        if not self._role:
+            yield from page.elements[:1]
+            return
+        written = content_of(page, self._terms.content)
+        for element in page.find(self._role):
+            inside = self._within is None or any(map(self._within.fits, page.ancestors(element)))
+            is_heading = element.role == "row" and all(cell.role == "columnheader" for cell in page.cells(element))
+            if inside and not is_heading and element.at not in written and not page.is_in_frame(element):
+                yield element
+
+    def _item(self, page: Page, element: Element) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, take in self._takes.items():
+            try:
+                found[name] = taken_from_page(take, page, element, self._terms)
+            except NotTaken:
+                continue
+        return found
