@@ -180,6 +180,9 @@ AMBIGUOUS = [
     "select\u00a01",
     "(" * 100 + "select 1" + ")" * 100,
     "select '" + "a" * 200_000 + "'",
+    "select 1 from t where " + " or ".join(f"a = {n}" for n in range(900)),
+    "select " + "not " * 2500 + "a",
+    "select " + ", ".join("a" * 5000),
 ]
 
 

@@ -25,6 +25,7 @@ __all__ = ["Command", "Word", "read_shell"]
 
 MAX_CHARACTERS = 50_000
 MAX_DEPTH = 60
+MAX_SUBSTITUTIONS = 8
 MAX_NESTED_TEXTS = 4
 """`sh -c` in `sh -c` in ..."""
 
@@ -154,6 +155,8 @@ class _Reader:
         self.reached = self.directories
         """Those it may run in if a part of the statement before failed."""
         self.line = 1
+        self.inside = 0
+        """Substitutions around the command at hand."""
 
     def commands(self) -> list[Command]:
         tree = _parser().parse(self.source)
@@ -429,10 +432,9 @@ class _Reader:
         if not re.fullmatch(r"[A-Za-z_][\w-]*", plain):
             raise self._fault("the label of a text is not a plain word", node)
         strips = node.children[0].type == "<<-"
-        lines = self.source[body.start_byte :].decode("utf-8").split("\n")
-        ends = next((at for at, line in enumerate(lines) if (line.lstrip("\t") if strips else line) == plain), None)
-        end = node.children[-1]
-        if ends is None or end.start_point[0] != body.start_point[0] + ends:
+        end = node.children[-1].end_byte
+        *lines, last = (line.lstrip("\t") if strips else line for line in self._gap(body.start_byte, end).split("\n"))
+        if plain in lines or last != plain or self.source[end : end + 1] not in (b"", b"\n"):
             raise self._fault("the end of a text for a command is not certain", node)
         if not is_quoted:
             self._substitutions(body)
@@ -487,6 +489,9 @@ class _Reader:
             raise self._fault("a backslash between backticks", node)
         self._check_gaps(node)
         here = self.directories
+        self.inside += 1
+        if self.inside > MAX_SUBSTITUTIONS:
+            raise self._fault("substitutions in one another, too deep to follow", node)
         for child in node.named_children:
             if child.type in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
                 files = _Files()
@@ -495,6 +500,7 @@ class _Reader:
             else:
                 self._statement(child, 1, has_input=False)
                 self.directories = _either(here, self.directories)
+        self.inside -= 1
         self.directories = here
 
     def _assignment(self, node: Any) -> tuple[str, Word]:
