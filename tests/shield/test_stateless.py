@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from bylaw.engine.finished import is_judged
 from bylaw.shield import Decision, Shield
 from bylaw.trace import Call, Event, Message
+from bylaw.trace.event import Card
 from tests.engine.clinic import conversations, pack
 from tests.packs import made
 from tests.shield.cards import WANTED, write
@@ -150,9 +151,13 @@ class Pressing:
     def decide(self, arguments: dict[str, Any]) -> Decision:
         return self.shield.decide(self.said, "transfer", arguments, context={"signed_in_as": "ann"})
 
-    def press(self, arguments: dict[str, Any], *, yes: bool) -> None:
+    def card(self, arguments: dict[str, Any]) -> Card:
         card = self.decide(arguments).card
         assert card is not None
+        return card
+
+    def press(self, shown: dict[str, Any] | Card, *, yes: bool) -> None:
+        card = shown if isinstance(shown, Card) else self.card(shown)
         self.shield.session(card.id.rpartition("/")[0], context={"signed_in_as": "ann"}).confirm(card, yes)
 
 
@@ -166,6 +171,20 @@ def test_a_later_no_to_any_spelling_ends_a_yes(other: dict[str, Any], tmp_path: 
     host.press(first, yes=True)
     assert host.decide(first).allowed, "the user has thought better of it"
     assert not host.decide(first).allowed
+
+
+@pytest.mark.parametrize("declined", SPELLINGS)
+def test_a_no_on_a_button_ends_a_yes_in_words(declined: dict[str, Any], tmp_path: Path) -> None:
+    host, wanted = Pressing(tmp_path), SPELLINGS[0]
+    yes = {"role": "user", "content": "Yes."}
+    card, other = host.card(wanted), host.card(declined)
+    host.said += [{"role": "assistant", "content": card.text}, yes]
+    host.press(other, yes=False)
+    again = host.decide(wanted)
+    assert (again.answer, again.allowed) == ("ask", False)
+    assert again.card is not None
+    host.said += [{"role": "assistant", "content": again.card.text}, yes]
+    assert host.decide(wanted).allowed, "asked once more, the user has agreed"
 
 
 @pytest.mark.parametrize("other", SPELLINGS[1:])

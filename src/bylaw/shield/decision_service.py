@@ -42,7 +42,14 @@ from bylaw.shield.history import (
 )
 from bylaw.shield.host import Channel, Host
 from bylaw.shield.limiting import NO_PLACES, LatestUses, latest_uses, places_beside, places_for
-from bylaw.shield.recalled_card import Recalled, confirmation_of, is_of_one_chat, is_signed_in, recalled
+from bylaw.shield.recalled_card import (
+    Recalled,
+    confirmation_of,
+    is_of_one_chat,
+    is_signed_in,
+    recalled,
+    was_declined,
+)
 from bylaw.shield.repeating import (
     DONE_BEFORE,
     Interruption,
@@ -533,7 +540,19 @@ class DecisionService:
             others = [Call(each.tool, as_object(each.arguments)[0], turn=call.turn) for each in later]
             shape = attempt.conversation.session.beside(judgement, others)
             found += [binding.of_rule(each, "deny") for each in shape]
+        if self._is_declined(attempt.conversation, judgement):
+            found.append(binding.of_declined())
         return found
+
+    def _is_declined(self, conversation: Conversation, judgement: Judgement) -> bool:
+        """Whether the user has declined the call by a button, which a history that the caller keeps does not tell."""
+        log, made, values = self.journal.log, judgement.made, conversation.session.values
+        is_read = made.tool is not None and made.tool.effect != "write"
+        if log is None or not self.is_told_whole or is_read or not values.card_lifetime:
+            return False
+        now = made.call.time if made.call.time is not None else self._shield.clock()
+        terms, before = values.shown_terms(made.call), conversation.since(0)[: made.step]
+        return was_declined(log, self.journal.tenant, terms, conversation.context, self.pack.pin, before, now)
 
     def _for_channel(
         self, grounds: Sequence[Ground], conversation: Conversation, judgement: Judgement

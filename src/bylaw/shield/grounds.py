@@ -55,6 +55,12 @@ class Binding(Struct, frozen=True):
         question = Question("doubt", f"{because}: should it be called?", "person")
         return self.ground("", "doubt", "ask", because, questions=(question,))
 
+    def of_declined(self) -> Ground:
+        """The user's no to a card, which nothing in the history tells of: they are asked once more."""
+        because = "the user has declined this call"
+        question = Question("declined", _AGREES, "user")
+        return self.ground("", "rule", "ask", because, questions=(question,), for_agent=because, puts_card=True)
+
     def on_error(self) -> Answer:
         """The answer to a call that could not be judged: never `allow`, unless the tool is known to only read."""
         declared = self.pack.schema.tools.get(self.tool)

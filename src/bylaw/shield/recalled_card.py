@@ -81,13 +81,18 @@ class _Home(Struct, frozen=True):
                 return number, event
         return None
 
+    def declined(self, now: float) -> int:
+        """The entry with the user's no to it, while that stands; 0 for none."""
+        if self.card.expires is not None and now >= self.card.expires:
+            return 0
+        return max((number for number, event in self._since() if _is_no(event)), default=0)
+
     def ends_yes(self) -> int:
         """The last entry that ends every yes to the call which was given before it: a no, or a call; 0 for none."""
         ends = (
             number
             for number, event in self._since()
-            if (isinstance(event, Call) and not event.refused)
-            or (isinstance(event, Message) and event.confirmation is not None and not event.confirmation.yes)
+            if (isinstance(event, Call) and not event.refused) or _is_no(event)
         )
         return max(ends, default=0)
 
@@ -108,20 +113,7 @@ def recalled(
 ) -> Recalled:
     """What was put before in place of a card. `before` is what happened before its call, `terms` are the same for all
     spellings of the call, and `may_be_made` says whether one of them may have been made since a step."""
-    if not is_signed_in(context):
-        return Recalled("")
-    key = fingerprint([terms, context[PRINCIPAL], pin])[:32]
-    homes: list[_Home] = []
-    for number in range(1, AGAIN):
-        name = f"card:{key}/{number}"
-        entry = log.named(tenant, name)
-        if entry is None:
-            break
-        id = entry.conversation or ""
-        if (home := _home(name, id, log.conversation(tenant, id))) is not None:
-            homes.append(home)
-    else:
-        return Recalled("")
+    homes, name = _homes(log, tenant, terms, context, pin)
     ended = max((each.ends_yes() for each in homes), default=0)
     for each in homes:
         is_same = (each.card.digest, each.card.text) == (card.digest, card.text)
@@ -134,6 +126,41 @@ def recalled(
             continue
         return Recalled(name, each.card, each.name, each.id, yes[1] if yes is not None else None)
     return Recalled(name)
+
+
+def was_declined(
+    log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: str, before: Sequence[Event], now: float
+) -> bool:
+    """Whether the user has declined a card for a call in any spelling, by a button, and has not been shown another and
+    answered since."""
+    homes, _ = _homes(log, tenant, terms, context, pin)
+    declined = max((each.declined(now) for each in homes), default=0)
+    last = max((at for at, each in enumerate(before) if _has_spoken([each])), default=-1)
+    for each in homes if declined else ():
+        yes = each.yes()
+        if yes is not None and yes[0] > declined:
+            return False
+        is_later = each.numbers[each.put] > declined and each.put <= last
+        if is_later and continues(each.events[: each.put], before):
+            return False
+    return bool(declined)
+
+
+def _homes(log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: str) -> tuple[Sequence[_Home], str]:
+    """The cards that were put for the spellings of a call, and what to call the entry that puts the next."""
+    if not is_signed_in(context):
+        return (), ""
+    key = fingerprint([terms, context[PRINCIPAL], pin])[:32]
+    homes: list[_Home] = []
+    for number in range(1, AGAIN):
+        name = f"card:{key}/{number}"
+        entry = log.named(tenant, name)
+        if entry is None:
+            return homes, name
+        id = entry.conversation or ""
+        if (home := _home(name, id, log.conversation(tenant, id))) is not None:
+            homes.append(home)
+    return homes, ""
 
 
 def _home(name: str, id: str, entries: Sequence[Entry]) -> _Home | None:
@@ -161,6 +188,10 @@ def is_of_one_chat(first: Sequence[Event], then: Sequence[Event]) -> bool:
 def continues(first: Sequence[Event], then: Sequence[Event]) -> bool:
     """Whether a history begins with all of another."""
     return list(map(_told, first)) == list(map(_told, then[: len(first)]))
+
+
+def _is_no(event: Event) -> bool:
+    return isinstance(event, Message) and event.confirmation is not None and not event.confirmation.yes
 
 
 def _has_spoken(events: Sequence[Event]) -> bool:

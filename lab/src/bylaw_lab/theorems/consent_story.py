@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from bylaw.record import Log
 from bylaw.shield import Decision
 from bylaw_lab.theorems import desk
-from bylaw_lab.theorems.host import HistoryHost, Host, StatelessHost
+from bylaw_lab.theorems.host import CardsHost, HistoryHost, Host, StatelessHost
 from bylaw_lab.theorems.story import Story, Wanted
 from bylaw_lab.theorems.truth import Allowed, HandedOver, ModelAnswered, Shown, True_, key
 
@@ -23,7 +23,8 @@ def consent_story(rng: Random, log: Log | None, name: str) -> list[True_]:
     certainty = rng.choice(("card", "told", "requested"))
     fees = rng.random() < 0.35
     pack = desk.consent_pack(certainty, handover=rng.random() < 0.5, fees=fees)
-    kinds: tuple[type[Host], ...] = (Host, Host, HistoryHost) if log is not None else (Host, HistoryHost, StatelessHost)
+    logged: tuple[type[Host], ...] = (Host, Host, HistoryHost, CardsHost)
+    kinds = logged if log is not None else (Host, HistoryHost, StatelessHost)
     principal = rng.choice(("", "P1", "P1"))
     model = Model(rng)
     host = rng.choice(kinds)(rng, pack, log, name, principal, answers=model.open)

@@ -57,6 +57,11 @@ class Host:
         self.edits: list[str] = []
         """How the history of the last decision was edited."""
 
+    @property
+    def position(self) -> int:
+        """The shield's count of messages."""
+        return self.session.position
+
     def _open_shield(self) -> Shield:
         return Shield(self.pack, log=self.log, tenant=self.tenant, clock=self.clock, **self._given)
 
@@ -249,6 +254,41 @@ class StatelessHost(HistoryHost):
 
     def no_result(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
         self.history.append(_calling(tool, arguments, id))
+
+
+class CardsHost(StatelessHost):
+    """Keeps the history itself, and reports presses of a signed-in user to the conversation that showed the card. It
+    drops nothing that was said since it showed the first one."""
+
+    may_press = True
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._before_cards: int | None = None
+        """Messages before the first card."""
+
+    @property
+    def position(self) -> int:
+        return 0
+
+    def not_allowed(self, decision: Decision, tool: str, arguments: Mapping[str, Any], id: str) -> None:
+        if decision.card is not None and self._before_cards is None:
+            self._before_cards = len(self.history)
+        super().not_allowed(decision, tool, arguments, id)
+
+    def _edited(self, history: list[Wire], edits: "Sequence[Edit]") -> list[Wire]:
+        kept = len(history) if self._before_cards is None else self._before_cards
+        return [*super()._edited(history[:kept], edits), *history[kept:]]
+
+    def press(self, card: str, yes: bool, at: float | None = None, after: int | None = None) -> bool:
+        if not self.principal:
+            return False
+        context = {"signed_in_as": self.principal}
+        try:
+            self.shield.session(card.rpartition("/")[0], context=context).confirm(card, yes, by="button")
+        except BylawError:
+            return False
+        return True
 
 
 class ChatsHost(StatelessHost):

@@ -139,7 +139,7 @@ class Story:
     def _keep_questions(self, decision: Decision, wanted: Wanted) -> None:
         if decision.card is not None:
             wanted.card = decision.card
-            position = self.host.session.position if self.host.may_press else 0
+            position = self.host.position if self.host.may_press else 0
             self.cards.append(Shown(decision.card, wanted.key, len(self.events), self.now, position))
             self.events.append(Issued(decision.card.id, wanted.key, self.now, desk.fee_on(decision.card.text)))
         elif decision.answer == "ask" and decision.approval and decision.approval not in self.approvals:
@@ -204,7 +204,7 @@ class Story:
         """The user presses a button, and the host reports it immediately."""
         given: tuple[float | None, int | None] = (None, None)
         if self.chance(0.3):
-            given = (self.now, self.host.session.position)
+            given = (self.now, self.host.position)
         if self.host.press(card.id, yes, *given):
             self.events.append(Pressed(card.id, call, yes, self.now, len(self.events), self.host.principal))
 
