@@ -90,6 +90,12 @@ def test_places_are_known_by_ancestors_headings_and_frames() -> None:
     assert not page.is_in_frame(review)
 
 
+def test_an_element_without_a_name_is_called_by_its_text() -> None:
+    page = read_page('- button [ref=e1]:\n  - img "Go"\n  - text: on\n- button "Pay" [ref=e2]: Read more')
+    assert page.label(found(page, "e1")) == "Go on"
+    assert page.label(found(page, "e2")) == "Pay"
+
+
 def test_the_focused_element_is_the_innermost_active_one() -> None:
     page = read_page(SHOP)
     assert page.focused == page.by_ref("e19")

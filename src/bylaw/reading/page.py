@@ -144,13 +144,26 @@ class Page(Struct, frozen=True, dict=True):
         """Whether it is of another document, shown in a frame: its page is not this one."""
         return any(above.role == "iframe" for above in self.ancestors(element))
 
+    def label(self, element: Element) -> str:
+        """What it is called: its name, or its text if Playwright left out a name that only repeats the text."""
+        return element.name or self.text_of(element)
+
+    @cached_property
+    def _headings(self) -> list[int]:
+        """By an element's place, the place of the heading above it; -1 if there is none."""
+        found: list[int] = []
+        last: dict[int, int] = {}
+        for element in self.elements:
+            of_parent = found[element.parent] if element.parent >= 0 else -1
+            found.append(max(last.get(element.parent, -1), of_parent))
+            if element.role == "heading":
+                last[element.parent] = element.at
+        return found
+
     def heading_above(self, element: Element) -> Element | None:
         """The heading of its section: the last one before it that is beside it or beside one of its ancestors."""
-        around = {-1, *(above.at for above in self.ancestors(element))}
-        for each in reversed(self.elements[: element.at]):
-            if each.role == "heading" and each.parent in around:
-                return each
-        return None
+        at = self._headings[element.at]
+        return self.elements[at] if at >= 0 else None
 
     def rows(self, table: Element) -> Iterator[Element]:
         """The rows of a table or grid, without those of tables inside it."""
