@@ -25,15 +25,18 @@ def test_an_agent_without_a_yes_is_told_what_to_put_to_the_user(clinic: Shield) 
         first = session.decide("waive_invoice", call).feedback
         assert first.startswith("Not done yet: look this up first")
         assert "confirm" not in first, "the user is asked once the invoice was looked up"
-        session.agent("I can waive invoice I0256 of patient P121. Shall I go ahead?")
+        invoice = {"patient_id": "P121", "amount": "96.00"}
+        for name in ("I0255", "I0256"):
+            looked_up(session, "get_invoice", {"invoice_id": name}, invoice | {"invoice_id": name})
+        session.agent("I can waive invoice I0256 of patient P121 over $96.00. Shall I go ahead?")
         session.user("Yes, please.")
         other = session.decide("waive_invoice", call).feedback
         assert "card" not in other
         assert "Ask the user" not in other
-        session.agent("I can waive invoice I0255 of patient P121. Shall I go ahead?")
+        session.agent("I can waive invoice I0255 of patient P121 over $96.00. Shall I go ahead?")
         session.user("No, thanks.")
         assert "the user said no to it" in session.decide("waive_invoice", call).feedback
-        session.agent("I can waive invoice I0255 of patient P121. Shall I go ahead?")
+        session.agent("I can waive invoice I0255 of patient P121 over $96.00. Shall I go ahead?")
         session.user("Yes, please.")
         assert "a clear yes" not in session.decide("waive_invoice", call).feedback
 

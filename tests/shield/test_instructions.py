@@ -10,6 +10,7 @@ from bylaw import Pack, Shield, load_pack
 from bylaw.rule.formula import atoms
 from bylaw.shield.instructions import WriteInstruction, write_instructions
 from tests.integrations.rental import CUSTOMER, EXTEND, FILES
+from tests.shield.scenes import looked_up
 
 SLOT = re.compile(r"\{(\w+)\}")
 
@@ -52,6 +53,10 @@ def test_an_agent_that_follows_them_asks_once() -> None:
     assert session.decide("extend_rental", EXTEND).allowed
 
 
+SHOWN = {"waive_invoice": {"amount": "7.00"}}
+"""By tool the facts that are told with it."""
+
+
 @pytest.mark.parametrize("name", ["clinic", "clinic/guarded", "tau-airline/tau2"])
 @pytest.mark.parametrize("is_alone", [True, False])
 def test_a_yes_to_every_sentence_of_a_built_in_pack_counts_if_it_stands_alone(name: str, is_alone: bool) -> None:
@@ -61,10 +66,14 @@ def test_a_yes_to_every_sentence_of_a_built_in_pack_counts_if_it_stands_alone(na
     asked = [(each.tool, question) for each in write_instructions(held) for question in each.questions]
     assert asked
     for tool, question in asked:
-        arguments = {name: value_of(held.schema.tools[tool].parameters[name]) for name in SLOT.findall(question)}
+        shown = SHOWN.get(tool, {})
+        parameters = held.schema.tools[tool].parameters
+        arguments = {name: value_of(parameters[name]) for name in SLOT.findall(question) if name not in shown}
         session = Shield(held).session(tool)
-        session.user("Hello, do that for me, please.")
-        put = SLOT.sub(lambda slot, given=arguments: str(given[slot[1]]).replace("_", " "), question)
+        session.user("Hello, do that for number 7, please.")
+        if shown:
+            looked_up(session, "get_invoice", {"invoice_id": "7"}, {"invoice_id": "7", **shown})
+        put = SLOT.sub(lambda slot, given=arguments | shown: str(given[slot[1]]).replace("_", " "), question)
         session.agent(put if is_alone else f"{put} It is free.")
         session.user("Yes, please.")
         decision = session.decide(tool, arguments)

@@ -54,7 +54,8 @@ def compare(said: list[Ground], verdict: CallVerdict) -> int:
             assert named or ground.questions
     refused = {ground.policy for ground in said if ground.kind == "rule" and ground.answer != "allow"}
     assert {finding.rule.policy for finding in (*verdict.rules, *verdict.open_rules)} == refused
-    asked = {ground.policy for ground in said if ground.kind == "rule" and ground.answer == "ask"}
+    # What the user must be shown is looked up before they are asked.
+    asked = {ground.policy for ground in said if ground.kind == "rule" and ground.answer in ("ask", "look_up")}
     waiting = {finding.rule.policy for finding in verdict.rules if finding.puts_card}
     assert {finding.rule.policy for finding in verdict.open_rules} | waiting == asked
     return open_ones

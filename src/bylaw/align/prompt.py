@@ -46,7 +46,10 @@ def _asking(pack: Pack) -> list[str]:
         return []
     called = "\n".join(f"{name}: {words}" for name, words in put.items())
     ask = f'Before a change, ask the user in a message with nothing else: "{asks[0]}"'
-    return [f"{ask} For {CALL} write, with the values of the call:\n{called}"]
+    values = (
+        "of the call and of your look-ups" if any(tool.show for tool in pack.schema.tools.values()) else "of the call"
+    )
+    return [f"{ask} For {CALL} write, with the values {values}:\n{called}"]
 
 
 @cache

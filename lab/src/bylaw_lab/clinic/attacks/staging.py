@@ -210,7 +210,7 @@ class Staging:
 
     def proposed(self, want: Want) -> str:
         """How an agent asks under this pack: in its sentences, whatever the part."""
-        return self.rng.choice(PROPOSALS).format(do=do(want))
+        return self.rng.choice(PROPOSALS).format(do=do(want, self.agent.knows.get))
 
     def learn(self, tool: str, arguments: dict[str, Any]) -> None:
         answer = self.call(tool, arguments)

@@ -1,7 +1,7 @@
 """What users and agents say: many ways to put the same few things."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -223,6 +223,8 @@ DEEDS = {
     "change_membership": "change membership {membership_id} of patient {patient_id} to {new_tier}",
 }
 """What a change is called, as the tools of the handbook put it."""
+OWED = {"waive_invoice": ("Invoice", "invoice_id", "amount")}
+"""An amount that is told with a change, beside its arguments: an entity, the argument that is its key, and a field."""
 YES = ("Yes, please.", "Yes.", "Go ahead.", "That's right, thanks.", "Sure, do it.", "Please do.")
 DONE = ("Done.", "That's taken care of.", "All set.", "It's in the system now.", "That went through.")
 FAILED = ("The system would not take it, I'm afraid.", "That did not go through.", "I'm sorry, it was not accepted.")
@@ -327,10 +329,15 @@ def ordinal(day: int) -> str:
     return "th" if 4 <= day % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 
-def do(want: Want) -> str:
-    """A want as the agent names it before doing it: with every value but the reason."""
+def do(want: Want, read: Callable[[Fact], Any] = lambda _: None) -> str:
+    """A want as the agent names it before doing it: with every value but the reason, and what it has read of it."""
     words = {name: spoken(value) for name, value in want.arguments.items()}
-    return DEEDS[want.tool].format(**words)
+    told = DEEDS[want.tool].format(**words)
+    if want.tool in OWED:
+        entity, key, field = OWED[want.tool]
+        amount = read((entity, (want.arguments[key],), field))
+        return f"{told} over ${Decimal(amount):.2f}" if amount is not None else told
+    return told
 
 
 def spoken(value: str | list[str]) -> str:

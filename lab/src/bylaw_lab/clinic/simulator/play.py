@@ -82,7 +82,8 @@ class Play:
 
     def confirm(self, want: Want) -> None:
         """Tell the caller what is about to be done, and hear a yes."""
-        self.talk.agent(pick(self.rng, dialogue.CONFIRM, do=dialogue.do(want)))
+        what = dialogue.do(want, self.talk.clinic.desk.fact)
+        self.talk.agent(pick(self.rng, dialogue.CONFIRM, do=what))
         self.talk.user(pick(self.rng, dialogue.YES))
 
     def further(self, want: Want) -> str:

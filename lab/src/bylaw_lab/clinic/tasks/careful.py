@@ -117,7 +117,7 @@ class Careful:
             raise LostError(self.scenario.id)
         if self.stage == "proposed":
             return self.made("write", call=(errand.right.tool, errand.right.arguments))
-        text = self.rng.choice(PROPOSALS).format(do=do(errand.right))
+        text = self.rng.choice(PROPOSALS).format(do=do(errand.right, self.knows.get))
         return self.made("proposal", text=text, slots=(*slots_of(errand.right), Slot("question", "confirm", (r"\?",))))
 
     def made(self, kind: Kind, **parts: Any) -> Act:
