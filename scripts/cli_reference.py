@@ -10,7 +10,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from bylaw.cli.align import COMMANDS as ALIGN
+from bylaw.cli.align import align_command
 from bylaw.cli.app import COMMANDS, app
 from bylaw.cli.log import log_command
 from bylaw.cli.rules import rules_command
@@ -22,9 +22,9 @@ _BLOCK = re.compile(r"(<!-- help: ([\w ]+) -->\n```text\n)(.*?)(```\n)", re.DOTA
 
 def commands() -> Iterator[str]:
     """Every command, those of a group as `GROUP NAME`."""
-    groups = {"log": list(log_command.commands), "rules": list(rules_command.commands), "align": list(ALIGN)}
+    groups = {"log": log_command, "rules": rules_command, "align": align_command}
     yield from (name for name in COMMANDS if name not in groups)
-    yield from (f"{group} {name}" for group, names in groups.items() for name in names)
+    yield from (f"{name} {command}" for name, group in groups.items() for command in group.commands)
 
 
 def help_of(command: str) -> str:

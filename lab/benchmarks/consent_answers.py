@@ -28,7 +28,7 @@ from msgspec import Struct
 
 from bylaw import Pack, read, verdicts
 from bylaw.answering.consent import consent_answer, consent_request, no_question
-from bylaw.audit.shelf import Shelf
+from bylaw.audit.request import Shelf
 from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
 from bylaw.llm import Request

@@ -17,7 +17,7 @@ from consent_answers import Collect
 from msgspec import Struct
 
 from bylaw import Call, Message, Pack, Trajectory, verdicts
-from bylaw.audit.shelf import Shelf
+from bylaw.audit.request import Shelf
 from bylaw.facts.ledger import Ledger
 from bylaw.llm.chat import LETTERS_PER_TOKEN
 

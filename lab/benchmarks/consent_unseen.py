@@ -30,7 +30,7 @@ from msgspec import Struct
 
 from bylaw import Call, Message, Trajectory, verdicts
 from bylaw.answering.consent import consent_answer
-from bylaw.audit.shelf import Shelf
+from bylaw.audit.request import Shelf
 from bylaw.consent import Consents
 from bylaw.facts.ledger import Ledger
 from bylaw.llm import Request

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from bylaw.audit.shelf import Shelf
+from bylaw.audit.request import Shelf
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.facts.world import World

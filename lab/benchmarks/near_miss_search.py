@@ -20,7 +20,7 @@ from pathlib import Path
 from near_miss_draw import SEED, Draw, Place, further, plain, strata
 from near_miss_ways import Domain, by_code, by_code_of_policies, by_model, flagged, grounds, some
 
-from bylaw.audit.shelf import Shelf
+from bylaw.audit.request import Shelf
 from bylaw.cli.logs import open_logs
 from bylaw.compile.tools import read_tools, with_logs
 from bylaw.facts.evidence import wilson

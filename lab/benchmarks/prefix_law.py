@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bylaw import Pack, Trajectory, load_pack, read, verdicts
-from bylaw.audit.shelf import Shelf
+from bylaw.audit.request import Shelf
 from bylaw.engine.session import Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw_lab.bench.agentdojo import OWN, own_pack, read_runs

@@ -35,10 +35,9 @@ from family import Family, children
 from msgspec.structs import replace
 
 from bylaw.audit.batch.engine import LocalEngine, RayEngine
-from bylaw.audit.batch.part import HELD
 from bylaw.audit.batch.query import Tables, ready_queries
 from bylaw.audit.batch.run import audit_in_shards
-from bylaw.audit.batch.shard import SIZE
+from bylaw.audit.batch.shard import HELD, SIZE
 from bylaw.audit.batch.tables import TABLES, Rows, arrow, arrow_schema, write_batches
 from bylaw.audit.output import dump
 from bylaw.audit.request import Request

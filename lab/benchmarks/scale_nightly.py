@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bylaw.audit.batch.engine import Outcome
-from bylaw.audit.batch.part import Job, Judge
-from bylaw.audit.batch.shard import Shard
+from bylaw.audit.batch.shard import Job, Judge, Shard
 from bylaw.audit.batch.update import update
 from bylaw.audit.request import Request
 

@@ -27,8 +27,7 @@ from bylaw.record.anchor import Anchor, read_anchors, write_anchors
 from bylaw.record.approval import Change, draft
 from bylaw.record.database import COLUMNS, entry_of
 from bylaw.record.entry import ROOT, Entry, digest_of, link_of, new_salts
-from bylaw.record.removal import Folded, Removal, encode, read_removal
-from bylaw.record.signing import sign
+from bylaw.record.removal import Folded, Removal, encode, read_removal, sign
 from bylaw.record.verify import verify
 
 BEGIN, END = "<!-- tampering -->", "<!-- end of tampering -->"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.adapters import ForSwift, for_trl, for_verifiers, for_verl, output_of
+from bylaw.align.export import ForSwift, for_trl, for_verifiers, for_verl, output_of
 from bylaw.align.grader import Grader
 from bylaw.align.output import events_of
 from bylaw.align.reward import Switches

@@ -10,8 +10,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from bylaw.align.builder import build_from_logs, write_sets
-from bylaw.align.dataset import SHAPES, Source, conversation_row, read_rows, turn_rows
+from bylaw.align.dataset import SHAPES, Source, build_from_logs, conversation_row, read_rows, turn_rows, write_sets
 from bylaw.align.episode import Episode
 from bylaw.align.lesson import LessonSeries, gold
 from bylaw.align.output import read_output

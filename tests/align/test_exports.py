@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.builder import write_sets
-from bylaw.align.dataset import Source
+from bylaw.align.dataset import Source, write_sets
 from bylaw.align.desk import load_tasks
 from bylaw.align.export import Trainer, export
 from bylaw.align.lesson import gold
@@ -72,8 +71,8 @@ def test_no_row_tells_the_tools_a_second_time(exported: Any, trainer: Trainer) -
 
 
 def test_the_exported_reward_gives_the_gold_turn_all_that_the_grader_gives(exported: Any, data: Path) -> None:
-    from bylaw.align.adapters import pinned_grader
     from bylaw.align.dataset import find_manifest
+    from bylaw.align.export import pinned_grader
     from bylaw.align.grader import gold_of
 
     made = find_manifest(data)

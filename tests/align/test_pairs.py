@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.align.pairs import example_rows, marked_calls, pair_row, write_pairs
+from bylaw.align.dataset import example_rows, marked_calls, pair_row, write_pairs
 from bylaw.align.prompt import pack_named
 from bylaw.align.standing import FreshAudit
 from bylaw.cli.logs import open_logs

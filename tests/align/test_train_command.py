@@ -6,7 +6,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from bylaw.cli.align.train import train_command
+from bylaw.cli.align import train_command
 from bylaw.errors import UsageError
 
 

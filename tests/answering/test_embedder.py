@@ -11,7 +11,7 @@ import pytest
 
 from bylaw.answering.embedder import HASHED, WORDLLAMA, open_embedder
 from bylaw.errors import UsageError
-from bylaw.rule.embedding import HashedNgrams, similarity
+from bylaw.rule.structure import HashedNgrams, similarity
 
 
 def test_without_a_name_spelling_tells() -> None:

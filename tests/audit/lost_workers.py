@@ -3,8 +3,7 @@
 import os
 
 import bylaw.audit.batch.engine as engine
-from bylaw.audit.batch.part import Job, Judge
-from bylaw.audit.batch.shard import Shard
+from bylaw.audit.batch.shard import Job, Judge, Shard
 
 begin = engine._begin
 

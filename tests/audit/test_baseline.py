@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bylaw.audit.baseline import compare_audits, is_graver, read_baseline
-from bylaw.audit.finding import Charge, Finding
+from bylaw.audit.row import Charge, Finding
 from bylaw.audit.store import Store
 from bylaw.errors import UsageError
 

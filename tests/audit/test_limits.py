@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.notes import notes as notes_of
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
 from bylaw.audit.store import Store
+from bylaw.audit.summary import notes as notes_of
 from bylaw.engine.limited import LimitedCall, over_and_open
 from bylaw.rule.rule import Limit
 from tests.command import bylaw

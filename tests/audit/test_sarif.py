@@ -9,8 +9,8 @@ from urllib.parse import unquote
 import pytest
 
 from bylaw.audit.export import level, write_sarif
-from bylaw.audit.finding import Charge, Finding
 from bylaw.audit.request import told_apart
+from bylaw.audit.row import Charge, Finding
 from bylaw.audit.store import Store
 
 from .desk import bylaw, secretive, talk, write_desk, write_logs

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bylaw.audit.batch.engine import Outcome
-from bylaw.audit.batch.part import Job
 from bylaw.audit.batch.run import audit_in_shards, code_digest
+from bylaw.audit.batch.shard import Job
 from bylaw.audit.batch.tables import TABLES, arrow_schema
 from bylaw.audit.request import Request
 from bylaw.audit.run import audit
@@ -320,7 +320,7 @@ def test_tables_of_several_row_groups_open_and_hold_the_same(
     pq = pytest.importorskip("pyarrow.parquet")
     want = sharded(logs, str(shop.pack), shop.root / "want", size=1 << 30, world=shop.world).out
     # Row groups of parts and of tables whose words differ from one to the next.
-    monkeypatch.setattr("bylaw.audit.batch.part.HELD", 2)
+    monkeypatch.setattr("bylaw.audit.batch.shard.HELD", 2)
     monkeypatch.setattr("bylaw.audit.batch.tables.GROUP", 2)
     out = sharded(logs, str(shop.pack), shop.root / "out", size=1 << 30, world=shop.world).out
     assert written(out) == written(want)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bylaw.audit.finding import Charge, Finding
+from bylaw.audit.row import Charge, Finding
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import WaiverError, Waivers, read_waivers
 

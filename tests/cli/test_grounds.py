@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bylaw.audit.finding import Charge, Finding
+from bylaw.audit.row import Charge, Finding
 from bylaw.audit.store import Store
 from bylaw.cli.explain import Wanted, print_findings
 

@@ -12,10 +12,10 @@ import pytest
 from bylaw.audit.attestation import read_attestations
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import read_waivers
-from bylaw.console.conversations import whole_conversation
+from bylaw.console.findings import whole_conversation
 from bylaw.console.index import Wanted, open_index
 from bylaw.console.index.query import FindingRow
-from bylaw.console.kept_case import keep_call_case
+from bylaw.console.pack_state import keep_call_case
 from bylaw.errors import UsageError
 from bylaw.pack import load_pack
 from bylaw.review.case import CaseResult, run_cases

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bylaw.audit.attestation import Attestation
 from bylaw.audit.baseline import compare_audits, read_baseline
-from bylaw.audit.finding import Finding
+from bylaw.audit.row import Finding
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import read_waivers
 from bylaw.console import app, view

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from bylaw.audit.store import Store
-from bylaw.console.draft import drafts_of, patch, tried_pack
 from bylaw.console.pages import view_app
-from bylaw.console.trying import audit_bench
+from bylaw.console.trying import audit_bench, drafts_of, patch, tried_pack
 from bylaw.console.view import View
 from bylaw.pack import load_pack
 from tests.console.conftest import Reader
@@ -150,7 +149,7 @@ def test_a_reason_tells_nothing_that_the_pack_calls_private(reader: Reader, view
 def test_a_check_that_takes_too_long_is_tried_on_the_first_conversations(
     view: View, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bylaw.console.backtest.SECONDS", 0.0)
+    monkeypatch.setattr("bylaw.console.trying.SECONDS", 0.0)
     now = view.pack_now()
     found = audit_bench(view).backtests.run(now.pack, now.pack, NOTICE)
     assert found.tried < found.of

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bylaw.cli.serve import pages_of
-from bylaw.console.draft import drafts_of
 from bylaw.console.pack_state import PackStates
+from bylaw.console.trying import drafts_of
 from bylaw.record import Log
 from bylaw.service.app import Service
 from bylaw.service.desk import Desk

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from bylaw.audit.shelf import Shelf
+from bylaw.audit.request import Shelf
 from bylaw.engine.needed import is_equal
 from bylaw.engine.session import Mode, Session
 from bylaw.facts.entity import ABSENT, UNSEEN

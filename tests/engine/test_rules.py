@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bylaw.audit.request import Request
+from bylaw.audit.request import Request, Shelf
 from bylaw.audit.run import audit, read_calls
-from bylaw.audit.shelf import Shelf
 from bylaw.engine.judgement import Judgement
 from bylaw.engine.session import Session
 from bylaw.facts.call_record import CallRecord

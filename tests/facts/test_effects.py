@@ -10,7 +10,7 @@ from bylaw.errors import PackError
 from bylaw.facts.database import open_snapshot
 from bylaw.facts.entity import ABSENT, UNSEEN, Field
 from bylaw.facts.observation import NOTHING
-from bylaw.facts.world_change import effect_on, moved
+from bylaw.facts.schema import effect_on, moved
 from bylaw.trace.event import Call, Result
 from tests.policy.shop import FILES, load
 

@@ -7,8 +7,8 @@ import pytest
 
 from bylaw.facts.entity import Field, OneOf
 from bylaw.facts.observation import NOTHING
+from bylaw.facts.schema import moved
 from bylaw.facts.value import coerce, currency_of, one_of
-from bylaw.facts.world_change import moved
 
 PRICE = Field("price", "money")
 

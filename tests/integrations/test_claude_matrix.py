@@ -12,7 +12,7 @@ pytest.importorskip("claude_agent_sdk", reason="needs the extra `claude`")
 from claude_agent_sdk import AgentDefinition
 
 from bylaw.integrations.claude import ShieldHooks
-from bylaw.integrations.sessions import Sessions
+from bylaw.integrations.mcp_shield import Sessions
 from bylaw.shield import Shield
 from bylaw.trace.event import Call, Message
 from tests.integrations.claude_desk import SERVER, options, run, start

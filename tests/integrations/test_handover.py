@@ -10,7 +10,7 @@ from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.guard import Followers
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Turn
-from bylaw.integrations.sessions import Sessions
+from bylaw.integrations.mcp_shield import Sessions
 from bylaw.pack import Pack
 from bylaw.policy.posture import Postures
 from bylaw.shield import Shield

@@ -21,7 +21,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from bylaw.integrations.sessions import Sessions
+from bylaw.integrations.mcp_shield import Sessions
 from bylaw.shield import Shield
 from bylaw.trace import Call, Message
 from tests.integrations import ready

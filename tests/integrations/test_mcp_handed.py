@@ -9,7 +9,7 @@ pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
 
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.history import Heard, Turn
-from bylaw.integrations.mcp_handed import RESOURCE, HandedOut, own_words
+from bylaw.integrations.mcp_result import RESOURCE, HandedOut, own_words
 from tests.integrations.mcp_model import answering, asked
 from tests.integrations.mcp_place import Place
 from tests.integrations.mcp_ways import WAYS, before

@@ -7,8 +7,8 @@ import pytest
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower
+from bylaw.integrations.guard import Prompt, approve, confirm, decide, prompts
 from bylaw.integrations.history import Asked
-from bylaw.integrations.pausing import Prompt, approve, confirm, decide, prompts
 from bylaw.shield import Shield
 from bylaw.shield.history import read_history
 from tests.integrations.pausing import APPROVED, check_approval

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bylaw.audit.shelf import Shelf
+from bylaw.audit.request import Shelf
 from bylaw.errors import PackError, UsageError
 from bylaw.pack import load_pack
 from bylaw.policy.folder import find_folder, read_folder, ready_packs

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.audit.shelf import Shelf
+from bylaw.audit.request import Shelf
 from bylaw.errors import BylawError, PackError
 from bylaw.pack import load_pack
 

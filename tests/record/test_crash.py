@@ -19,7 +19,7 @@ from bylaw.record import Draft, Journal, Log, Store, open_store, postgres
 from bylaw.record.approval import Change
 from bylaw.record.approval import draft as approval
 from bylaw.record.journal import LogError
-from bylaw.record.last_writer import LastWriter
+from bylaw.record.log import LastWriter
 from bylaw.record.verify import verify
 from bylaw.shield import Shield
 from bylaw.shield.history import Named

@@ -14,8 +14,7 @@ from bylaw.record import Log, open_store
 from bylaw.record.database import Cursor
 from bylaw.record.entry import Anchor, Draft, digest_of, link_of, new_salts
 from bylaw.record.journal import LogError
-from bylaw.record.removal import Removal, encode
-from bylaw.record.signing import sign
+from bylaw.record.removal import Removal, encode, sign
 from bylaw.record.store import Store
 from bylaw.record.verify import verify
 from tests.command import bylaw

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.finding import lacked
 from bylaw.audit.report import write_report
 from bylaw.audit.report.finding import WordList, call_details, row
+from bylaw.audit.row import lacked
 from bylaw.errors import UsageError
 from tests.docs.walkthrough import run
 from tests.report import audit_folders

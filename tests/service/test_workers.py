@@ -25,7 +25,7 @@ pytest.importorskip("uvicorn")
 
 from bylaw import load_pack
 from bylaw.record import Conflict, Draft, Log
-from bylaw.record.last_writer import LastWriter
+from bylaw.record.log import LastWriter
 from bylaw.record.verify import verify
 from bylaw.service.desk import Desk
 from bylaw.service.request import DecideAnswer, DecideRequest

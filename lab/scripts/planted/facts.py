@@ -106,7 +106,7 @@ BUGS = (
         "return self._ledger.changes.last(entity.name, key, field, entry.as_of, self._at.step) is None",
         "return True",
         "facts/test_staleness.py"),
-    Bug("what moves a number is forgotten", "facts/world_change.py",
+    Bug("what moves a number is forgotten", "facts/schema.py",
         "held, more = coerce(field, before or 0), coerce(field, value)",
         "held, more = coerce(field, 0), coerce(field, value)",
         "facts/test_worlds.py"),

@@ -31,11 +31,11 @@ BUGS = (
         "self.hushed, self.is_noting, self.is_open = fallback, False, True",
         "self.hushed, self.is_open = fallback, True",
         "guard/test_completion.py"),
-    Bug("a member that may say yes is taken for a no", "guard/member.py",
+    Bug("a member that may say yes is taken for a no", "guard/calling.py",
         "        trial.answer = None\n",
         "        trial.answer = False\n",
         "guard/test_completion.py"),
-    Bug("members decided on one path are decided on all", "guard/member.py",
+    Bug("members decided on one path are decided on all", "guard/calling.py",
         "if trial is None or not run.path.keys().isdisjoint(trial.open):\n            run.spend(weight)\n"
         "            trial = Trial(key)\n            _try_member(run, trial, specs, body)\n"
         "            if run.path.keys().isdisjoint(trial.open):\n",

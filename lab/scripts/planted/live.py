@@ -100,7 +100,7 @@ BUGS = (
     Bug("a backtest counts no limits", "shield/backtest.py",
         "for at, limit, is_told in version.limits():", "for at, limit, is_told in ():",
         "cli/test_backtest.py"),
-    Bug("any key signs a removal", "record/signing.py",
+    Bug("any key signs a removal", "record/removal.py",
         "return hmac.compare_digest(signature, sign(key, tenant, number, before, body))", "return True",
         "lab/tests/test_tampering.py"),
     Bug("a removed conversation begins anew under its name", "record/store.py",

@@ -95,7 +95,7 @@ BUGS = (
         "            if broke is not False:\n",
         "            if broke:\n",
         "engine/test_rules.py"),
-    Bug("a table holds what is without the action where it is taken", "rule/table.py",
+    Bug("a table holds what is without the action where it is taken", "rule/letters.py",
         "rows += [keeps({**values, **self.left}), keeps(values)]",
         "rows += [keeps(values), keeps({**values, **self.left})]",
         "rule/circuits/test_monitored.py"),

@@ -17,7 +17,7 @@ from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Fact, Field
 from bylaw.pack import Pack
 from bylaw.policy.statement import Policy
 from bylaw.rule.monitor import TurnSpan, turns
-from bylaw.text.stem import stems
+from bylaw.text.folding import stems
 from bylaw.trace.event import Call, Event, Message, Result
 
 Purpose = Literal["look_up", "ask", "announce", "refuse", "write", "other"]

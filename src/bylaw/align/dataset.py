@@ -2,12 +2,17 @@
 
 Assistant messages are what is learned. Stage 1 has the policy in the system message, and answers only; stage 2 has
 thoughts and no policy; `answers` has neither, to tell what the thoughts add; `rl` has turns to be tried and rewarded.
+
+Preference pairs from what an audit flags: the call as it was made, against the look-up that it lacked.
+
+Neither side has a thought: a true one leads to the look-up and none leads to the call, so a pair with thoughts would
+teach that there is one, and not which call is right.
 """
 
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,10 +21,27 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bylaw.align.lesson import Lesson, LessonSeries, messages_of, written
+from bylaw.align.desk import load_tasks
+from bylaw.align.lesson import (
+    CannotPassError,
+    Lesson,
+    LessonSeries,
+    Thoughts,
+    Turn,
+    acts,
+    gold,
+    lessons_of,
+    messages_of,
+    turns_of,
+    written,
+)
+from bylaw.align.output import write_call
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_schemas
-from bylaw.errors import UsageError
-from bylaw.pack import Pack
+from bylaw.align.standing import Auditor, FreshAudit, JudgedCalls, unfit
+from bylaw.errors import BylawError, UsageError
+from bylaw.pack import Criterion, Pack
+from bylaw.trace.source import LogFile
+from bylaw.trace.trajectory import Trajectory
 
 SetName = Literal["stage1", "stage2", "answers"]
 Row = dict[str, Any]
@@ -261,3 +283,289 @@ def _policies(rows: Sequence[dict[str, Any]]) -> str:
         if listed
         else f"{said} None needs a policy."
     )
+
+
+FLAGGED = ("near_miss", "violation")
+
+
+class Marked(Struct, frozen=True):
+    """A call that an audit judged, where it was made."""
+
+    place: str
+    """Its conversation and its step."""
+    verdict: str
+    policies: tuple[str, ...]
+    """Those that it broke, or that it met by luck."""
+    prompt: tuple[dict[str, Any], ...]
+    made: str
+    """The call as a model writes it."""
+    lacked: str = ""
+    """The look-up that would have shown what was missing; empty where the audit knows none."""
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether the call should not have been made there."""
+        return self.verdict != "compliant"
+
+
+class Pairs(Struct, frozen=True):
+    """What was written."""
+
+    pairs: int
+    examples: int
+    """Rows with a label, for KTO."""
+    without: Mapping[str, int]
+    """Flagged calls that give no pair, by verdict: no look-up would have helped."""
+
+
+def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iterator[Marked]:
+    """The calls of a conversation that are flagged, and those that are right beyond doubt."""
+    if not judged.calls:
+        return
+    made = list(turns_of(trajectory))
+    turns = {each.span.start: turn for turn, each in enumerate(made)}
+    for call in judged.calls:
+        verdict = _verdict(call, judged.criterion)
+        turn = turns.get(call["step"])
+        if verdict is None or turn is None or made[turn].call is None:
+            continue
+        against = [each for each in call["policies"] if each[judged.criterion] in FLAGGED]
+        broken = [*(each["id"] for each in against), *(each["rule"] for each in call["rules"])]
+        yield Marked(
+            f"{trajectory.id}@{call['step']}",
+            verdict,
+            tuple(broken),
+            tuple(_prompt(system_message(pack, "none"), made, turn)),
+            made[turn].answer,
+            _lacked(against, judged.criterion) if verdict in FLAGGED else "",
+        )
+
+
+def _prompt(system: str, made: Sequence[Turn], upto: int) -> Iterator[dict[str, Any]]:
+    """The conversation before a turn, as chat messages."""
+    yield {"role": "system", "content": system}
+    for turn, each in enumerate(made[: upto + 1]):
+        yield from ({"role": role, "content": content} for role, content in each.heard)
+        if turn < upto:
+            yield {"role": "assistant", "content": each.answer}
+
+
+def _verdict(call: Mapping[str, Any], criterion: Criterion) -> str | None:
+    """What a call is: flagged by a guard, flagged by a rule, right; None where something is open."""
+    verdict = call[criterion]
+    if verdict in FLAGGED:
+        return verdict
+    if call["rules"]:
+        return "rule"
+    return "compliant" if verdict == "compliant" and not call["open_rules"] else None
+
+
+def _lacked(against: Iterable[Mapping[str, Any]], criterion: Criterion) -> str:
+    """The first look-up that was missing and whose arguments are known."""
+    for policy in against:
+        for missing in policy["missing"]:
+            look_up = missing["lookup"]
+            is_needed = missing["decisive"] or criterion == "strict"
+            if is_needed and look_up is not None and None not in look_up["args"].values():
+                return write_call(look_up["tool"], look_up["args"])
+    return ""
+
+
+def pair_row(marked: Marked) -> Row:
+    """A row for DPO, as TRL reads it."""
+    return {
+        "prompt": list(marked.prompt),
+        "chosen": [{"role": "assistant", "content": marked.lacked}],
+        "rejected": [{"role": "assistant", "content": marked.made}],
+        "id": marked.place,
+        "verdict": marked.verdict,
+        "policies": list(marked.policies),
+    }
+
+
+def example_rows(marked: Marked) -> list[Row]:
+    """Rows for KTO: the call, with what it was worth, and the look-up in its place."""
+    said = [(marked.made, not marked.is_flagged), *([(marked.lacked, True)] if marked.lacked else [])]
+    return [
+        {
+            "prompt": list(marked.prompt),
+            "completion": [{"role": "assistant", "content": text}],
+            "label": label,
+            "id": marked.place,
+        }
+        for text, label in said
+    ]
+
+
+def write_pairs(
+    pack: str,
+    out: Path,
+    logs: Iterable[tuple[LogFile, Trajectory | BylawError]],
+    auditor: Auditor,
+    *,
+    command: str = "",
+) -> Pairs:
+    """`dpo.jsonl`, `kto.jsonl` and `data.json`, from recorded conversations and the audit of them."""
+    found = [
+        marked
+        for file, each in logs
+        if not isinstance(each, BylawError)
+        for marked in marked_calls(pack, each, auditor.judged(each, file))
+    ]
+    pairs = [pair_row(each) for each in found if each.lacked]
+    if not any(each.is_flagged for each in found):
+        raise UsageError("the audit flagged no call, so there are no pairs", hint="see `bylaw audit`")
+    examples = [row for each in found for row in example_rows(each)]
+    out.mkdir(parents=True, exist_ok=True)
+    write_rows(out / "dpo.jsonl", pairs)
+    write_rows(out / "kto.jsonl", examples)
+    write_manifest(out, pack, pack_named(pack), command, ("dpo", "kto"))
+    without = Counter(each.verdict for each in found if each.is_flagged and not each.lacked)
+    return Pairs(len(pairs), len(examples), without)
+
+
+HELD_OUT = 0.1
+"""Share of recorded conversations kept apart for the RL turns: one at least, where there are two or more."""
+Keep = Literal["failed", "flagged", "open"]
+"""What is kept though it would be left out: conversations that missed their goal, that an audit flags, or in which it
+could not settle something."""
+Watch = Callable[[str, int, int], None]
+"""Hears what is being made, how many are done, and of how many."""
+
+
+def build_from_tasks(
+    pack: str,
+    out: Path,
+    *,
+    turns: int = 900,
+    times: int = 1,
+    rl_times: int = 1,
+    seed: int = 0,
+    command: str = "",
+    watch: Watch | None = None,
+) -> Path:
+    """Sets from the gold conversations of a pack's desk; returns the data card's path.
+
+    `times` and `rl_times` ask for that many times the usual number of tasks to train on and to try.
+    """
+    dropped: Counter[str] = Counter()
+    training = gold_series("training", pack, times, seed, dropped, watch)
+    tried = gold_series("rl", pack, rl_times, seed, dropped, watch)
+    source = Source("Gold conversations of the desk's training tasks, played by its expert.", command, dropped)
+    return write_sets(pack, out, training, tried, turns=turns, seed=seed, source=source)
+
+
+def gold_series(
+    part: str, pack: str, times: int, seed: int, dropped: Counter[str], watch: Watch | None = None
+) -> list[LessonSeries]:
+    """The gold conversations of one part of a desk's tasks; those that the expert cannot pass are counted."""
+    tasks = load_tasks(part, pack, times=times)
+    found: list[LessonSeries] = []
+    for done, task in enumerate(tasks, start=1):
+        try:
+            found.append(gold(task, seed=seed))
+        except CannotPassError:
+            dropped["a caller who contradicts themselves"] += 1
+        if watch is not None:
+            watch(part, done, len(tasks))
+    return found
+
+
+def build_from_logs(
+    pack: str,
+    out: Path,
+    logs: Iterable[tuple[LogFile, Trajectory | BylawError]],
+    *,
+    auditor: Auditor | None = None,
+    thoughts: Thoughts | None = None,
+    keep: Collection[Keep] = (),
+    turns: int = 900,
+    seed: int = 0,
+    command: str = "",
+    document: str = "",
+    for_judge: bool = False,
+) -> Path:
+    """Sets from recorded conversations that are fit to learn from; returns the data card's path.
+
+    `auditor` says which of them an audit flags or leaves open; without one they are audited here, without a world.
+    """
+    held = pack_named(pack)
+    audited = auditor or FreshAudit(pack)
+    dropped: Counter[str] = Counter()
+    kept: list[LessonSeries] = []
+    cut = 0
+    for file, each in logs:
+        if isinstance(each, BylawError):
+            dropped["unreadable"] += 1
+        elif (why := _left_out(held, each, file, audited, keep)) is not None:
+            dropped[why] += 1
+        else:
+            found = lessons_of(held, each, seed=seed, thoughts=thoughts)
+            if not found.lessons:
+                dropped["no written thought for the first turn"] += 1
+                continue
+            kept.append(found)
+            cut += len(found.lessons) < sum(1 for _ in acts(each.events))
+    if not kept:
+        counts = ", ".join(f"{why} {count}" for why, count in dropped.items()) or "there were none"
+        raise UsageError(f"no conversations left to learn from ({counts})", hint=_remedy(dropped, keep))
+    random.Random(seed).shuffle(kept)
+    apart = max(1, round(HELD_OUT * len(kept))) if len(kept) > 1 else 0
+    said = ["Recorded conversations."]
+    said += [f"{cut} of them end before the first turn whose written thought was not good enough."] if cut else []
+    said += [] if apart else ["There is only one, so none is held out for `rl`."]
+    source = Source(" ".join(said), command, dropped, thoughts="verified" if thoughts is None else "written")
+    training, tried = kept[apart:], kept[:apart]
+    return write_sets(
+        pack, out, training, tried, turns=turns, seed=seed, source=source, document=document, for_judge=for_judge
+    )
+
+
+def _left_out(
+    pack: Pack, trajectory: Trajectory, file: LogFile, auditor: Auditor, keep: Collection[Keep]
+) -> str | None:
+    """Why a conversation is left out; None where it is learned from."""
+    why = unfit(pack, trajectory)
+    if why is not None and not (why == "failed" and "failed" in keep):
+        return why
+    judged = auditor.judged(trajectory, file)
+    if judged.flagged and "flagged" not in keep:
+        return f"flagged: {judged.flagged[0]}"
+    if judged.open and "open" not in keep:
+        return f"open: {judged.open[0]}"
+    return None
+
+
+def _remedy(dropped: Counter[str], keep: Collection[Keep]) -> str:
+    """What may be done where nothing is left."""
+    if "open" not in keep and any(why.startswith("open: ") for why in dropped):
+        return "--world settles what is open; --keep-open keeps it"
+    if "failed" not in keep and set(dropped) - {"unreadable"}:
+        return "--keep-all keeps what failed, was flagged or stayed open"
+    return "see what the logs hold with `bylaw scan`"
+
+
+def write_sets(
+    pack: str,
+    out: Path,
+    training: Sequence[LessonSeries],
+    apart: Sequence[LessonSeries],
+    *,
+    turns: int,
+    seed: int,
+    source: Source,
+    document: str = "",
+    for_judge: bool = False,
+) -> Path:
+    """Write the sets, `data.json` and the card. Without the policy's document there is no stage 1."""
+    out.mkdir(parents=True, exist_ok=True)
+    held = pack_named(pack)
+    (out / "stage1.jsonl").unlink(missing_ok=True)
+    for name, shape in SHAPES.items():
+        if shape.policy == "none" or document or held.document is not None:
+            rows = (conversation_row(pack, talk, shape, document=document) for talk in training)
+            write_rows(out / f"{name}.jsonl", rows)
+    write_rows(out / "rl.jsonl", turn_rows(pack, apart, turns, seed=seed, for_judge=for_judge))
+    ungraded = sum(not is_graded(lesson) for talk in apart for lesson in talk.lessons)
+    write_manifest(out, pack, held, source.command, sets_in(out))
+    return write_card(out, held, source, ungraded=0 if for_judge else ungraded)

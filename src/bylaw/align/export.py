@@ -3,16 +3,24 @@
 No row has a `tools` column: the tools stand in the system message, and a template that is handed a column as well tells
 them a second time, in a form that contradicts the first. The chat template goes along, since some models' own templates
 take thoughts out of earlier turns.
+
+The reward as trainers call it: TRL, verl, ms-swift and verifiers, none of which is imported here.
+
+Each takes a `Grader` and gives what that library takes for a reward. Rows are those of `bylaw align data`: `required`,
+`expected`, `slots` and, where it is at hand, `prompt`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, cast
 
 import msgspec
 
 from bylaw.align.dataset import Manifest, Row, find_manifest, read_rows, write_rows, write_table
+from bylaw.align.grader import Grader, gold_of
 from bylaw.errors import UsageError
+from bylaw.pack import load_pack
+from bylaw.trace.event import decode_text
 
 Trainer = Literal["trl", "verl", "swift", "verifiers"]
 LEARNED = ("stage1", "stage2", "answers")
@@ -94,3 +102,130 @@ def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
     path = out / "reward.py"
     path.write_text(text.replace("{pack}", repr(pack)).replace("{digest}", repr(made.pack_digest)), encoding="utf-8")
     return path
+
+
+_COLUMNS = ("required", "expected", "slots")
+
+
+def pinned_grader(pack: str, digest: str) -> Grader:
+    """A grader by a pack as it was when rows were made; an error where it has changed since."""
+    held = load_pack(pack)
+    if held.digest != digest:
+        raise UsageError(
+            f"pack `{pack}` has changed since the rows were made",
+            hint="make them again with `bylaw align data`, and export them again",
+        )
+    return Grader(held)
+
+
+def for_trl(grader: Grader) -> Callable[..., list[float]]:
+    """A reward function of TRL's GRPO: columns come as lists beside prompts and completions.
+
+    A completion is a text or a list of messages; of several messages the first is the turn, since what tools returned
+    and what was said after it belong to later ones.
+    """
+
+    def bylaw_reward(
+        *, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
+    ) -> list[float]:
+        rows = _rows(columns, len(completions))
+        texts = [output_of(completion) for completion in completions]
+        return [
+            grader.grade(text, gold_of(row if isinstance(prompt, str) else {**row, "prompt": prompt})).total
+            for text, row, prompt in zip(texts, rows, prompts, strict=True)
+        ]
+
+    return bylaw_reward
+
+
+def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
+    """A `compute_score` of verl: one output, its `ground_truth` (a row, or a row as JSON), and no messages.
+
+    What the guards should look at stands in the row's `prompt`, or in `extra_info`.
+    """
+
+    def compute_score(
+        data_source: str,
+        solution_str: str,
+        ground_truth: str | Mapping[str, Any],
+        extra_info: Mapping[str, Any] | None = None,
+        **_: Any,
+    ) -> dict[str, float]:
+        row = msgspec.json.decode(ground_truth) if isinstance(ground_truth, str) else ground_truth
+        prompt = (extra_info or {}).get("prompt")
+        gold = gold_of({**row, **({} if prompt is None else {"prompt": prompt})})
+        found = grader.grade(solution_str, gold)
+        return {"score": found.total, **{n: float(value or 0) for n, value in msgspec.to_builtins(found).items()}}
+
+    return compute_score
+
+
+class ForSwift:
+    """An outcome reward of ms-swift: texts first, then columns as lists; `messages` end with the completion itself."""
+
+    def __init__(self, grader: Grader) -> None:
+        self._grader = grader
+
+    def __call__(self, completions: Sequence[str], **columns: Any) -> list[float]:
+        messages = columns.get("messages") or [None] * len(completions)
+        rows = _rows(columns, len(completions))
+        return [
+            self._grader.grade(text, gold_of({**row, **({} if said is None else {"prompt": list(said)[:-1]})})).total
+            for text, row, said in zip(completions, rows, messages, strict=True)
+        ]
+
+
+class _Said(Protocol):
+    """The parts of a trace of verifiers that the reward looks at."""
+
+    @property
+    def messages(self) -> Sequence[Any]: ...
+    @property
+    def assistant_messages(self) -> Sequence[Any]: ...
+
+
+def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
+    """A reward of verifiers: the task's data holds the row as `gold`; the turn is the first message of the model."""
+
+    async def bylaw_reward(task: Any, trace: _Said) -> float:
+        first = trace.assistant_messages[0] if trace.assistant_messages else None
+        messages = [_plain(message) for message in trace.messages]
+        at = next((place for place, each in enumerate(trace.messages) if each is first), len(messages))
+        gold = gold_of({"prompt": messages[:at], **task.gold})
+        return grader.grade(output_of([_plain(first)] if first is not None else ""), gold).total
+
+    return bylaw_reward
+
+
+def output_of(completion: Any) -> str:
+    """What the model wrote at its turn, as one text: a call that stands beside the content is put after it."""
+    if isinstance(completion, str):
+        return completion
+    messages = cast(Sequence[Mapping[str, Any]], completion)
+    if not messages:
+        return ""
+    first = messages[0]
+    text = str(first.get("content") or "")
+    calls = [_call(call) for call in cast(Sequence[Mapping[str, Any]], first.get("tool_calls") or ())]
+    return "\n".join([text, *(msgspec.json.encode(call).decode() for call in calls)]) if calls else text
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = cast(Mapping[str, Any], call.get("function") or call)
+    arguments: Any = function.get("arguments")
+    if isinstance(arguments, str):
+        # What is no JSON stays a text: the format reward sees that it is no call.
+        arguments = decode_text(arguments)
+    return {"name": function.get("name"), "arguments": arguments if arguments is not None else {}}
+
+
+def _plain(message: Any) -> dict[str, Any]:
+    """A message of any library as a mapping."""
+    if isinstance(message, Mapping):
+        return dict(cast(Mapping[str, Any], message))
+    return cast(dict[str, Any], message.model_dump())
+
+
+def _rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+    held = {name: cast(Sequence[Any], columns[name]) for name in _COLUMNS if columns.get(name) is not None}
+    return [{name: values[place] for name, values in held.items()} for place in range(count)]

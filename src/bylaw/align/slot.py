@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from bylaw.align.bearing import Bearing
-from bylaw.align.thought_words import value_in_words
+from bylaw.align.thought import value_in_words
 from bylaw.text.day import MONTHS, month_number
 from bylaw.text.identifier import identifiers
 from bylaw.text.number import ONES, TENS

@@ -12,9 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.align.episode import misfit
-from bylaw.audit.request import Audited
+from bylaw.audit.request import Audited, Shelf
 from bylaw.audit.run import Examiner
-from bylaw.audit.shelf import Shelf
 from bylaw.audit.store import CALLS, RULES, Store
 from bylaw.errors import BylawError
 from bylaw.facts.provenance import Provenance

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bylaw.errors import UsageError
-from bylaw.rule.embedding import Embedder, HashedNgrams, normalised
+from bylaw.rule.structure import Embedder, HashedNgrams, normalised
 
 HASHED = "hashed"
 WORDLLAMA = "wordllama"

@@ -19,8 +19,8 @@ from msgspec import Struct
 from bylaw.answering.operation import Plan, Search
 from bylaw.engine.predicate_values import AnswerQuote
 from bylaw.pack.predicate import SPEAKERS, Speaker
-from bylaw.rule.embedding import Embedder, HashedNgrams, Vector, similarity
 from bylaw.rule.monitor import Act
+from bylaw.rule.structure import Embedder, HashedNgrams, Vector, similarity
 from bylaw.trace.event import Call, Event, Message
 
 MOST = 8

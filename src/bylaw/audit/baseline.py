@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from bylaw.audit.finding import Finding, is_worse
+from bylaw.audit.row import Finding, is_worse
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, Waivers
 from bylaw.errors import UsageError

@@ -21,10 +21,10 @@ from msgspec.structs import replace
 
 from bylaw.audit.attestation import Attestation, SeenDigests, Settled, by_digest, settle, undecided_policies
 from bylaw.audit.counts import Counts, UnmappedFields
-from bylaw.audit.finding import FLAGGED
 from bylaw.audit.output import LineFiles, dump, spare_earlier, written_aside
-from bylaw.audit.request import Request
+from bylaw.audit.request import Request, Shelf, open_tasks
 from bylaw.audit.row import (
+    FLAGGED,
     ConversationRow,
     Examined,
     Head,
@@ -41,7 +41,6 @@ from bylaw.audit.row import (
     rule_row,
     writable,
 )
-from bylaw.audit.shelf import Shelf, open_tasks
 from bylaw.audit.store import read_calls as read_calls
 from bylaw.audit.summary import policies_record, summarise
 from bylaw.engine.conversation import OpenAnswers

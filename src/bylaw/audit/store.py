@@ -16,9 +16,8 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from bylaw.audit.finding import FLAGGED, Finding
 from bylaw.audit.output import has_tables
-from bylaw.audit.row import FINDING_IDS, CallRow, JsonRecord, RuleRow, finding_id
+from bylaw.audit.row import FINDING_IDS, FLAGGED, CallRow, Finding, JsonRecord, RuleRow, finding_id
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 

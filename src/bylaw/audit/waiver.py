@@ -9,7 +9,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.audit.finding import FLAGGED, Charge, Finding, is_worse
+from bylaw.audit.row import FLAGGED, Charge, Finding, is_worse
 from bylaw.errors import BylawError, UsageError
 from bylaw.policy.yaml import Located, read_yaml_file
 

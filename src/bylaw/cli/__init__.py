@@ -3,7 +3,7 @@
 
 def main() -> None:
     from bylaw.cli.app import run
-    from bylaw.cli.screen import on_screen
+    from bylaw.cli.console import on_screen
 
     with on_screen():
         run()

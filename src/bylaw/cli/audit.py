@@ -16,8 +16,8 @@ from rich.text import Text
 
 from bylaw.audit.attestation import ATTESTATIONS, Attestation, every_attestation, file_beside
 from bylaw.audit.baseline import Comparison, compare_audits, read_baseline, write_comparison
-from bylaw.audit.finding import Finding, Gate
 from bylaw.audit.request import Request, write_audited
+from bylaw.audit.row import Finding, Gate
 from bylaw.audit.run import Report, audit, open_examiner
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, read_waivers

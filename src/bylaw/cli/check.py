@@ -17,7 +17,7 @@ from bylaw.pack.review import told_unaccepted
 from bylaw.policy.folder import find_folder, read_folder
 from bylaw.policy.statement import DRAFTED_BY
 from bylaw.review.check import CheckReport, Covered, check
-from bylaw.review.noted import left_out_of
+from bylaw.review.reading import left_out_of
 from bylaw.text.visible import visible_json
 
 _DOCUMENTS = 5

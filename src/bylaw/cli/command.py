@@ -49,7 +49,8 @@ def command(name: str, group: click.Group | None = None) -> Callable[[Work], cli
             made = {name: kind(**{n: given.pop(n) for n in kind.__struct_fields__}) for name, kind in records.items()}
             return work(**given, **made)
 
-        made = click.Command(name, callback=run, params=params, help=inspect.getdoc(work))
+        about = inspect.getdoc(work) or ""
+        made = click.Command(name, callback=run, params=params, help=about, short_help=about.partition("\n")[0])
         if group is not None:
             group.add_command(made)
         return made

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from bylaw.audit.finding import SEVERITIES, Finding, lacked, rank
 from bylaw.audit.request import events_in_logs
+from bylaw.audit.row import SEVERITIES, Finding, lacked, rank
 from bylaw.audit.store import Store
 from bylaw.cli.command import Audited, Name, Word, command
 from bylaw.cli.console import open_console

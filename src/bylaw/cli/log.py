@@ -23,7 +23,7 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.record import Log, Store, open_store
 from bylaw.record.approval import Approval, Status
 from bylaw.record.entry import DEFAULT_TENANT, Anchor
-from bylaw.record.signing import MAKE_ONE, VARIABLE, read_key
+from bylaw.record.removal import MAKE_ONE, VARIABLE, read_key
 from bylaw.text.visible import clean, visible
 
 if TYPE_CHECKING:

@@ -80,12 +80,12 @@ def serve_command(
         raise MissingExtra("the service needs starlette and uvicorn", "serve") from error
     from bylaw.record import Log
     from bylaw.record.anchor import Anchoring, beside
-    from bylaw.record.last_writer import LastWriter
-    from bylaw.service.board import Board, Failing
+    from bylaw.record.log import LastWriter
     from bylaw.service.desk import Desk
     from bylaw.service.doors import Limits
+    from bylaw.service.metrics import Board, Failing
+    from bylaw.service.run import supervise
     from bylaw.service.webhook import Webhook, check_hook
-    from bylaw.service.workers import supervise
 
     known: Mapping[str, Key] = KeyFile(keys) if keys is not None else {}
     check_address(host, known)

@@ -16,7 +16,7 @@ from bylaw.cli.log import TenantLog, existing
 from bylaw.errors import UsageError
 from bylaw.record import Log
 from bylaw.record.stop import Stopped, Target
-from bylaw.text.duration import read_duration
+from bylaw.text.day import read_duration
 from bylaw.text.visible import clean, visible
 
 By = Annotated[str, "Your name, for the log.", {"default": getpass.getuser, "show_default": "you"}]

@@ -10,9 +10,9 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from bylaw.audit.counts import OPEN_REASONS
-from bylaw.audit.finding import SEVERITIES
-from bylaw.audit.notes import notes
 from bylaw.audit.output import has_tables
+from bylaw.audit.row import SEVERITIES
+from bylaw.audit.summary import notes
 from bylaw.cli.console import counted, titled_table
 from bylaw.text.visible import visible
 

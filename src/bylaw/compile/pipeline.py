@@ -28,7 +28,7 @@ from bylaw.llm.recorded import Recorded
 from bylaw.llm.source import at_hand
 from bylaw.policy.clock import stated_clock
 from bylaw.policy.document import Document
-from bylaw.rule.embedding import Embedder
+from bylaw.rule.structure import Embedder
 from bylaw.trace import Trajectory
 
 _ANY_TIME = "2025-01-15T10:00:00"

@@ -25,9 +25,8 @@ from bylaw.errors import BylawError
 from bylaw.pack.rules import Rules as Book
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult, run_cases
-from bylaw.rule.embedding import Embedder, HashedNgrams
 from bylaw.rule.lint import lint
-from bylaw.rule.structure import Likeness, cluster, rule_vagueness, vagueness
+from bylaw.rule.structure import Embedder, HashedNgrams, Likeness, cluster, rule_vagueness, vagueness
 from bylaw.scan.written import dump
 
 _MERGE = Prompt("merge", yaml_answer)

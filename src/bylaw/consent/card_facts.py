@@ -8,9 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.facts.call_record import CallRecord
-from bylaw.facts.card_fact import Computed
 from bylaw.facts.entity import Fact
 from bylaw.facts.ledger import Ledger
+from bylaw.facts.schema import Computed
 from bylaw.facts.seen import SeenFacts
 from bylaw.facts.value import currency_of, plain
 from bylaw.trace.event import Result

@@ -8,11 +8,10 @@ from typing import Any
 from markupsafe import Markup
 from msgspec import Struct
 
-from bylaw.audit.report.conversation import spelled
-from bylaw.audit.report.finding import undecided_consent
+from bylaw.audit.report.finding import spelled, undecided_consent
 from bylaw.audit.store import JsonRecord
 from bylaw.consent.card import CardWords, card_text
-from bylaw.console.conversations import whole_conversation
+from bylaw.console.findings import whole_conversation
 from bylaw.console.index.query import FindingRow, Index
 from bylaw.console.page import said, seen
 from bylaw.facts.result_places import leaves

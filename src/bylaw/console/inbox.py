@@ -12,7 +12,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bylaw.audit.report.conversation import cut, spelled, whole_text
+from bylaw.audit.report.finding import cut, spelled, whole_text
 from bylaw.consent.card import label_of, title_of
 from bylaw.console.app import changed, shown, streamed
 from bylaw.console.door import Asked, Visitor

@@ -9,7 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bylaw.audit.report.conversation import cut, spelled
+from bylaw.audit.report.finding import cut, spelled
 from bylaw.console.app import changed, shown, streamed
 from bylaw.console.door import Asked, Refused, Visitor
 from bylaw.console.inbox import in_words
@@ -23,7 +23,7 @@ from bylaw.record.stop import Target
 from bylaw.shield.decision import Answer, Decision, Ground
 from bylaw.shield.history import read_decision, read_history, read_opening
 from bylaw.shield.stopping import check_target, unheard_of
-from bylaw.text.duration import read_duration
+from bylaw.text.day import read_duration
 
 LOOKED_AT = 2_000
 """Recent decisions that filters choose from."""

@@ -7,15 +7,15 @@ from datetime import date
 from msgspec import Struct
 from starlette.responses import Response
 
-from bylaw.audit.finding import rank
-from bylaw.audit.notes import limits
-from bylaw.audit.report.conversation import cut
-from bylaw.audit.report.overview import overview
-from bylaw.audit.report.overview import policies as stated_policies
+from bylaw.audit.report.finding import cut
+from bylaw.audit.report.page import overview
+from bylaw.audit.report.page import policies as stated_policies
+from bylaw.audit.row import rank
 from bylaw.audit.store import JsonRecord
+from bylaw.audit.summary import limits
 from bylaw.console.app import shown
-from bylaw.console.conversations import finding_data, sentence_of
 from bylaw.console.door import Asked
+from bylaw.console.findings import finding_data, sentence_of
 from bylaw.console.index import Index, Wanted
 from bylaw.console.view import AuditPages, View, conversations_of, read_summary
 from bylaw.facts.evidence import rate

@@ -10,8 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from bylaw.console.app import application
-from bylaw.console.conversations import ConversationPages
-from bylaw.console.findings import FindingPages
+from bylaw.console.findings import ConversationPages, FindingPages
 from bylaw.console.inbox import InboxPages
 from bylaw.console.live import LivePages, StopPages
 from bylaw.console.overview import OverviewPages

@@ -12,8 +12,8 @@ from starlette.responses import RedirectResponse, Response
 
 from bylaw.audit.store import JsonRecord
 from bylaw.console.app import Pages, changed, shown
-from bylaw.console.conversations import sentence_of
 from bylaw.console.door import Asked, Refused
+from bylaw.console.findings import sentence_of
 from bylaw.console.index import Wanted
 from bylaw.console.index.query import FindingRow
 from bylaw.console.pack_state import PackState, case_names, cases_of, parts_of
@@ -26,8 +26,7 @@ from bylaw.pack.review import REVIEW, Sides, read_signatures, standings
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult
 from bylaw.review.check import Covered
-from bylaw.review.noted import Noted
-from bylaw.review.reading import signed_lines
+from bylaw.review.reading import Noted, signed_lines
 from bylaw.rule.drawing import draw_automaton, draw_circuit
 from bylaw.rule.formula import atoms
 from bylaw.rule.structure import circuits

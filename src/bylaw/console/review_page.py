@@ -17,7 +17,7 @@ from bylaw.console.page import environment
 from bylaw.pack import Pack
 from bylaw.pack.review import Signature, Standing
 from bylaw.policy.statement import Policy
-from bylaw.review.noted import Noted, most_pressing_first
+from bylaw.review.reading import Noted, most_pressing_first
 from bylaw.scan.written import dump
 
 _STYLE = Path(__file__).with_suffix(".css")

@@ -1,33 +1,358 @@
 """Try a change to a check in the page: its cases, the past calls it would judge differently, then save it."""
 # pyright: basic, reportMissingImports=false
 
-from collections.abc import Callable, Sequence
+import difflib
+import hashlib
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar, cast
 
+import yaml
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.responses import Response
 
-from bylaw.audit.request import Audited, read_audited
-from bylaw.audit.shelf import Shelf
-from bylaw.console.app import Pages, changed, shown
-from bylaw.console.backtest import CONVERSATIONS, Backtest, Backtests, Past
+from bylaw.audit.redaction import Redaction
+from bylaw.audit.request import Audited, Shelf, read_audited
+from bylaw.console.app import Pages, Prepared, Preparing, changed, shown
 from bylaw.console.door import Asked, Refused
-from bylaw.console.draft import Draft, drafts_of, faults_of, patch, save, tried_pack
 from bylaw.console.pack_state import PackState, PackStates, case_names
-from bylaw.console.records import Written
+from bylaw.console.records import Written, alone, put
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.view import View
-from bylaw.errors import BylawError, UsageError
+from bylaw.engine.session import Session
+from bylaw.engine.settlement import CallVerdict
+from bylaw.errors import BylawError, PackError, UsageError
+from bylaw.facts.world import World
+from bylaw.pack import Criterion, Pack, build_pack
+from bylaw.policy.folder import PackFolder
+from bylaw.policy.python import parse_python
 from bylaw.policy.statement import Policy
+from bylaw.policy.yaml import read_yaml
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.review.reading import check_lines, signed_lines
 from bylaw.shield.history import read_decision
 from bylaw.trace import Identities, Trajectory, read
 from bylaw.trace.event import Call
 from bylaw.trace.source import log_file
+
+LONGEST = 20_000
+"""Characters of a check at most."""
+RULES = "rules.yaml"
+_PLAIN = re.compile(r"[A-Za-z(][\w ()<>=.'-]*[\w)']")
+
+
+class Draft(Struct, frozen=True):
+    """One check as saved in its file."""
+
+    policy: str
+    kind: Literal["guard", "rule"]
+    name: str
+    """The guard's function, or the rule."""
+    file: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """Identifies the saved text, to detect changes by others."""
+        return hashlib.blake2b(f"{self.file}\0{self.text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def drafts_of(now: PackState, policy: str) -> list[Draft]:
+    """The editable checks of a policy: its guard, or each of its rules."""
+    pack = now.pack
+    guard = pack.guards.get(policy)
+    if guard is not None:
+        text = "\n".join(check_lines(pack, pack.policies[policy]))
+        return [Draft(policy, "guard", guard.name, guard.file, text)]
+    return [Draft(policy, "rule", rule.name, RULES, rule.text) for rule in pack.book.rules if rule.policy == policy]
+
+
+def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
+    """The pack with the edited check; raises `PackError` if the text is faulty."""
+    if len(text) > LONGEST:
+        raise UsageError(f"a check of more than {LONGEST:,} characters")
+    folder = now.folder
+    if draft.kind == "rule":
+        folder = _with_formula(folder, draft, text)
+    else:
+        changed = spliced(folder.guards[draft.file], draft, text)
+        folder = _copied(folder, guards={**folder.guards, draft.file: changed})
+    try:
+        return build_pack(folder)
+    except (RecursionError, MemoryError):
+        raise UsageError("the check is too deeply nested") from None
+
+
+def spliced(whole: str, draft: Draft, text: str) -> str:
+    """The text of a guard's file with the guard replaced."""
+    lines = whole.split("\n")
+    starts = [number for number, line in enumerate(lines) if re.match(rf"def {re.escape(draft.name)}\b", line)]
+    old = draft.text.split("\n")
+    if len(starts) != 1 or lines[starts[0] : starts[0] + len(old)] != old:
+        raise UsageError("the check has changed since you loaded the page", hint="load it again")
+    return "\n".join([*lines[: starts[0]], *text.rstrip().split("\n"), *lines[starts[0] + len(old) :]])
+
+
+def _with_formula(folder: PackFolder, draft: Draft, text: str) -> PackFolder:
+    source = folder.parts["rules"]
+    rules = [
+        body | {"formula": text} if _rule_name(body) == draft.name else body for body in _rules(source.data)
+    ]  # fmt: skip
+    return _copied(folder, parts={**folder.parts, "rules": source.with_data({**source.data, "rules": rules})})
+
+
+def _copied(folder: PackFolder, **changes: Any) -> PackFolder:
+    """A copy of the folder, so that trying a change has no side effects."""
+    return replace(folder, faults=list(folder.faults), **changes)
+
+
+def _rules(data: dict[str, Any]) -> list[dict[str, Any]]:
+    return cast("list[dict[str, Any]]", data.get("rules") or [])
+
+
+def _rule_name(body: Any) -> str:
+    return str(cast("dict[str, Any]", body).get("id", "")) if isinstance(body, dict) else ""
+
+
+def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
+    """The draft's file before and after the edit; raises `UsageError` if it is not in this pack's folder."""
+    path = root / draft.file
+    if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
+        raise UsageError("the check comes from another pack that this one is based on", hint="edit it there")
+    whole = path.read_text(encoding="utf-8")
+    return whole, spliced(whole, draft, text) if draft.kind == "guard" else _with_rule(whole, draft, text)
+
+
+def _with_rule(whole: str, draft: Draft, text: str) -> str:
+    """The file of rules with one formula replaced and everything else unchanged."""
+    place = _formula_place(whole, draft.name)
+    if place is None:
+        raise UsageError(f"rule `{draft.name}` is not in {RULES}", hint="edit the file that contains it")
+    start, end, is_last_line = place
+    one_line = " ".join(text.split())
+    written = one_line if _PLAIN.fullmatch(one_line) else json.dumps(one_line, ensure_ascii=False)
+    changed = whole[:start] + written + ("\n" if is_last_line else "") + whole[end:]
+    before, after = (read_yaml(each, file=RULES).data for each in (whole, changed))
+    wanted = [body | {"formula": one_line} if _rule_name(body) == draft.name else body for body in _rules(before)]
+    if _rules(after) != wanted or {**after, "rules": None} != {**before, "rules": None}:
+        raise UsageError(f"the formula cannot be replaced in {RULES}", hint="edit the file")
+    return changed
+
+
+def _formula_place(whole: str, name: str) -> tuple[int, int, bool] | None:
+    """Where in the file the formula of a rule begins and ends, and whether a line break belongs to it."""
+    compose = cast("Callable[..., Any]", yaml.compose)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    for key, listed in _pairs(compose(whole, Loader=yaml.SafeLoader)):
+        items: list[Any] = listed.value if key == "rules" else []
+        for fields in (dict(_pairs(item)) for item in items):
+            if "formula" in fields and fields["id"].value == name:
+                node = fields["formula"]
+                start, end = int(node.start_mark.index), int(node.end_mark.index)
+                return start, end, whole[start:end].endswith("\n")
+    return None
+
+
+def _pairs(node: Any) -> list[tuple[str, Any]]:
+    """The entries of a YAML mapping, each with its name."""
+    return [(str(key.value), value) for key, value in node.value]
+
+
+def patch(root: Path, draft: Draft, text: str) -> str:
+    """The change as a patch for `git apply`; empty if there is none."""
+    before, after = file_with(root, draft, text)
+    return _diff(before, after, draft.file)
+
+
+def _diff(before: str, after: str, name: str) -> str:
+    lines = [each.splitlines(keepends=True) for each in (before, after)]
+    made = difflib.unified_diff(lines[0], lines[1], f"a/{name}", f"b/{name}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in made)
+
+
+def save(root: Path, draft: Draft, text: str) -> str:
+    """Write the check into its file, and return the change as a patch."""
+    path = root / draft.file
+    with alone(path):
+        before, after = file_with(root, draft, text)
+        if draft.kind == "guard":
+            parse_python(after)
+        put(path, after)
+    return _diff(before, after, draft.file)
+
+
+def faults_of(error: Exception) -> list[str]:
+    """The faults of a text."""
+    if isinstance(error, PackError) and error.faults:
+        return [str(fault) for fault in error.faults][:10]
+    return [str(error)]
+
+
+CONVERSATIONS = 300
+"""Past conversations that a check is tried on."""
+SECONDS = 2.0
+"""Time limit of a trial; the page says how many conversations it covered."""
+KEPT = 8
+"""Cached conversations and results, the latest ones."""
+T = TypeVar("T")
+
+
+Past = tuple[Trajectory, World | None]
+"""A conversation that a policy applies to, and its world."""
+
+
+class CheckVerdict(Struct, frozen=True):
+    """The verdict of a check on one call or act."""
+
+    tool: str
+    verdict: str
+    because: str
+
+
+CheckVerdicts = dict[tuple[str, int], CheckVerdict]
+"""Verdicts by conversation and step; a call that no rule objects to is absent."""
+
+
+class Change(Struct, frozen=True):
+    """A call with a different verdict."""
+
+    conversation: str
+    step: int
+    tool: str
+    before: str
+    after: str
+    because: str
+    is_past: bool = False
+    """Whether the reason is from the saved check, because the edited one has none."""
+
+
+class Backtest(Struct, frozen=True):
+    """The effect of a change on past conversations."""
+
+    tried: int
+    of: int
+    judged: int
+    changes: list[Change]
+
+    @property
+    def kinds(self) -> list[tuple[tuple[str, str], int]]:
+        """Pairs of old and new verdict with their number, the most frequent first."""
+        return Counter((each.before, each.after) for each in self.changes).most_common()
+
+
+class Backtests:
+    """Caches past conversations, with the verdicts of the saved check on them."""
+
+    def __init__(self, read: Callable[[str, tuple[str, ...]], list[Past]], *, keeps: float = float("inf")) -> None:
+        """`read` returns a tenant's past conversations that call given tools; they are cached for `keeps` seconds."""
+        self._read = read
+        self._keeps = keeps
+        self._turn = threading.Lock()
+        self._running = threading.Lock()
+        self._kept: dict[tuple[str, ...], tuple[float, Any]] = {}
+
+    def run(self, saved: Pack, edited: Pack, policy: str, whose: str = "") -> Backtest:
+        """Compare an edited check with the saved one on a tenant's past conversations."""
+        past, before = self._before(saved, policy, whose)
+        # One at a time: a service needs the processor for its decisions.
+        with self._running:
+            tried, after = _verdicts_of(edited, policy, past, CONVERSATIONS, until=time.monotonic() + SECONDS)
+        names = {each.id for each, _ in past[:tried]}
+        changes = list(_changes({k: v for k, v in before.items() if k[0] in names}, after))
+        return Backtest(tried, len(past), len(after), changes)
+
+    def prepare(self, saved: Pack, policy: str, whose: str = "") -> None:
+        """Start to read the past conversations; raises an error that occurs at once."""
+        try:
+            Prepared("", lambda: self._before(saved, policy, whose)).get()
+        except Preparing:
+            return
+
+    def _before(self, saved: Pack, policy: str, whose: str) -> tuple[list[Past], CheckVerdicts]:
+        """Past conversations, and the verdicts of the saved check."""
+        tools = tuple(saved.policies[policy].tools)
+        with self._turn:
+            read_at, past = self._once(("past", whose, *tools), lambda: self._read(whose, tools))
+            key = ("said", saved.digest, policy, whose, str(read_at))
+            return past, self._once(key, lambda: _verdicts_of(saved, policy, past, len(past))[1])[1]
+
+    def _once(self, key: tuple[str, ...], make: Callable[[], T]) -> tuple[float, T]:
+        now = time.monotonic()
+        if key not in self._kept or now - self._kept[key][0] > self._keeps:
+            self._kept[key] = (now, make())
+            while len(self._kept) > KEPT:
+                del self._kept[next(iter(self._kept))]
+        return self._kept[key]
+
+
+def _changes(before: CheckVerdicts, after: CheckVerdicts) -> Iterator[Change]:
+    for key in sorted(before.keys() | after.keys()):
+        then, now = before.get(key), after.get(key)
+        was, is_now = (each.verdict if each is not None else "compliant" for each in (then, now))
+        if was != is_now:
+            told = now if now is not None else then
+            assert told is not None
+            # A permit has no reason: use the reason of the saved check.
+            because = now.because if now is not None else ""
+            before_it = then.because if then is not None and not because else ""
+            yield Change(key[0], key[1], told.tool, was, is_now, because or before_it, is_past=bool(before_it))
+
+
+def _verdicts_of(
+    pack: Pack, policy: str, past: list[Past], most: int, *, until: float = float("inf")
+) -> tuple[int, CheckVerdicts]:
+    """The number of conversations tried in time, and the verdicts of one policy's check on them."""
+    own = _with_only(pack, policy)
+    redaction = Redaction(pack)
+    words: CheckVerdicts = {}
+    tried = 0
+    for trajectory, world in past[:most]:
+        if time.monotonic() > until:
+            break
+        tried += 1
+        session = Session(own, world=redaction.watch(world), mode="hindsight", context=trajectory.context)
+        calls = ((step, call) for step, call in enumerate(trajectory.events) if type(call) is Call)
+        bound = (step for step, call in calls if call.tool in own.by_tool or own.book.rules)
+        for _ in session.follow(trajectory.events, bound):
+            pass
+        verdicts = session.settle()
+        said = dict(_of_calls(verdicts, pack.criterion)) | dict(_of_rules(session, trajectory))
+        if redaction and any(word.because for word in said.values()):
+            cover = redaction.cover(trajectory.events, session.judged_world, verdicts)
+            said = {step: replace(word, because=cover.scrubbed(word.because)) for step, word in said.items()}
+        words.update({(trajectory.id, step): word for step, word in said.items()})
+    return tried, words
+
+
+def _of_calls(verdicts: list[CallVerdict], criterion: Criterion) -> Iterator[tuple[int, CheckVerdict]]:
+    for verdict in verdicts:
+        tool = verdict.made.call.tool
+        for each in verdict.policies:
+            yield verdict.made.step, CheckVerdict(tool, getattr(each, criterion), each.because)
+        for rule in verdict.open_rules:
+            yield verdict.made.step, CheckVerdict(tool, "inconclusive", rule.because)
+
+
+def _of_rules(session: Session, trajectory: Trajectory) -> Iterator[tuple[int, CheckVerdict]]:
+    for broken in session.findings(ended=True):
+        made = trajectory.events[broken.step] if broken.step < len(trajectory.events) else None
+        yield broken.step, CheckVerdict(made.tool if isinstance(made, Call) else "a message", "broken", broken.because)
+
+
+def _with_only(pack: Pack, policy: str) -> Pack:
+    """The pack with the check of one policy only; checks are independent of each other."""
+    bound = {tool: tuple(pair for pair in pairs if pair[0].id == policy) for tool, pairs in pack.by_tool.items()}
+    rules = tuple(rule for rule in pack.book.rules if rule.policy == policy)
+    book = replace(pack.book, rules=rules)
+    return replace(pack, by_tool={tool: pairs for tool, pairs in bound.items() if pairs}, book=book)
+
 
 LISTED = 50
 """Calls that a page lists."""

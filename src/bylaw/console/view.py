@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from bylaw.audit.attestation import ATTESTATIONS, Attestation, file_beside, read_attestations
 from bylaw.audit.baseline import compare_audits, read_baseline
-from bylaw.audit.finding import Finding
 from bylaw.audit.request import read_audited
+from bylaw.audit.row import Finding
 from bylaw.audit.store import JsonRecord, Store
 from bylaw.audit.waiver import Waiver, Waivers, read_waivers
 from bylaw.console.app import Pages, Prepared

@@ -16,9 +16,9 @@ from bylaw.facts.value import alike, key_of, loose, names_several
 from bylaw.pack.predicate import Predicate
 from bylaw.pack.rules import THE_CALL, ReadyRules
 from bylaw.rule.circuit import Assessment, Evidence
+from bylaw.rule.letters import ActValues, TruthTable, lost
 from bylaw.rule.monitor import UNTOUCHED, Act, Family, MonitorSet, says_something
 from bylaw.rule.rule import Rule
-from bylaw.rule.table import ActValues, TruthTable, lost
 from bylaw.trace.event import Call, Event, Message, Result
 
 Ask = Callable[[Predicate, Act], bool | None]

@@ -20,9 +20,8 @@ from bylaw.facts.observation import (
     compile_path,
     first_name,
 )
-from bylaw.facts.schema import Schema, Stored
+from bylaw.facts.schema import Expression, Schema, Stored, WorldChange
 from bylaw.facts.value import CURRENCIES, key_of, names_several
-from bylaw.facts.world_change import Expression, WorldChange
 from bylaw.facts.written import (
     EntitiesFile,
     FieldBody,

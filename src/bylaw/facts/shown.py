@@ -13,9 +13,8 @@ from bylaw.facts.call_record import CallRecord, accepted
 from bylaw.facts.changes import Changes
 from bylaw.facts.entity import EXISTS, UNSEEN, Entity, Field, Key, OneOf
 from bylaw.facts.observation import NOTHING, Finder, Sighting, searched_text, sightings, unreadable
-from bylaw.facts.schema import Schema
+from bylaw.facts.schema import Schema, WorldChange, effect_on
 from bylaw.facts.value import coerce, key_of, one_of
-from bylaw.facts.world_change import WorldChange, effect_on
 from bylaw.trace.event import Event
 
 SKEW = 1.0

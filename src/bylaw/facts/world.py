@@ -6,9 +6,8 @@ from typing import Any, Protocol
 from bylaw.facts.changes import UndeclaredCall
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Entity, Key, NoValue
 from bylaw.facts.observation import NOTHING, sightings
-from bylaw.facts.schema import Schema
+from bylaw.facts.schema import Schema, WorldChange, moved, names_in, typed
 from bylaw.facts.value import coerce, key_of, loose_key
-from bylaw.facts.world_change import WorldChange, moved, names_in, typed
 from bylaw.policy.verb import sounds_harmless
 from bylaw.trace.event import Call, Result
 

@@ -10,10 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from bylaw.errors import GuardError, SyntaxFault
-from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary
+from bylaw.guard.language import DEPTH, NODES, SOURCE, Vocabulary, children_of, fields_compared, parts_of, unnamed_kinds
 from bylaw.guard.scope import FileHelpers, Scope
 from bylaw.guard.statement import LazyFunction, Statements, translate_helper
-from bylaw.guard.syntax import children_of, fields_compared, parts_of, unnamed_kinds
 from bylaw.policy.python import parse_python
 
 

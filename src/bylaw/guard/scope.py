@@ -10,8 +10,18 @@ from msgspec import Struct
 
 from bylaw.errors import GuardError, meant
 from bylaw.facts.entity import EXISTS, Entity, Field, Origin
-from bylaw.guard.language import ANSWERS, HELPERS, OF_LOOKUPS, REFUSED, RESERVED, Vocabulary
-from bylaw.guard.syntax import named_once, parts_compared, parts_of, variables_compared
+from bylaw.guard.language import (
+    ANSWERS,
+    HELPERS,
+    OF_LOOKUPS,
+    REFUSED,
+    RESERVED,
+    Vocabulary,
+    named_once,
+    parts_compared,
+    parts_of,
+    variables_compared,
+)
 
 
 class Helper(Struct, frozen=True):

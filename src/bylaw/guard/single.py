@@ -8,9 +8,9 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.errors import GuardError
-from bylaw.facts.card_fact import Computed
 from bylaw.facts.entity import Fact, FactSource
 from bylaw.facts.observation import NOTHING
+from bylaw.facts.schema import Computed
 from bylaw.facts.unknown import Stuck, Unknown
 from bylaw.guard.builtin import BuiltIns
 from bylaw.guard.evaluate import Inquiry, evaluate, is_ours, reason_of

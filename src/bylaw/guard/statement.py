@@ -8,9 +8,19 @@ from typing import Any
 
 from bylaw.guard.calling import stored
 from bylaw.guard.expression import Expressions
-from bylaw.guard.language import ANSWERS, BINARY, BUILT_INS, LOOPS, NODES_PER_TICK, OF_LOOKUPS, PERMIT, RESERVED
+from bylaw.guard.language import (
+    ANSWERS,
+    BINARY,
+    BUILT_INS,
+    LOOPS,
+    NODES_PER_TICK,
+    OF_LOOKUPS,
+    PERMIT,
+    RESERVED,
+    children_of,
+    parts_of,
+)
 from bylaw.guard.scope import Helper, Scope
-from bylaw.guard.syntax import children_of, parts_of
 
 
 class LazyFunction:

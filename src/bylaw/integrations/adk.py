@@ -21,9 +21,8 @@ from google.adk.runners import Runner
 from msgspec import to_builtins
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.guard import Adapter, Context, Execution, carried, watch
+from bylaw.integrations.guard import Adapter, Context, Execution, Paused, Prompt, carried, once, watch
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
-from bylaw.integrations.pausing import Paused, Prompt, once
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.shield.shield import shield_of

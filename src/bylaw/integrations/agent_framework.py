@@ -29,9 +29,8 @@ from agent_framework import (
 from msgspec import Struct, to_builtins
 
 from bylaw.integrations.follower import Follower, undecided
-from bylaw.integrations.guard import Adapter, Execution, Guard, carried, joined, watch
+from bylaw.integrations.guard import Adapter, Execution, Guard, Paused, Prompt, carried, decide, joined, once, watch
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
-from bylaw.integrations.pausing import Paused, Prompt, decide, once
 from bylaw.shield import Decision
 from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note

@@ -24,9 +24,8 @@ from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, HookMatcher, 
 from claude_agent_sdk.types import PermissionResultAllow, PermissionResultDeny, TextBlock, ToolResultBlock, ToolUseBlock
 
 from bylaw.integrations.follower import Follower, log, tell, undecided
-from bylaw.integrations.guard import joined
+from bylaw.integrations.guard import Prompt, approve, confirm, is_declined, joined, prompts
 from bylaw.integrations.history import Asked
-from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
 from bylaw.shield import Decision, LiveSession
 from bylaw.shield.shield import shield_of
 from bylaw.trace.recorded_value import read_content

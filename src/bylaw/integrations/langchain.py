@@ -31,9 +31,8 @@ from msgspec import to_builtins
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Follower, log
-from bylaw.integrations.guard import MOST, Adapter, Context, Execution, carried, joined
+from bylaw.integrations.guard import MOST, Adapter, Context, Execution, Prompt, carried, joined
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn, as_text
-from bylaw.integrations.pausing import Prompt
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.trace.event import Result, with_note

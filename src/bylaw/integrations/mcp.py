@@ -25,8 +25,7 @@ from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND
 
 from bylaw.integrations.mcp_catalogue import Catalogue
 from bylaw.integrations.mcp_handshake import Gate, Introduction, saying_where
-from bylaw.integrations.mcp_links import Links, by_url
-from bylaw.integrations.mcp_passing import Fronts
+from bylaw.integrations.mcp_passing import Fronts, Links, by_url
 from bylaw.integrations.mcp_shield import Hiding, ShieldMiddleware
 from bylaw.shield import Shield
 

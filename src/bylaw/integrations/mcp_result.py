@@ -2,19 +2,34 @@
 
 Fields that the pack masks are left out, and texts of others are marked as theirs. The mark bears a number that is drawn
 when the result is there: nothing in the result can hold it, so no text in it can end its own quotation.
+
+What a server hands out beside its tools' results: resources and prompts. It is content, and nobody's request.
+
+Hosts put such texts into messages of the user: a prompt even comes with that role. So what the proxy has seen the
+server hand out is noted in the conversation like a result; where it comes back as the user's words, it is not known
+what they said.
 """
 # pyright: basic, reportMissingImports=false
 
+import base64
+import binascii
+import re
 import secrets
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import msgspec
 from fastmcp.exceptions import McpError, NotFoundError
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND, TextContent
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bylaw.integrations.follower import log
+from bylaw.integrations.history import Heard, Part
 from bylaw.policy.tool import Tool
-from bylaw.shield import Decision
+from bylaw.shield import Decision, LiveSession
+from bylaw.trace.event import Message, Result
 
 MASKED = "[masked]"
 WITHHELD = "[withheld: parts of this result are not for you, and which ones cannot be told in it]"
@@ -136,3 +151,149 @@ def with_note(answer: Any, decision: Decision) -> Any:
         return answer
     note = TextContent(type="text", text=decision.feedback)
     return answer.model_copy(update={"content": [*answer.content, note]})
+
+
+RESOURCE, PROMPT = "resources/read", "prompts/get"
+MOST = 10_000
+"""Conversations, and texts that belong to none, of which is remembered what was handed out."""
+LINE = 3
+"""From so many words on a line of a text is known again without the rest of it."""
+LONG = 8
+"""From so many words on a text is a message's own paragraph, and the other paragraphs are heard without it."""
+_BREAK = re.compile(r"\n[ \t\r]*\n\s*")
+
+
+class _Seen(Struct):
+    """What was handed out in a conversation, and what the user had said before."""
+
+    events: int = 0
+    texts: dict[str, None] = field(default_factory=dict[str, None])
+    """Folded, whole texts and their lines."""
+    said: set[str] = field(default_factory=set[str])
+
+
+class HandedOut:
+    """What a server has handed out, by conversation."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, _Seen] = OrderedDict()
+        self._anywhere: OrderedDict[str, None] = OrderedDict()
+        """What was asked for by who did not say in which conversation: it is nobody's request in any."""
+
+    def note(self, session: LiveSession | None, way: str, parts: Sequence[dict[str, str]], id: str) -> None:
+        """Keep what was handed out: in its conversation, and in its log, where it is known."""
+        if session is None:
+            for text in _known_by(part["text"] for part in parts):
+                self._anywhere[text] = None
+            while len(self._anywhere) > MOST:
+                self._anywhere.popitem(last=False)
+        elif parts:
+            content = msgspec.json.encode(parts).decode()
+            session.messages([{"role": "tool", "tool_call_id": id, "name": way, "content": content}])
+            session.flush()
+
+    def own(self, session: LiveSession, said: Sequence[Part]) -> list[Part]:
+        """What was said; what the server handed out is left out of the user's messages as words that are not known."""
+        seen = self._of(session)
+        texts = sorted((*seen.texts, *self._anywhere), key=len, reverse=True)
+        if not texts:
+            return [*said]
+        found: list[Part] = []
+        for part in said:
+            if isinstance(part, Heard) and part.text not in seen.said:
+                own = own_words(part.text, texts)
+                # A server may hand out any words, "No, stop." too: those left out are not known to be the user's, and
+                # not known not to be.
+                part = replace(part, text=own, whole=part.whole and own == part.text.strip())
+            found.append(part)
+        return found
+
+    def _of(self, session: LiveSession) -> _Seen:
+        seen = self._seen.pop(session.id, None) or _Seen()
+        self._seen[session.id] = seen
+        if len(self._seen) > MOST:
+            self._seen.popitem(last=False)
+        events = session.since(seen.events)
+        for event in events:
+            if isinstance(event, Message) and event.by == "user":
+                seen.said.add(event.text)
+            elif isinstance(event, Result) and event.call is None and event.tool in (RESOURCE, PROMPT):
+                seen.texts |= dict.fromkeys(_known_by(part["text"] for part in event.value()))
+        seen.events += len(events)
+        return seen
+
+
+def own_words(text: str, handed: Iterable[str]) -> str:
+    """A message without the paragraphs in which a folded text stands; one of a single word counts only as a whole.
+
+    Nothing is cut out of a paragraph, since what is left of a sentence may say the opposite. Of a message that holds
+    a short text nothing is left: a server could hand out "please do not".
+    """
+    for each in handed:
+        if each == _folded(text):
+            return ""
+        words = each.count(" ") + 1
+        while words > 1 and (place := _place(text, each)) is not None:
+            if words < LONG:
+                return ""
+            text = _without(text, *place)
+    return text.strip()
+
+
+def _without(text: str, start: int, end: int) -> str:
+    """A text without every paragraph that a stretch of it touches."""
+    breaks = [*_BREAK.finditer(text)]
+    before = max((each.end() for each in breaks if each.end() <= start), default=0)
+    after = min((each.start() for each in breaks if each.start() >= end), default=len(text))
+    return text[:before] + text[after:]
+
+
+def _place(text: str, folded: str) -> tuple[int, int] | None:
+    """Where a folded text stands in another, however it is spaced there."""
+    letters: list[str] = []
+    places: list[int] = []
+    for place, letter in enumerate(text):
+        for each in " " if letter.isspace() else letter.casefold():
+            if each != " " or letters[-1:] != [" "]:
+                letters.append(each)
+                places.append(place)
+    start = "".join(letters).find(folded)
+    return None if start < 0 else (places[start], places[start + len(folded) - 1] + 1)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _known_by(texts: Iterable[str]) -> Iterable[str]:
+    """What a text is known again by: all of it, or a line of it, folded."""
+    for text in texts:
+        lines = [line for line in text.splitlines() if len(line.split()) >= LINE]
+        yield from (folded for each in (text, *lines) if (folded := _folded(each)))
+
+
+def resource_parts(contents: Iterable[Any]) -> list[dict[str, str]]:
+    """The texts among the contents of a resource, each with its address."""
+    return [{"uri": str(each.uri), "text": text} for each in contents if (text := _text(each))]
+
+
+def prompt_parts(messages: Iterable[Any]) -> list[dict[str, str]]:
+    """The texts of a prompt's messages, each with its role."""
+    found = [(each.role, getattr(each.content, "resource", each.content)) for each in messages]
+    return [{"role": role, "text": text} for role, content in found if (text := _text(content))]
+
+
+def embedded(content: Iterable[Any]) -> list[dict[str, str]]:
+    """The texts of the resources that a tool's result brings along."""
+    return resource_parts(part.resource for part in content if getattr(part, "type", "") == "resource")
+
+
+def _text(content: Any) -> str:
+    """The words of a content; what is kept as bytes is read where it is a text."""
+    text = getattr(content, "text", None)
+    if isinstance(text, str):
+        return text
+    try:
+        return base64.b64decode(getattr(content, "blob", ""), validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""

@@ -28,9 +28,22 @@ from agents.run import AgentRunner
 
 from bylaw.errors import UsageError
 from bylaw.integrations.follower import Answers, Follower
-from bylaw.integrations.guard import Followers, Vouched, begin, carried, inner_agent, is_begun, joined, watch
+from bylaw.integrations.guard import (
+    Followers,
+    Prompt,
+    Vouched,
+    approve,
+    begin,
+    carried,
+    confirm,
+    inner_agent,
+    is_begun,
+    is_declined,
+    joined,
+    prompts,
+    watch,
+)
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Summary, Turn
-from bylaw.integrations.pausing import Prompt, approve, confirm, is_declined, prompts
 from bylaw.shield import Decision, LiveSession
 from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note

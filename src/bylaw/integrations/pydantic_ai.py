@@ -26,9 +26,8 @@ from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_jsonable_python
 
 from bylaw.integrations.follower import Follower
-from bylaw.integrations.guard import Adapter, Context, Execution, begin, carried, end, watch
+from bylaw.integrations.guard import Adapter, Context, Execution, Paused, begin, carried, end, once, watch
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Turn, as_text
-from bylaw.integrations.pausing import Paused, once
 from bylaw.pack import Pack
 from bylaw.shield import Decision, Shield
 from bylaw.shield.shield import shield_of

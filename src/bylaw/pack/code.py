@@ -12,9 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.errors import BylawError, GuardError
-from bylaw.facts.card_fact import CardFact
 from bylaw.facts.observation import Change
-from bylaw.facts.schema import FieldSearch, Schema
+from bylaw.facts.schema import CardFact, FieldSearch, Schema
 from bylaw.guard import Guard, Vocabulary, compile_value, compute_value, parse_guard_files, parse_lookups, run_lookup
 from bylaw.pack.rules import Rules
 from bylaw.policy.folder import ManifestError, NothingEnforces, PackFolder

@@ -17,10 +17,10 @@ from bylaw.policy.yaml import Located
 from bylaw.rule.circuit import Assessment, Circuit
 from bylaw.rule.formula import Always, atoms, is_propositional
 from bylaw.rule.inference import Inference
+from bylaw.rule.letters import table_of
 from bylaw.rule.monitor import rulebook
 from bylaw.rule.rule import Limit, Over, Rule, denying_weight, read_rule, threshold_of
-from bylaw.rule.table import table_of
-from bylaw.text.duration import read_duration
+from bylaw.text.day import read_duration
 
 PER = "per is `tenant`, `agent`, `context.NAME` or `call.ARGUMENT`"
 TellFault = Callable[..., None]

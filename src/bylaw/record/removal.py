@@ -5,9 +5,12 @@ fold then deletes the emptied beginning of a chain, up to an anchored entry. Bot
 did, signed with a key that is kept outside the database.
 """
 
+import hmac
+import os
 import time as clock
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -16,9 +19,40 @@ from msgspec.structs import replace
 from bylaw.errors import UsageError
 from bylaw.record.database import COLUMNS, REMOVED, Cursor, as_bytes, entry_of, removed_name
 from bylaw.record.entry import ROOT, Draft, Entry, digest_of, is_altered, link_of, new_salts
-from bylaw.record.signing import is_signed, sign
 from bylaw.record.stop import STOPS, read_stops
 from bylaw.record.use import Use, read_use
+
+VARIABLE = "BYLAW_SIGNING_KEY"
+SHORTEST = 32
+"""Bytes a key must have."""
+MAKE_ONE = "make one with `openssl rand -hex 32`, and keep it away from the database"
+
+
+def read_key(path: Path | None) -> bytes | None:
+    """The key in a file, or else in the environment variable; None if there is neither."""
+    if path is None:
+        key, place = os.environ.get(VARIABLE, "").encode(), f"${VARIABLE}"
+    else:
+        try:
+            key, place = path.read_bytes(), str(path)
+        except OSError as error:
+            raise UsageError(f"cannot be read: {(error.strerror or str(error)).lower()}", place=str(path)) from None
+    key = key.strip()
+    if not key and path is None:
+        return None
+    if len(key) < SHORTEST:
+        raise UsageError(f"a signing key has at least {SHORTEST} bytes", place=place, hint=MAKE_ONE)
+    return key
+
+
+def sign(key: bytes, tenant: str, number: int, before: bytes, body: bytes) -> str:
+    """The signature of an entry's body, bound to its place: the entry's number and the hash of the entry before it."""
+    place = f"{tenant}\0{number}\0{before.hex()}\0".encode()
+    return hmac.new(key, place + body, sha256).hexdigest()
+
+
+def is_signed(signature: str, key: bytes, tenant: str, number: int, before: bytes, body: bytes) -> bool:
+    return hmac.compare_digest(signature, sign(key, tenant, number, before, body))
 
 
 class Folded(Struct, frozen=True):

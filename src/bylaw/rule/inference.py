@@ -26,8 +26,8 @@ from bylaw.rule.elimination import (
     total_of_logs,
 )
 from bylaw.rule.formula import Always, Constant, Formula, atoms, is_propositional
+from bylaw.rule.letters import MOST_ATOMS, TruthTable, condition, table_of
 from bylaw.rule.rule import Rule
-from bylaw.rule.table import MOST_ATOMS, TruthTable, condition, table_of
 
 MEMO = 4096
 

@@ -3,14 +3,201 @@
 The largest parts without temporal operators are its leaves; what is left is its temporal skeleton. A letter is one
 possible vector of leaf values, as bits. Formulas with the same skeleton and the same possible letters share an
 automaton, whatever their predicates are called.
+
+Truth tables: what a rule says of one act, as a boolean function of the predicates it mentions.
+
+A propositional rule has one table. A temporal rule has one at each act: whether what holds there leads anywhere but to
+a permanently violated state. Circuits see tables only, so that both kinds mix.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
+import msgspec
 from msgspec import Struct
 
-from bylaw.rule.formula import Atom, Constant, Formula, Future, Past, atoms, operands
-from bylaw.rule.table import condition, truth_bits
+from bylaw.errors import FormulaError
+from bylaw.rule.formula import (
+    Always,
+    And,
+    Atom,
+    Constant,
+    Formula,
+    Future,
+    Implies,
+    Not,
+    Or,
+    Past,
+    Xor,
+    atoms,
+    operands,
+)
+
+MOST_ATOMS = 16
+
+Keeps = Callable[[Mapping[str, bool]], bool | None]
+"""Whether an act with these values leaves a rule unbroken, from one state of its monitor; None: not known."""
+
+
+class TruthTable(msgspec.Struct, frozen=True):
+    """A boolean function: `values[i]` is its value where predicate `atoms[j]` is bit j of i."""
+
+    atoms: tuple[str, ...]
+    values: bytes
+
+    def __call__(self, letter: Mapping[str, bool]) -> bool:
+        """The value where every predicate is known."""
+        return bool(self.values[sum(1 << j for j, name in enumerate(self.atoms) if letter[name])])
+
+
+def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTable:
+    """The table of a propositional formula, over its own predicates unless others are named.
+
+    `ALWAYS f` is read as `f` at the act at hand.
+    """
+    if isinstance(formula, Always):
+        formula = formula.operand
+    if names is None:
+        names = atoms(formula)
+    _limit(names)
+    return TruthTable(names, _spread(truth_bits(formula, names), 1 << len(names)))
+
+
+def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool] = {}) -> int:
+    """The truth table of a propositional formula over `names`, one bit per row, the others being `known`."""
+    full = (1 << (1 << len(names))) - 1
+    patterns = {name: full if value else 0 for name, value in known.items()}
+    patterns |= {name: _pattern(j, full) for j, name in enumerate(names)}
+    return _bits(formula, patterns, full)
+
+
+def condition(formula: Formula, known: Mapping[str, bool]) -> Formula:
+    """The formula with known predicates put in and constants folded; what it leaves open may still be a tautology."""
+    match formula:
+        case Atom(name):
+            return Constant(known[name]) if name in known else formula
+        case Not(operand):
+            inner = condition(operand, known)
+            return Constant(not inner.value) if isinstance(inner, Constant) else Not(inner)
+        case And(left, right):
+            return _joined(And, condition(left, known), condition(right, known), absorbing=False)
+        case Or(left, right):
+            return _joined(Or, condition(left, known), condition(right, known), absorbing=True)
+        case Implies(left, right):
+            return condition(Or(Not(left), right), known)
+        case Xor(left, right):
+            one, other = condition(left, known), condition(right, known)
+            if isinstance(one, Constant):
+                one, other = other, one
+            if isinstance(other, Constant):
+                return condition(Not(one), {}) if other.value else one
+            return Xor(one, other)
+        case _:
+            return formula
+
+
+def _joined(kind: type[And] | type[Or], left: Formula, right: Formula, *, absorbing: bool) -> Formula:
+    if isinstance(left, Constant):
+        return left if left.value == absorbing else right
+    if isinstance(right, Constant):
+        return right if right.value == absorbing else left
+    return kind(left, right)
+
+
+def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
+    """The table of a rule whose monitor may be in any of several states, chosen among by predicates of its own.
+
+    The new predicates are named `name@0`, `name@1`, ...; nobody can look them up, so they stay unknown.
+    """
+    first = tables[0]
+    if all(table == first for table in tables):
+        return first
+    if any(table.atoms != first.atoms for table in tables):
+        raise ValueError("tables of one rule must list the same predicates in the same order")
+    count = (len(tables) - 1).bit_length()
+    names = (*first.atoms, *(f"{name}@{i}" for i in range(count)))
+    _limit(names)
+    # States beyond the last repeat it: a repeated completion changes no bound, and leaves the weights near uniform.
+    chosen = [tables[min(i, len(tables) - 1)].values for i in range(1 << count)]
+    return TruthTable(names, b"".join(chosen))
+
+
+def lost(name: str, action: str) -> TruthTable:
+    """The table of a rule whose monitor lost track: kept or broken, with the action and without it, nobody knows."""
+    return TruthTable((action, f"{name}@0", f"{name}@1"), bytes((0, 0, 1, 0, 0, 1, 1, 1)))
+
+
+class ActValues(msgspec.Struct, frozen=True):
+    """What is known of an act's predicates if an action is taken, and what differs if it is not."""
+
+    action: str
+    taken: Mapping[str, bool]
+    left: Mapping[str, bool]
+
+    def table(self, name: str, names: Sequence[str], states: Sequence[Keeps]) -> TruthTable:
+        """The table of a rule over the action and those of its predicates `names` that are not known.
+
+        `states` holds, for each state that its monitor may be in, what says whether an act leaves the rule unbroken.
+        """
+        open = tuple(each for each in names if each not in self.taken)
+        if not states or len(open) + len(states).bit_length() + 1 >= MOST_ATOMS:
+            return lost(name, self.action)
+        found: dict[TruthTable, None] = {}
+        for keeps in states:
+            rows: list[bool | None] = []
+            for completion in range(1 << len(open)):
+                values = {**self.taken, **{each: bool(completion >> place & 1) for place, each in enumerate(open)}}
+                rows += [keeps({**values, **self.left}), keeps(values)]
+            for unsure in (True, False) if None in rows else (True,):
+                kept = bytes(unsure if row is None else row for row in rows)
+                found[TruthTable((self.action, *open), kept)] = None
+        return chosen_table(name, list(found))
+
+
+def _limit(names: Sequence[str]) -> None:
+    if len(names) > MOST_ATOMS:
+        raise FormulaError(
+            f"a circuit's rule may mention {MOST_ATOMS} predicates; this one mentions {len(names)}",
+            hint="split it into smaller rules",
+        )
+
+
+@lru_cache(maxsize=256)
+def _pattern(j: int, full: int) -> int:
+    """The integer whose bit i is bit j of i."""
+    block = 1 << j
+    return full // ((1 << block) + 1) << block
+
+
+def _bits(formula: Formula, patterns: Mapping[str, int], full: int) -> int:
+    match formula:
+        case Constant(value):
+            return full if value else 0
+        case Atom(name):
+            return patterns[name]
+        case Not(operand):
+            return full ^ _bits(operand, patterns, full)
+        case And(left, right):
+            return _bits(left, patterns, full) & _bits(right, patterns, full)
+        case Or(left, right):
+            return _bits(left, patterns, full) | _bits(right, patterns, full)
+        case Xor(left, right):
+            return _bits(left, patterns, full) ^ _bits(right, patterns, full)
+        case Implies(left, right):
+            return (full ^ _bits(left, patterns, full)) | _bits(right, patterns, full)
+        case _:
+            raise FormulaError(
+                f"`{type(formula).__name__.upper()}` refers to other steps, so the rule has no table",
+                hint="use the table of its monitor's state",
+            )
+
+
+def _spread(bits: int, size: int) -> bytes:
+    return format(bits, f"0{size}b")[::-1].encode().translate(_DIGITS)
+
+
+_DIGITS = bytes.maketrans(b"01", b"\x00\x01")
+
 
 TABLE_CAP = 18
 """Up to so many predicates that hang together, which letters are possible is read off truth tables."""

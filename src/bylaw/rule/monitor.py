@@ -16,9 +16,8 @@ from msgspec import Struct
 
 from bylaw.rule.automaton import BROKEN, VERDICTS, Automaton, Pair, StateVerdict, automaton
 from bylaw.rule.formula import Formula
-from bylaw.rule.letters import alphabet, letter_of, possible_letters
+from bylaw.rule.letters import ActValues, Keeps, TruthTable, alphabet, letter_of, lost, possible_letters
 from bylaw.rule.rule import Rule
-from bylaw.rule.table import ActValues, Keeps, TruthTable, lost
 from bylaw.trace.event import Event, Message, Result
 
 

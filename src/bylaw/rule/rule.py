@@ -9,7 +9,7 @@ from msgspec import Struct
 from bylaw.facts.value import alike, loose
 from bylaw.rule.formula import Formula, show_name
 from bylaw.rule.parser import parse_rule
-from bylaw.text.duration import told_duration
+from bylaw.text.day import told_duration
 
 
 class Rule(Struct, frozen=True):

@@ -23,10 +23,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bylaw.errors import BylawError
 from bylaw.service import authzen
-from bylaw.service.board import Board, Failing
 from bylaw.service.desk import PATIENCE, WRONG, Desk, failure
 from bylaw.service.keys import Key, Role, bearer_of, holder_of, may, tenant_of
-from bylaw.service.metrics import Metrics, waiting_text
+from bylaw.service.metrics import Board, Failing, Metrics, waiting_text
 from bylaw.service.openapi import POSTS, document
 from bylaw.service.request import (
     MANY,

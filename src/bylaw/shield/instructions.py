@@ -10,8 +10,8 @@ from typing import Any, cast
 from msgspec import Struct
 
 from bylaw.consent.card import CALL, SLOT, what_matters
-from bylaw.facts.card_fact import CardFact
 from bylaw.facts.entity import Entity
+from bylaw.facts.schema import CardFact
 from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate
 from bylaw.pack.rules import TOLD

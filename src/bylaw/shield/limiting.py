@@ -16,7 +16,7 @@ from bylaw.record.use import PERHAPS, Use, counted_under, possible_names
 from bylaw.rule.rule import Limit
 from bylaw.shield.decision import Answer, Ground, Question
 from bylaw.shield.grounds import Binding
-from bylaw.text.duration import told_duration
+from bylaw.text.day import told_duration
 from bylaw.trace.event import Call
 
 LatestUses = Callable[[Sequence[str], float, int], Sequence[float]]

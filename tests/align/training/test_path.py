@@ -218,7 +218,7 @@ def test_bad_rows_are_named_with_their_line(tmp_path):
 def test_the_command_trains_and_says_what_it_did(place):
     from click.testing import CliRunner
 
-    from bylaw.cli.align.train import train_command
+    from bylaw.cli.align import train_command
 
     named = {"--stage": "2", "--preset": "tiny", "--steps": "1", "--set": "batch=2"}
     paths = {"--model": place / "base", "--data": place / "data", "--out": place / "commanded"}

@@ -8,9 +8,9 @@ import pytest
 
 from bylaw.rule.circuit import Circuit
 from bylaw.rule.inference import Inference
+from bylaw.rule.letters import ActValues, TruthTable, chosen_table, lost
 from bylaw.rule.monitor import Monitor, MonitorSet
 from bylaw.rule.rule import read_rule
-from bylaw.rule.table import ActValues, TruthTable, chosen_table, lost
 
 TEXTS = [
     "ALWAYS (pay IMPLIES ONCE confirmed)",

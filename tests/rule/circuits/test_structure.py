@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bylaw.rule.embedding import HashedNgrams, similarity
 from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule
 from bylaw.rule.structure import (
+    HashedNgrams,
     Likeness,
     by_clusters,
     by_relevance,
@@ -17,6 +17,7 @@ from bylaw.rule.structure import (
     cluster,
     eigenpairs,
     rule_vagueness,
+    similarity,
     spectral_clusters,
     vagueness,
 )

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
+from bylaw.rule.letters import ActValues
 from bylaw.rule.monitor import Family, Monitor, MonitorSet, Values
 from bylaw.rule.rule import Rule, read_rule
-from bylaw.rule.table import ActValues
 
 from .formulas import random_formula
 

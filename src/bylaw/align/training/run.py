@@ -15,7 +15,7 @@ from msgspec import Struct, to_builtins
 from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
-from bylaw.align.adapters import output_of
+from bylaw.align.export import output_of
 from bylaw.align.training.data import with_dialect
 from bylaw.align.training.model_card import write_model_card
 from bylaw.align.training.preset import PresetName, Reinforced, Settings, Supervised, settings_of

@@ -17,8 +17,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from bylaw.audit.batch.part import Job, Judge
-from bylaw.audit.batch.shard import Shard
+from bylaw.audit.batch.shard import Job, Judge, Shard
 from bylaw.audit.run import WorkerError, deaf_to_interrupts, rarely_collecting
 from bylaw.errors import UsageError
 

@@ -18,8 +18,7 @@ from msgspec import Struct
 
 import bylaw
 from bylaw.audit.batch.engine import Engine
-from bylaw.audit.batch.part import EXAMINED, Job, read_entry
-from bylaw.audit.batch.shard import SIZE, Shard, cut
+from bylaw.audit.batch.shard import EXAMINED, SIZE, Job, Shard, cut, read_entry
 from bylaw.audit.batch.tables import TABLES, arrow, place_parts, write_schema, write_table
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.output import TABLES_SCHEMA, LineFiles, alone_in, check_ours, put_in_place, spare_earlier

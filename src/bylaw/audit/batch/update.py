@@ -20,11 +20,20 @@ from msgspec.structs import replace
 
 from bylaw import __version__
 from bylaw.audit.batch.engine import Engine
-from bylaw.audit.batch.nightly import compact, is_before, keep_rows
-from bylaw.audit.batch.part import COUNTS, Job, counts_schema, sync
 from bylaw.audit.batch.run import WORK, Advance, begin, judged, read_parts
-from bylaw.audit.batch.shard import SIZE, Shard
-from bylaw.audit.batch.tables import TABLES, PlacedPart, arrow, between, leave_out, write_schema, write_table
+from bylaw.audit.batch.shard import COUNTS, SIZE, Job, Shard, counts_schema, sync
+from bylaw.audit.batch.tables import (
+    TABLES,
+    PlacedPart,
+    arrow,
+    between,
+    compact,
+    is_before,
+    keep_rows,
+    leave_out,
+    write_schema,
+    write_table,
+)
 from bylaw.audit.output import STATE, TABLES_SCHEMA, alone_in, check_ours, has_state, has_tables
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.request import Request

@@ -1,13 +1,13 @@
 """The findings in the report: their order and their details."""
 
+import json
 from collections.abc import Iterator, Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
-from bylaw.audit.finding import SEVERITIES, gravity, lacked, rank
-from bylaw.audit.report.conversation import cut, spelled
+from bylaw.audit.row import SEVERITIES, gravity, lacked, rank
 from bylaw.audit.store import CALLS, RULES, JsonRecord, Store
 from bylaw.engine.verdict import WORST_FIRST
 from bylaw.engine.wording import host_words, is_hosts, policy_words_for_reader, rule_words_for_reader, source_words
@@ -283,3 +283,29 @@ def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
         )
 
     return sorted(findings, key=score, reverse=True)
+
+
+def cut(data: Any, limit: int = 2000) -> Any:
+    """Data with every text in it, names included, cut to `limit` characters."""
+    if isinstance(data, str):
+        return data if len(data) <= limit else data[: limit - 1] + "…"
+    if isinstance(data, list):
+        return [cut(item, limit) for item in cast(list[Any], data)]
+    if isinstance(data, dict):
+        return {cut(name, limit): cut(item, limit) for name, item in cast(JsonRecord, data).items()}
+    return data
+
+
+def whole_text(value: Any) -> str:
+    """A value as text: strings as they are, None as an empty string, other values as JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return "" if value is None else json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "(too deeply nested to show)"
+
+
+def spelled(value: Any, limit: int = 300) -> str:
+    """The same in at most `limit` characters."""
+    return cut(whole_text(value), limit)

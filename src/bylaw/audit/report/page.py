@@ -2,25 +2,216 @@
 
 What came from logs or packs stands in data blocks that no browser runs, as ASCII JSON without `<`, `>` or `&`,
 or compressed. One style and one script, both named by hash, are all that the page's own security policy lets through.
-"""
+Conversations are bounded texts, compressed, as many as fit; every list and text is cut to size."""
 
 import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Container, Iterator, Sequence
 from importlib import resources
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
-from bylaw.audit.report.conversation import blocks, bounded, broken_rules, conversation_places, cut
-from bylaw.audit.report.finding import SOUGHT, WordList, find_place, index, kept, opening_kind, row, steps_of, telling
-from bylaw.audit.report.overview import overview, policies, undecided
-from bylaw.audit.store import JsonRecord, Store
+from bylaw.audit.counts import OPEN_REASONS
+from bylaw.audit.report.finding import (
+    SOUGHT,
+    WordList,
+    cut,
+    find_place,
+    index,
+    kept,
+    opening_kind,
+    row,
+    steps_of,
+    telling,
+    whole_text,
+)
+from bylaw.audit.row import SEVERITIES
+from bylaw.audit.store import CALLS, JsonRecord, Store
+from bylaw.audit.summary import limits
 from bylaw.errors import UsageError
+from bylaw.pack import CRITERIA, Criterion
+
+TEXT = 20_000
+"""The most characters of one message or result; `bylaw explain` shows the rest."""
+BRIEF = 400
+"""The same for a very long conversation, at the steps that no finding refers to."""
+CONVERSATION = 1_000_000
+"""The most characters of one conversation."""
+BLOCK = 400_000
+"""Approximate characters per compressed block; opening a finding unpacks one block."""
+
+SHOWN_KEYS = ("trajectory", "agent", "file", "position", "outcome")
+RULES = 40
+"""The most broken process rules that are marked in one conversation."""
+
+
+def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
+    """The offset of each wanted conversation."""
+    places: dict[str, int] = {}
+    for place, told in folder.places("conversations.jsonl"):
+        if (name := cut(told["trajectory"])) in wanted:
+            places.setdefault(name, place)
+    return places
+
+
+def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRecord]]:
+    """The rules that these conversations broke, each with its step; at most `RULES` per conversation."""
+    broken: dict[str, list[JsonRecord]] = {}
+    for _, found in folder.places("findings.jsonl"):
+        name = cut(found["trajectory"])
+        if name in wanted and len(kept := broken.setdefault(name, [])) < RULES:
+            kept.append({"step": found["step"], "rule": found["rule"]})
+    return broken
+
+
+def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
+    """A conversation with every text cut to size, those at `steps` less; None if even that is too long."""
+    for brief in (TEXT, BRIEF):
+        events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
+        if sum(map(_size, events)) <= CONVERSATION:
+            return cut({name: conversation[name] for name in SHOWN_KEYS}) | {"events": events}
+    return None
+
+
+def _size(event: JsonRecord) -> int:
+    """About how many characters an event takes."""
+    said = event.get("text") or "".join(str(pair) for pair in event.get("arguments", ()))
+    return 60 + len(said if isinstance(said, str) else said[0])
+
+
+def _event(event: JsonRecord, limit: int) -> JsonRecord:
+    if event["type"] != "call":
+        return event | {"text": _shortened(event["text"], limit)}
+    # As pairs: a name such as `__proto__` must not be special to the page.
+    arguments = [[cut(name, 300), _shortened(value, limit)] for name, value in event["arguments"].items()]
+    return {"type": "call", "tool": cut(event["tool"], 300), "arguments": arguments[:100], "by": event["by"]}
+
+
+def _shortened(value: Any, limit: int) -> str | list[Any]:
+    """A text; if it is too long, its beginning and its full length."""
+    whole = whole_text(value)
+    return whole if len(whole) <= limit else [whole[:limit], len(whole)]
+
+
+def blocks(items: Iterator[JsonRecord], *, size: int = BLOCK) -> Iterator[tuple[list[JsonRecord], str]]:
+    """Consecutive items in groups of about `size` characters, each with its compressed form."""
+    group: list[JsonRecord] = []
+    written: list[str] = []
+    for item in items:
+        group.append(item)
+        written.append(json.dumps(item, separators=(",", ":")))
+        if sum(map(len, written)) >= size:
+            yield group, _packed(written)
+            group, written = [], []
+    if group:
+        yield group, _packed(written)
+
+
+def _packed(items: list[str]) -> str:
+    """A list as compressed JSON in base64, which is safe in HTML."""
+    return base64.b64encode(zlib.compress(f"[{','.join(items)}]".encode("ascii"), 6)).decode("ascii")
+
+
+UNDECIDED = 300
+"""The most calls that are listed; the rest is counted."""
+ROWS = 400
+"""The most rows of one chart or table."""
+SKIPPED = 200
+"""The most skipped records that are named; the rest is counted."""
+
+
+def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
+    """The numbers of `summary.json` that the page draws."""
+    shown: JsonRecord = cut(summary)
+    period: JsonRecord = shown["period"] or {}
+    return {
+        "pack": shown["pack"],
+        "criterion": criterion,
+        **{name: shown[name] for name in ("date", "citations")},
+        **{name: shown[name][:ROWS] for name in ("files", "evidence", "unguarded_tools")},
+        "period": [period.get(end, "") for end in ("from", "to")],
+        "agents": [_agent(agent, criterion) for agent in shown["agents"][:ROWS]],
+        **{name: _rows(shown[name], criterion) for name in ("by_tool", "by_lookup", "by_policy", "by_rule")},
+        "by_reason": _pairs(shown["by_reason"]),
+        "limits": cut(list(limits(summary)), 600)[:ROWS],
+        "skipped": [f"{each['place']}: {each['why']}" for each in shown["skipped"][:SKIPPED]],
+        "skipped_count": len(shown["skipped"]),
+    }
+
+
+def policies(document: JsonRecord) -> list[JsonRecord]:
+    """The policies by id, with the sentences they cite."""
+    told: JsonRecord = cut(document)
+    return [
+        {"id": name, "unenforced": "", **policy, "citations": policy["citations"][:8]}
+        for name, policy in islice(told.items(), 2000)
+    ]
+
+
+def _agent(agent: JsonRecord, criterion: Criterion) -> JsonRecord:
+    """An agent's rates, those by severity as a list with the gravest first."""
+    shown = {name: value for name, value in agent.items() if name not in CRITERIA} | agent[criterion]
+    by_severity: dict[str, JsonRecord] = {name: agent.get(name, {}) for name in ("rule_rates", "violation_rates")}
+    return shown | {name: [rates.get(each) for each in SEVERITIES] for name, rates in by_severity.items()}
+
+
+def _rows(table: JsonRecord, criterion: Criterion) -> list[JsonRecord]:
+    """A table by name as rows, its counts by verdict or by agent as pairs."""
+    rows: list[JsonRecord] = []
+    for name, entry in islice(table.items(), ROWS):
+        row: JsonRecord = {"name": name} | {
+            key: each for key, each in entry.items() if not isinstance(each, dict | list)
+        }
+        if "agents" in entry:
+            row["agents"] = _pairs(entry["agents"])
+        if isinstance(found := entry.get(criterion), dict):
+            row["verdicts"] = _pairs(cast(JsonRecord, found))
+        rows.append(row | {"lacked": found})
+    return rows
+
+
+def _pairs(counts: JsonRecord) -> list[list[Any]]:
+    """Pairs, not an object: a name such as `__proto__` must not be special to the page."""
+    return [[name, count] for name, count in islice(counts.items(), ROWS)]
+
+
+def undecided(store: Store, summary: JsonRecord, criterion: Criterion) -> JsonRecord:
+    """Undecided rules, each with its reasons in words, and the undecided calls."""
+    counted: JsonRecord = summary["open"]
+    rules: JsonRecord = cut(counted["rules"])
+    groups: list[list[Any]] = []
+    for name, rule in sorted(rules.items(), key=lambda item: -item[1]["calls"]):
+        reasons = sorted(rule["reasons"].items(), key=lambda item: -item[1])
+        groups.append([name, rule["calls"], [[OPEN_REASONS.get(reason, reason), count] for reason, count in reasons]])
+    if without := summary["verdicts"][criterion].get("inconclusive"):
+        groups.append(["(guards)", without, [["a guard came to no verdict", without]]])
+    calls = counted["calls"]
+    return {"calls": calls, "rules": groups, "list": _listed(store, criterion) if calls else []}
+
+
+def _listed(store: Store, criterion: Criterion) -> list[JsonRecord]:
+    """The first of the executed calls, in the order of the logs."""
+    found: list[JsonRecord] = []
+    for _, call in store.places(CALLS):
+        opened: list[JsonRecord] = call.get("open_rules") or []
+        if call.get("executed") is False or not (opened or call[criterion] == "inconclusive"):
+            continue
+        if call[criterion] == "inconclusive":
+            opened = [call, *(policy for policy in call["policies"] if policy[criterion] == "inconclusive"), *opened]
+        why = "; ".join(dict.fromkeys(filter(None, (str(each.get("because") or "") for each in opened))))
+        found.append(
+            cut({"where": call["trajectory"], "step": call["step"], "tool": call["tool"], "because": why}, 500)
+        )
+        if len(found) == UNDECIDED:
+            break
+    return found
+
 
 CONVERSATIONS = 12_000_000
 """Most characters of compressed conversations in the page; it says how many do not fit."""

@@ -17,12 +17,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from bylaw.audit.finding import gravity, lacked, rank
-from bylaw.audit.report.conversation import cut, spelled, whole_text
-from bylaw.audit.report.finding import flagged, undecided_consent
+from bylaw.audit.report.finding import cut, flagged, spelled, undecided_consent, whole_text
 from bylaw.audit.report.finding import name as fact_name
 from bylaw.audit.request import conversations_in_logs
-from bylaw.audit.row import encode
+from bylaw.audit.row import encode, gravity, lacked, rank
 from bylaw.audit.store import CALLS, CONVERSATIONS, RULES, JsonRecord, Store
 from bylaw.console.index.query import Index, clean
 from bylaw.engine.wording import is_hosts, policy_words_for_reader, rule_words_in_a_row
