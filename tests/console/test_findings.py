@@ -12,7 +12,6 @@ import pytest
 from bylaw.audit.attestation import read_attestations
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import read_waivers
-from bylaw.console.findings import whole_conversation
 from bylaw.console.index import Wanted, open_index
 from bylaw.console.index.query import FindingRow
 from bylaw.console.pack_state import keep_call_case
@@ -349,7 +348,7 @@ def test_a_consent_is_asked_about_with_the_question_the_answer_and_the_call(read
     page = html.unescape(re.sub(r"</?(?:mark|bdi)>", "", reader.get(f"/finding/{row.id}")))
     assert "Did the customer agree to" in page
     assert "Was the rule followed?" not in page
-    whole = whole_conversation(index, row.conversation)
+    whole = index.whole(row.conversation)
     assert whole is not None
     asked, answered = (whole["events"][int(step)] for step in row.exchange.split("-"))
     for said in (asked, answered):

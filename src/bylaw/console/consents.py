@@ -11,7 +11,6 @@ from msgspec import Struct
 from bylaw.audit.report.finding import spelled, undecided_consent
 from bylaw.audit.store import JsonRecord
 from bylaw.consent.card import CardWords, card_text
-from bylaw.console.findings import whole_conversation
 from bylaw.console.index.query import FindingRow, Index
 from bylaw.console.page import said, seen
 from bylaw.facts.result_places import leaves
@@ -54,7 +53,7 @@ def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
     if not row.exchange or row.state != "open":
         return None
     why = undecided_consent(index.line(row)["open_rules"][0])
-    whole = whole_conversation(index, row.conversation)
+    whole = index.whole(row.conversation)
     events: list[JsonRecord] = whole["events"] if whole is not None else []
     rows = index.sharing(row) or [row]
     # The call that is open comes first.

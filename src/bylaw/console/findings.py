@@ -110,7 +110,7 @@ def _stated(view: View, found: list[JsonRecord]) -> Any:
 def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
     """One finding with its conversation, for `<bylaw-finding>`; bounded as in the static report."""
     finding = finding_details(view, index, row)
-    whole = whole_conversation(index, row.conversation)
+    whole = index.whole(row.conversation)
     others = [other for other in index.of_conversation(row.conversation) if other.id != row.id][:OTHERS]
     return {
         "finding": finding,
@@ -138,12 +138,6 @@ def finding_details(view: View, index: Index, row: FindingRow) -> JsonRecord:
     if line[view.criterion] == "inconclusive":
         return details | {"policies": details["policies"] + undecided}
     return rules[0] | {"verdict": "inconclusive", "policies": undecided, "openRule": opened[0]["rule"]}
-
-
-def whole_conversation(index: Index, name: str) -> JsonRecord | None:
-    """A conversation as the audit kept it, else as its log had it; None if neither was available."""
-    row = index.conversation(name)
-    return index.events(row) if row is not None else None
 
 
 def sentence_of(view: View, policy: str, limit: int = 400) -> str:
@@ -324,7 +318,7 @@ class FindingPages(AuditPages):
         kind = "rule" if row.verdict == "broken" else "call"
         if want not in WANTS[kind]:
             raise UsageError(f"`{want}` is not a possible result of this case", hint=f"one of {', '.join(WANTS[kind])}")
-        told = whole_conversation(standings.index, row.conversation)
+        told = standings.index.whole(row.conversation)
         events: list[JsonRecord] = told["events"] if told is not None else []
         if row.step >= len(events):
             raise UsageError("the conversation of this finding is not available")

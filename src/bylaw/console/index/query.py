@@ -242,6 +242,11 @@ class Index:
         rows = self.rows(f"SELECT {_CONVERSATION} FROM conversations WHERE name = ?", (clean(name),))
         return ConversationRow(*rows[0]) if rows else None
 
+    def whole(self, name: str) -> dict[str, Any] | None:
+        """A conversation by name, with its events; None if it is unknown or they were not available."""
+        row = self.conversation(name)
+        return self.events(row) if row is not None else None
+
     def events(self, row: ConversationRow) -> dict[str, Any] | None:
         """A conversation as the audit kept it, else as its log had it; None if neither was available."""
         if row.place is not None:
