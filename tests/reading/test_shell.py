@@ -87,6 +87,7 @@ sudo rm x
 sudo -u root -- rm x
 sudo ls
 doas rm x
+sudo -D /etc rm x
 su -c 'rm x' root
 su root
 find . -delete
@@ -358,6 +359,33 @@ def test_a_command_has_options_operands_and_files() -> None:
 )
 def test_an_option_is_found_in_clusters_and_abbreviations(text: str, may: bool) -> None:
     assert last(text).may_have_option("-f", "--force") == may
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("rm a b", ["a", "b"]),
+        ("cd s && rm a", ["s/a"]),
+        ("cd s; rm a", ["a", "s/a"]),
+        ("cp -t/etc x", ["/etc", "/etc", "x"]),
+        ("cp --target-directory=/etc x", ["/etc", "x"]),
+        ("cp -rt../x y", ["/x", "../x", "t../x", "y"]),
+        ("dd if=/etc/a of=b", ["if=/etc/a", "/etc/a", "of=b", "b"]),
+        ("cat x > /etc/y", ["x", "/etc/y"]),
+        ("cat src/*.py", ["src/*.py"]),
+        ("cat src/.*/x", None),
+        ("cat */../../x", None),
+        ("cat ~/x", None),
+        ("cd a && rm ~/x", None),
+        ("rm '~/x'", ["~/x"]),
+        ('rm "$x"', None),
+        ("rm {a,/etc/b}", None),
+        ('cd "$x" && rm a', None),
+    ],
+)
+def test_the_paths_of_a_command(text: str, paths: list[str] | None) -> None:
+    found = last(text).paths
+    assert found == (None if paths is None else tuple(paths))
 
 
 def test_privilege_and_wrappers_are_kept() -> None:

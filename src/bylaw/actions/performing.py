@@ -5,7 +5,6 @@ from evidence alone: the call's own arguments, read by a reader made for them, o
 """
 
 from collections.abc import Iterator, Mapping
-from posixpath import join
 from typing import Any, cast
 
 from msgspec import Struct
@@ -284,13 +283,9 @@ def _is_inside(root: str, command: Any) -> bool:
 
 def paths_of(command: Any) -> list[str]:
     """What a command may name as files, from where it runs; NotTaken if a word is not known before it runs."""
-    files = (*command.files_read, *command.files_written)
-    if None in command.operands or not all(word.is_exact for word in files):
-        raise NotTaken("a word of the command is not known before it runs")
-    if command.directories is None:
-        raise NotTaken("the folder that the command runs in is not known")
-    words: list[str] = [*command.operands, *(word.text for word in files)]
-    return [join(folder, word) for word in words for folder in sorted(command.directories)]
+    if command.paths is None:
+        raise NotTaken("a word of the command, or the folder it runs in, is not known before it runs")
+    return list(command.paths)
 
 
 def _of_command(command: Any, field: str) -> Any:

@@ -5,10 +5,10 @@ by word. What gives words another meaning is `Unreadable`: functions, aliases, `
 """
 
 import importlib
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from posixpath import basename
 from typing import Any
 
 from msgspec import Struct
@@ -77,6 +77,23 @@ class Command(Struct, frozen=True):
         at = next((at for at, word in enumerate(self.words) if word.is_exact and word.text == "--"), len(self.words))
         return self.words[:at]
 
+    @property
+    def paths(self) -> tuple[str, ...] | None:
+        """Whatever its words may name as files, seen from where the text began; None if one is not known.
+
+        Operands, values that options carry, and files redirected; patterns as they are written.
+        """
+        named: list[str] = []
+        for word in (*self.words, *self.files_read, *self.files_written):
+            if not (
+                word.is_exact or (word.kind == "glob" and len(word.text) < 500 and _STAYS_BELOW.fullmatch(word.text))
+            ):
+                return None
+            named += _named_in(word.text)
+        if self.directories is None:
+            return None
+        return tuple(posixpath.join(folder, each) for each in named for folder in sorted(self.directories))
+
     def may_have_option(self, *names: str) -> bool:
         """Whether an option of these names may be among its words: `-f`, also in `-rf`; `--force`, also as `--forc`."""
         for word in self._before_dashes():
@@ -109,11 +126,26 @@ _JOINED_LINES = re.compile(r"(?<![ \t\n\\])\\\n(?![ \t])|\\\\\n")
 _PLAIN_EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9?#@*$!-]|\{[A-Za-z_0-9]\w*\}|\{[A-Za-z_]\w*:-[\w./-]*\})")
 _VALUES = {"for_statement": ("variable", "value"), "case_statement": ("value",), "case_item": ("value",)}
 """Parts of statements that are words."""
+_STAYS_BELOW = re.compile(
+    r"/?(?:[\w@%+,:=-][\w@%+,.:=-]*/+|\./+|\.\./+)*(?:[\w@%+,:=*?\[\]-][\w@%+,.:=*?\[\]-]*(?:/+|$))+"
+)
+"""A pattern for names of files that cannot match `..`."""
 _PLAIN_PATTERN = re.compile(r"[\w.,:@%+*?/\[\]-]*")
 _PLAIN_ARITHMETIC = re.compile(r"\$\(\([0-9 +*/%()<>=!&|^~?:-]*\)\)")
 _EXPANSIONS = frozenset(
     ["simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"]
 )
+
+
+def _named_in(text: str) -> list[str]:
+    """The paths a word may name: itself, or what an option or `name=` carries."""
+    _, equals, value = text.partition("=")
+    if not _is_option(text):
+        return [text, value] if value else [text]
+    carried = [text[at:] for sign in ("/", "..", "~") if (at := text.find(sign)) > 0]
+    if carried and not text.startswith("--"):
+        carried.append(text[2:])
+    return [value] if equals and value else [each for each in carried if each]
 
 
 def _is_option(text: str) -> bool:
@@ -525,7 +557,7 @@ class _Reader:
             raise Unreadable(f"the program `{first.text[:40]}` is not known before it runs", line=self.line)
         if not first.text or first.text.startswith("-") or first.text.endswith("/"):
             raise Unreadable(f"`{first.text[:40]}` is no program", line=self.line)
-        name = basename(first.text)
+        name = posixpath.basename(first.text)
         command = replace(base, program=name, written=first.text, words=tuple(spelled[1:]))
         if name in words.UNFOLLOWABLE:
             raise Unreadable(f"`{name}` cannot be followed", line=self.line)

@@ -13,7 +13,8 @@ Kind = Literal["exact", "glob", "one", "many"]
 class Word(Struct, frozen=True):
     """A word; `text` is its value if `kind` is `exact`, else what is written.
 
-    A `glob` stands for names of files, `one` for one word with an expansion in quotes, `many` for any number of words.
+    A `glob` stands for names of files, `one` for one word with a home (`~`) or an expansion in quotes, `many` for any
+    number of words.
     """
 
     text: str
@@ -59,6 +60,7 @@ class _Unquoting:
         self.parts: list[str] = []
         self.has_glob = False
         self.has_brace = False
+        self.has_home = written.startswith("~")
 
     def word(self) -> Word:
         written = self.written
@@ -81,6 +83,8 @@ class _Unquoting:
         text = "".join(self.parts)
         if self.has_brace:
             return Word(written, "many")
+        if self.has_home:
+            return Word(written, "one")
         return Word(written, "glob") if self.has_glob else Word(text)
 
     def _plain(self, here: str) -> None:

@@ -33,7 +33,7 @@ class Inner(Struct, frozen=True):
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _PREFIXES: dict[str, tuple[str, str]] = {
     # Options without a value, options with one; short ones by their letters, long ones not at all.
-    "sudo": ("AbEHkKnPSB", "ughpCrtTDRU"),
+    "sudo": ("AbEHkKnPSB", "ughpCrtTU"),
     "doas": ("nsL", "uC"),
     "nice": ("", "n"),
     "nohup": ("", ""),
