@@ -265,6 +265,10 @@ ls |& rm x
 
 HOSTILE_LINES = [
     "ls\nrm x",
+    "[[sh -f\nrm x\n -f y ]]",
+    "[[ -f x\n]] && ls",
+    "{ls; }",
+    "!ls",
     "ls # a comment\nrm x",
     "ls \\\n; rm x",
     "r\\\nm x",

@@ -130,6 +130,9 @@ _STAYS_BELOW = re.compile(
     r"/?(?:[\w@%+,:=-][\w@%+,.:=-]*/+|\./+|\.\./+)*(?:[\w@%+,:=*?\[\]-][\w@%+,.:=*?\[\]-]*(?:/+|$))+"
 )
 """A pattern for names of files that cannot match `..`."""
+_RESERVED = frozenset({"{", "}", "!"})
+_ENDS = frozenset([b"", *(bytes([each]) for each in b" \t\n;&|()")])
+"""What ends a word, and nothing."""
 _PLAIN_PATTERN = re.compile(r"[\w.,:@%+*?/\[\]-]*")
 _PLAIN_ARITHMETIC = re.compile(r"\$\(\([0-9 +*/%()<>=!&|^~?:-]*\)\)")
 _EXPANSIONS = frozenset(
@@ -257,6 +260,8 @@ class _Reader:
             if not child.is_named:
                 if child.type not in words.OPERATORS or (child.type == ";;" and kind != "case_item"):
                     raise self._fault(f"`{child.type}`", child)
+                if (child.type in _RESERVED or child.type.isalpha()) and not self._stands_alone(child):
+                    raise self._fault(f"`{child.type}` that is part of a word", child)
                 piped = piped or child.type in ("|", "|&")
                 continue
             if node.field_name_for_child(at) in _VALUES.get(kind, ()):
@@ -274,6 +279,11 @@ class _Reader:
             if not chain:
                 self.directories = reached
         self.reached = reached
+
+    def _stands_alone(self, node: Any) -> bool:
+        """Whether a reserved word is a word of its own, as a shell sees it."""
+        before = self.source[node.start_byte - 1 : node.start_byte] if node.start_byte else b""
+        return before in _ENDS and self.source[node.end_byte : node.end_byte + 1] in _ENDS
 
     def _check_gaps(self, node: Any) -> None:
         """Between the parts of a statement there must be nothing, or a lone hyphen that the grammar drops."""
@@ -304,6 +314,10 @@ class _Reader:
         is_single = self._text(node.children[0]) == "["
         if self._text(node.children[0]) not in ("[", "[["):
             raise self._fault("arithmetic", node)
+        if b"\n" in self.source[node.start_byte : node.end_byte] or not all(
+            self._stands_alone(bracket) for bracket in (node.children[0], node.children[-1])
+        ):
+            raise self._fault("a bracket that may not begin or end a test", node)
         operators = words.TESTS | words.NUMBER_TESTS if is_single else words.TESTS
         for each in _walk(node):
             is_operator = each.type == "test_operator" or (
