@@ -266,3 +266,15 @@ def lines_of(page: Page, content: Sequence[ElementTerms]) -> Iterator[str]:
         children = list(page.children(element)) if element.role not in ("main", "document") else []
         if len(children) > 1 and all(not page.descendants(each) for each in children):
             yield " ".join(" ".join(each.text or each.name for each in children).split())
+
+
+def shows_value(text: str, value: str, terms: PageTerms, arguments: Mapping[str, Any]) -> bool:
+    """Whether a snapshot shows a value outside of the parts that anybody may have written, and in none of them."""
+    page = page_in(text)
+    if isinstance(page, Unreadable) or has_mark(arguments):
+        return False
+    told = " ".join(value.split())
+    written = content_of(page, terms.content)
+    return any(told in part for part in _texts(page, terms.content)) and not any(
+        told in each.name or told in each.text for each in page.elements if each.at in written
+    )

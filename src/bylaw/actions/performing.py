@@ -143,21 +143,23 @@ class _Resolving:
             is_whole = all(each.kind == "call" for each in self._actions)
             if not any(is_whole or not each.is_of_any_call for each in whole):
                 raise NotTaken("no action is declared for this call")
+        # Of several elements that may be acted on, each counts once; of statements, every write.
+        counted = () if self._page is not None else {each.name for each in self._actions if each.effect == "write"}
         known: list[Call] = []
         for each in found:
-            if all((each.tool, each.arguments) != (other.tool, other.arguments) for other in known):
+            if each.tool in counted or (each.tool, each.arguments) not in [(one.tool, one.arguments) for one in known]:
                 known.append(each)
         return known
 
     def _parts(self) -> Iterator[Part]:
         """What the call does, by every reader that its tool's actions name."""
-        read: set[tuple[str, str, str | None, str]] = set()
+        read: set[tuple[str, str, str | None]] = set()
         for action in self._actions:
-            if action.on is not None and ("page", "", None, "") not in read:
-                read.add(("page", "", None, ""))
+            if action.on is not None and ("page", "", None) not in read:
+                read.add(("page", "", None))
                 yield from self._targets()
             elif (terms := action.reads) is not None:
-                how = (terms.kind, terms.argument, terms.dialect, terms.root)
+                how = (terms.kind, terms.argument, terms.dialect)
                 if how not in read and self._call.arguments.get(terms.argument) is not None:
                     read.add(how)
                     yield from self._read(terms, self._call.arguments[terms.argument])
@@ -193,14 +195,14 @@ class _Resolving:
         arguments: dict[str, Any] = {}
         for take in action.takes:
             try:
-                arguments[take.name] = take.fitted(self._taken(take, part))
+                arguments[take.name] = take.fitted(self._taken(take, part, action))
             except NotTaken as error:
                 if not take.optional:
                     raise NotTaken(f"`{action.name}`: {error}") from None
         call = self._call
         return Call(action.name, arguments, call.id, call.by, call.turn, call.agent, "", call.time, call.refused)
 
-    def _taken(self, take: Take, part: Part | None) -> Any:
+    def _taken(self, take: Take, part: Part | None, action: Action) -> Any:
         if take.source == "argument":
             if (value := self._call.arguments.get(take.field)) is None:
                 raise NotTaken(f"argument `{take.field}` is missing")
@@ -210,7 +212,7 @@ class _Resolving:
             from bylaw.actions.page_state import taken_from_page
 
             return taken_from_page(take, self._page, part.value, self._state.terms)
-        value: Any = _of_part(part.value, part.kind, take.field)
+        value: Any = _of_part(part, action, take.field)
         if value is None:
             raise NotTaken(f"`${take.source}.{take.field}` is not known")
         return sorted(cast("frozenset[str]", value)) if isinstance(value, frozenset) else value
@@ -231,9 +233,7 @@ def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
                 words = " ".join((command.program, *(each.text for each in command.words)))
                 yield command, f"the command `{words[:LONGEST]}`"
         case "path":
-            from bylaw.reading.path import resolve_path
-
-            yield resolve_path(text, terms.root), f"the path `{text[:LONGEST]}`"
+            yield text, f"the path `{text[:LONGEST]}`"
         case _:
             from bylaw.reading.url import read_url
 
@@ -305,14 +305,23 @@ def _of_command(command: Any, field: str) -> Any:
             return getattr(command, field)
 
 
-def _of_part(value: Any, kind: Kind, field: str) -> Any:
-    if kind == "shell":
-        return _of_command(value, field)
-    return value.is_inside if (kind, field) == ("path", "inside") else getattr(value, field)
+def _of_part(part: Part, action: Action, field: str) -> Any:
+    if part.kind == "shell":
+        return _of_command(part.value, field)
+    if part.kind == "path" and action.reads is not None:
+        place = _place(action.reads, part.value)
+        return place.is_inside if field == "inside" else place.path
+    return getattr(part.value, field)
 
 
-def _fits_path(terms: ReadTerms, path: Any, action: Action) -> bool:
-    return terms.inside is None or path.is_inside is terms.inside
+def _place(terms: ReadTerms, path: str) -> Any:
+    from bylaw.reading.path import resolve_path
+
+    return resolve_path(path, terms.root)
+
+
+def _fits_path(terms: ReadTerms, path: str, action: Action) -> bool:
+    return terms.inside is None or _place(terms, path).is_inside is terms.inside
 
 
 def _fits_url(terms: ReadTerms, url: Any, action: Action) -> bool:

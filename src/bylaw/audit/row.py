@@ -227,6 +227,7 @@ class CallRow(Struct, kw_only=True):
     origins: list[Any] | UnsetType = UNSET
     answered: list[Any] | UnsetType = UNSET
     because: str | UnsetType = UNSET
+    called: str | UnsetType = UNSET
     undecided: list[UndecidedRow] | UnsetType = UNSET
 
     @property
@@ -397,6 +398,7 @@ def call_row(pack: Pack, agent: str, verdict: CallVerdict, answered: Sequence[Js
         origins=[origin.record() for origin in verdict.origins] or UNSET,
         answered=[*answered] or UNSET,
         because=verdict.fault or UNSET,
+        called=made.called or UNSET,
     )
 
 

@@ -191,7 +191,11 @@ class Examiner:
         self, pack: Pack, trajectory: Trajectory, cover: "Cover | None", verdicts: Sequence[CallVerdict]
     ) -> dict[int, dict[str, str]]:
         """The digest of what a person sees who answers on an undecided call, by step and policy."""
-        undecided = {each.made.step: names for each in verdicts if (names := undecided_policies(each))}
+        undecided: dict[int, tuple[str, ...]] = {}
+        for each in verdicts:
+            if names := undecided_policies(each):
+                # A call of a generic tool may perform several actions.
+                undecided[each.made.step] = tuple(dict.fromkeys((*undecided.get(each.made.step, ()), *names)))
         if not undecided:
             return {}
         whole, name = conversation_row(trajectory, trajectory.agent, None), trajectory.id

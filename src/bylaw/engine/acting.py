@@ -94,8 +94,10 @@ class Acting:
         tools = self._schema.tools
         if performed.unresolved:
             return record_of(performed.shown or call, step, start, tools.get(call.tool)), ()
-        actions = (record_of(as_of(each, call), step, start, tools.get(each.tool)) for each in performed.calls)
-        return record_of(call, step, start, self._actions.plain.get(call.tool)), tuple(actions)
+        actions = tuple([record_of(as_of(each, call), step, start, tools.get(each.tool)) for each in performed.calls])
+        for made in actions:
+            made.called = call.tool
+        return record_of(call, step, start, self._actions.plain.get(call.tool)), actions
 
     def afresh(self, acted: ActedCall, call: Call, start: int) -> ActedCall:
         """The same call for another ledger, as somebody else finds it."""

@@ -189,6 +189,8 @@ class CallRecord(Struct, eq=False):
     """Whether its result showed more of an entity than the key."""
     actions: "tuple[CallRecord, ...]" = ()
     """Of a call of a generic tool, the actions it performs: they have its step and its result."""
+    called: str = ""
+    """For an action, the tool whose call performs it."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:

@@ -369,7 +369,9 @@ class Ledger(ShownThings):
     def provenance(self, context: Mapping[str, Any]) -> Provenance:
         """The origins of the conversation's values."""
         if self._provenance is None:
-            self._provenance = Provenance(self._events, context=context, tools=self.schema.tools)
+            actions = self.schema.actions
+            pages = actions.pages if actions is not None else None
+            self._provenance = Provenance(self._events, context=context, tools=self.schema.tools, pages=pages)
         return self._provenance
 
     def vouch(self, context: Mapping[str, Any]) -> None:

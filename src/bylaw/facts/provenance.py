@@ -8,7 +8,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +20,9 @@ from bylaw.text.folding import fold, fold_said
 from bylaw.text.identifier import is_word, without_joined
 from bylaw.text.spelling import Spelling, spell
 from bylaw.trace.event import Call, Event, Message, Result
+
+if TYPE_CHECKING:
+    from bylaw.actions.action import PageTerms
 
 _WHO = frozenset(("from", "sender", "author", "owner", "by", "creator", "writer", "poster", "uploader", "organizer"))
 _WHICH = frozenset(("id", "ids", "uuid", "name", "filename", "file", "path", "folder", "channel", "url", "uri", "link"))
@@ -161,8 +164,11 @@ class Provenance:
         instructions: str = "",
         context: Mapping[str, Any] | None = None,
         tools: Mapping[str, Tool] | None = None,
+        pages: "PageTerms | None" = None,
     ) -> None:
+        """`pages` says which tools show pages of a browser, and which parts of them anybody may have written."""
         self._events = events
+        self._pages = pages
         self._instructions = instructions
         self.vouch(context or {})
         self._tools = tools or {}
@@ -339,6 +345,8 @@ class Provenance:
         name = self._texts.tool(step)
         tool = self._tools.get(name)
         is_record = place.is_whole and tool is not None and tool.vouches_for(place.top, place.within)
+        if not is_record and tool is not None and tool.trusts("") and self._pages is not None:
+            is_record = self._is_shown_by_page(value, step, name, call)
         # The result of a refused call is the shield's text and may quote any tool.
         is_record = is_record and not (call is not None and call.refused)
         # Neither is a view the agent shaped with an undeclared argument.
@@ -357,6 +365,15 @@ class Provenance:
         return Traced(
             source, how, step, name, arguments, place.field, place.is_whole, beside, pointed, number=place.record
         )
+
+    def _is_shown_by_page(self, value: str | float, step: int, tool: str, call: Call | None) -> bool:
+        """Whether the site itself shows a value on a page, and no part that anybody may have written does."""
+        from bylaw.actions.page_state import shows_value
+
+        told, terms = self._texts.value(step), self._pages
+        if terms is None or not terms.shows(tool) or not isinstance(told, str):
+            return False
+        return shows_value(told, str(value), terms, call.arguments if call is not None else {})
 
     def own_fields(self, step: int, number: int) -> frozenset[str] | None:
         """The fields by which a record may be referred to, folded; None if any may."""

@@ -290,6 +290,10 @@ class EventTexts:
             found = self._data[step] = ResultPlaces(self._result(step).value())
         return found
 
+    def value(self, step: int) -> Any:
+        """The result at `step` as data; the text itself if it is none."""
+        return self._result(step).value()
+
     def results(self, *, before: int) -> Iterator[tuple[int, Call, str]]:
         """The results before a step, with their call and text."""
         for step in range(min(before, len(self._events))):
