@@ -44,7 +44,7 @@ class Judged(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Text(Struct, frozen=True, forbid_unknown_fields=True):
-    """The agent said something."""
+    """Report an agent message."""
 
     text: str
 

@@ -1,8 +1,8 @@
-"""Whether the user agreed to a call: agreed, not agreed by structure alone, or open. Certain, or a question.
+"""Decides whether the user agreed to a call: agreed, not agreed (proven by structure alone), or undecided.
 
-Start at `consents`. On the way: what was said (`talk`), how a call is put to the user (`card`), what they answered
-(`cards`, `answer`), and whether anything of a call was said at all (`unnamed`).
-Code reads no prose: what the agent says in words of its own is for a model or a person to read.
+Start at `consents`. The steps: what was said (`talk`), how a call is shown to the user (`card`), what they answered
+(`cards`, `answer`), and whether the agent mentioned the call at all (`unnamed`). Code reads no prose: an agent's own
+wording is left to a model or a person.
 """
 
 from bylaw.consent.card import CardWords, Terms, digest

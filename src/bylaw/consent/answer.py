@@ -1,7 +1,7 @@
-"""What the user answered: a plain yes, a plain no, or anything else, which a model or a person reads.
+"""Classifies the user's answer: a plain yes, a plain no, or anything else, which a model or a person reads.
 
-The phrases are closed lists in `answers.toml`, one section per language. A yes may be followed by an echo: words of
-the text that was shown, in its order. Any other word makes the answer neither a yes nor a no.
+The phrases are closed lists in `answers.toml`, one section per language. A yes may be followed by an echo: words of the
+text shown, in its order. Any other word makes the answer neither a yes nor a no.
 """
 
 import re
@@ -17,7 +17,7 @@ from msgspec import Struct, convert
 
 Said = Literal["yes", "no", "other"]
 Unclear = Literal["conditional", "other_language", "unclear"]
-"""Why an answer says neither yes nor no: a condition is attached, it is in a language that is not read, or other."""
+"""Why an answer is neither yes nor no: it has a condition, it is in an unsupported language, or another reason."""
 Kind = Literal["yes", "ok", "alone", "also", "unclear", "no", "thanks", "polite", "small"]
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u2032\u00b4\uff07]")
@@ -25,22 +25,22 @@ _THUMB = re.compile("(?:\U0001f44d|\u2705|\U0001f44c)[\U0001f3fb-\U0001f3ff\ufe0
 _FRIENDLY = re.compile(
     "[\U0001f600\U0001f601\U0001f603\U0001f604\U0001f60a\U0001f642\U0001f64f\U0001f389\u2764\ufe0f]+|(?<!\\S):-?\\)(?!\\S)"
 )
-"""Faces that neither laugh nor wink: a yes in jest is not a yes."""
+"""Emoji that neither laugh nor wink: a yes in jest is not a yes."""
 _MARKS = re.compile(
     r"(?<![,.!;:])[,.!;:]++(?=\s|$)|[,.!;:](?=[\u3040-\u9fff\uac00-\ud7af])|(?<=\s)[-\u2010-\u2015\u2212]++(?=\s)|[\u2013-\u2015()\u00a1\u3001\u3002\uff01\uff0c\uff1a\uff1b]"
 )
 _UNSURE = re.compile("[?\u061f\uff1f\u037e]|\\.\\.|\u2026|~~|^\\s*>|[\ufeff\u200b-\u200f\u202a-\u202e]", re.MULTILINE)
-"""A question, a trailing off, struck out, quoted or hidden text."""
+"""A question, an ellipsis, or struck-out, quoted or hidden text."""
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LETTERS = re.compile(r"[^\W\d_]+")
 _AROUND = ".,:;!?()[]'\u00a1\u00bf"
-"""Marks around a word that are not of it."""
+"""Punctuation around a word."""
 _SIGNS = "$\u00a3\u20ac"
 _NUMBER = re.compile(rf"(-?)([{_SIGNS}]?)(\d[\d.,]*)([{_SIGNS}]?)")
 _POINT = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?")
 _COMMA = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?")
 _TWO_WAYS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
-"""A thousand and more to some readers, a little more than one to others."""
+"""An ambiguous number: a thousand and more, or a little more than one."""
 _JOINS = re.compile(r"[,;]\s+|\s+(?:and|plus|&|\+|und|et|y|e|en|oraz|i|ve)\s+")
 _ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|oder|aber|et|mais|y|pero|e|ma|mas|en|maar|i|ale|ve|ama)$")
 _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -48,32 +48,32 @@ _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u34
 _AGREES = "\U0001f44d"
 """Thumbs and ticks agree in every language."""
 _LONGEST = 200
-"""A longer answer says more than yes or no."""
+"""Longer answers say more than yes or no."""
 _SHARE = 0.15
-"""The least share of a text's words that are common words of its language."""
+"""The minimum share of a text's words that must be common words of a language."""
 _SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
     "zh": re.compile("[\u4e00-\u9fff]"),
 }
-"""Japanese is found before Chinese, which has no kana."""
+"""Japanese is tested before Chinese, which has no kana."""
 _UNSPACED = frozenset(("ja", "zh"))
 _OTHER_WORD = re.compile("[^ \u3040-\u30ff\u4e00-\u9fff]+")
-"""Letters of scripts that part their words."""
+"""Letters of scripts that separate words by spaces."""
 ENGLISH = frozenset(("en",))
 _NONE = frozenset[str]()
 
 
 class Shown(Struct, frozen=True):
-    """What was put to the user: all but the words that are the same for every call."""
+    """The text shown to the user, without the words that are the same for every call."""
 
     text: str
     lists: tuple[tuple[str, ...], ...] = ()
     """The items of each list among its values."""
     languages: frozenset[str] = ENGLISH
-    """The languages that its pack writes: an echo counts in no other."""
+    """The languages of the pack's wording; an echo counts only in these."""
     title: str = ""
-    """The pack's own words in it; empty for all of it."""
+    """The pack's own words in it; empty for the whole text."""
 
 
 class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,14 +98,14 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Language:
-    """One language's phrases, ready to be matched."""
+    """One language's phrases, indexed for matching."""
 
     def __init__(self, name: str, phrases: Phrases) -> None:
         self.phrases = phrases
         self.is_spaced = name not in _UNSPACED
         self._kinds: dict[str, Kind] = {_AGREES: "yes"}
         self.starts: dict[str, list[str]] = {}
-        """By their first word, or first character if words are not parted, the phrases; the longest first."""
+        """Phrases by first word, or by first character if words are not separated; longest first."""
         kinds: tuple[Kind, ...] = ("small", "polite", "thanks", "also", "alone", "ok", "yes", "no", "unclear")
         for kind in kinds:
             self._kinds |= dict.fromkeys(getattr(phrases, kind), kind)
@@ -128,7 +128,7 @@ class Language:
         return None
 
     def words(self, text: str) -> list[str]:
-        """The words of a text; where they are not parted, as echoes are cut."""
+        """The words of a text; in scripts without spaces, the pieces an echo is made of."""
         if self.is_spaced:
             return _parted(text)
         found: list[str] = []
@@ -141,7 +141,7 @@ class Language:
         return found
 
     def tokens(self, text: str, wanted: frozenset[str]) -> frozenset[str]:
-        """Returns those of these words that a bare text has."""
+        """Returns the wanted words that occur in a bare text."""
         return wanted.intersection(text.split()) if self.is_spaced else frozenset(e for e in wanted if e in text)
 
     def is_context_needed(self, phrases: Iterable[str]) -> bool:
@@ -164,10 +164,10 @@ def said(
     no: frozenset[str] = frozenset(),
     known: frozenset[str] = ENGLISH,
 ) -> Said:
-    """Returns what a whole answer says to a question.
+    """Classifies a whole answer to a question.
 
-    `shown` are the texts that put the call, any of which the answer may echo; `yes` and `no` the pack's own answers;
-    `known` the languages that the pack or the customer uses.
+    `shown` are the texts that asked for the call, any of which the answer may echo; `yes` and `no` are the pack's own
+    answers; `known` are the languages that the pack or the customer uses.
     """
     return _said(text, tuple(shown), yes, no, known) if len(text) <= _LONGEST else "other"
 
@@ -208,7 +208,7 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
         if kind == "unclear" or (kind == "also" and "yes" not in kinds):
             return "other"
         if kind == "small":
-            # In an echo, words that the text has keep their order too.
+            # Words of an echo must keep the order of the text shown.
             echoes.append(phrase)
         else:
             kinds.append(kind)
@@ -229,7 +229,9 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
 
 
 def _next_echo(language: Language, words: str, at: int) -> str:
-    """Returns the word at a place; where words are not parted, all of one script up to the next phrase or space."""
+    """Returns the word at a position; in scripts without spaces, everything in one script up to the next phrase or
+    space.
+    """
     if language.is_spaced:
         return words[at:].split(" ", 1)[0]
     if other := _OTHER_WORD.match(words, at):
@@ -241,10 +243,10 @@ def _next_echo(language: Language, words: str, at: int) -> str:
 
 
 def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
-    """Whether words appear in what was shown, in its order, its verb among them; small words need not.
+    """Whether words repeat the text shown, in its order and including its verb; small words may be left out.
 
-    Whoever echoes one of several things may mean that one only: every part of a list, and all that is joined by commas
-    or "and", must be touched.
+    An echo of one of several things may mean that one only, so every item of a list, and everything joined by commas or
+    "and", must be mentioned.
     """
     own, plain = language.phrases, _QUOTED.sub(" ", shown.text).lower()
     if _is_contrast(plain, shown.languages) or any(_turns(each) for each in echoes if each not in own.small):
@@ -273,14 +275,16 @@ def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
 
 
 def _is_contrast(text: str, written: frozenset[str]) -> bool:
-    """Whether a text may have two halves, by a word of a language that it may be in: a yes may be to one of them."""
+    """Whether a text may have two halves, judged by contrast words of its possible languages: a yes may be to one of
+    them.
+    """
     words = bare(text)
     spoken = (languages()[name] for name in written | languages_of(text) | ENGLISH)
     return any(each.tokens(words, each.phrases.contrast) for each in spoken)
 
 
 def _has_verb(language: Language, shown: Shown, echoed: set[str]) -> bool:
-    """Whether an echo has the first of the pack's own words; and the last, where the verb may stand at the end."""
+    """Whether an echo has the first of the pack's own words, and the last if the verb may be at the end."""
     title = (shown.title or shown.text).lower()
     own = [_folded(word) for word in language.words(title) if word not in language.phrases.small]
     return bool(own) and own[0] in echoed and (not language.phrases.verb_last or own[-1] in echoed)
@@ -293,7 +297,7 @@ def _names_all(items: tuple[str, ...], echoed: set[str]) -> bool:
 
 
 def _turns(word: str) -> bool:
-    """Whether a word denies, attaches a condition or names the other half in any language."""
+    """Whether a word, in any language, denies, attaches a condition or names an alternative."""
     spaced, unspaced = _turning()
     return word in spaced or (_is_unspaced(word[0]) and any(each in word for each in unspaced))
 
@@ -309,7 +313,7 @@ def _turning() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _parted(text: str) -> list[str]:
-    """The words of a text, each value whole: `250,00`, `-5`, `$40`."""
+    """The words of a text, keeping each value in one piece: `250,00`, `-5`, `$40`."""
     words = (word.strip(_AROUND) for word in text.split())
     return [word for word in words if any(map(str.isalnum, word))]
 
@@ -319,14 +323,13 @@ def _is_unspaced(letter: str) -> bool:
 
 
 def _spellings(word: str) -> frozenset[str]:
-    """How a word of a text may be echoed: an amount with its sign or without."""
+    """The spellings in which a word may be echoed: an amount with or without its sign."""
     folded = _folded(word)
     return frozenset((folded, folded.lstrip(_SIGNS)))
 
 
 def _folded(word: str) -> str:
-    """A word as echoes are compared: 40 is 40.00, and $40 is 40$. A number that may be read in two ways stays as it
-    is."""
+    """A word normalised for echoes: 40 equals 40.00, and $40 equals 40$. Ambiguous numbers stay unchanged."""
     number = _NUMBER.fullmatch(word)
     if number is None or _TWO_WAYS.fullmatch(number[3]):
         return word
@@ -360,13 +363,13 @@ def why_unclear(text: str, known: frozenset[str] = ENGLISH) -> Unclear:
 
 
 def _begun_in(words: str) -> frozenset[str]:
-    """Returns the languages in which a phrase may begin a bare text."""
+    """Returns the languages that have a phrase at the start of a bare text."""
     return _first_words().get(words.partition(" ")[0], _NONE) | _first_words().get(words[:1], _NONE)
 
 
 @cache
 def _first_words() -> Mapping[str, frozenset[str]]:
-    """Returns the languages of each first word of a phrase; of each first character if words are not parted."""
+    """Returns the languages by first word of a phrase, or by first character if words are not separated."""
     found: dict[str, set[str]] = {}
     for name, language in languages().items():
         for start in language.starts:
@@ -375,13 +378,13 @@ def _first_words() -> Mapping[str, frozenset[str]]:
 
 
 def begins_with_yes(text: str) -> bool:
-    """Whether words begin with a yes in any language, perhaps after a courtesy, whatever follows."""
+    """Whether words begin with a yes in any language, possibly after a courtesy, whatever follows."""
     words = bare(text.lstrip()[:_LONGEST])
     return any(_first_kind(languages()[name], words) in ("yes", "ok", "alone") for name in _begun_in(words))
 
 
 def _first_kind(language: Language, words: str) -> Kind | None:
-    """Returns the kind of the first phrase that is no courtesy."""
+    """Returns the kind of the first phrase that is not a courtesy."""
     at = 0
     while at < len(words):
         found = language.match(words, at) if words[at] != " " else ("polite", " ")
@@ -393,7 +396,7 @@ def _first_kind(language: Language, words: str) -> Kind | None:
 
 @lru_cache(maxsize=2048)
 def is_courtesy(text: str) -> bool:
-    """Whether a message is thanks or a greeting, and says nothing else."""
+    """Whether a message consists of thanks or a greeting only."""
     if len(text) > _LONGEST or _UNSURE.search(text):
         return False
     words = bare(text)
@@ -407,7 +410,7 @@ def _is_courteous(language: Language, words: str) -> bool:
         if found is None or found[0] not in ("thanks", "polite"):
             return False
         if found[0] == "polite" and " " in found[1].strip():
-            # "Thanks" may be followed by "please", and not by "to me".
+            # "Thanks" may be followed by "please", but not by "to me".
             return False
         is_kind = is_kind or found[0] == "thanks"
         at += len(found[1])
@@ -416,7 +419,7 @@ def _is_courteous(language: Language, words: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def languages_of(text: str, least: int = 1) -> frozenset[str]:
-    """Returns the languages that a text may be in: by its script, or by at least so many different common words."""
+    """Returns the possible languages of a text: by its script, or by at least this many different common words."""
     for name, script in _SCRIPTS.items():
         if script.search(text):
             return frozenset((name,))
@@ -441,7 +444,7 @@ def _common_words() -> Mapping[str, list[str]]:
 
 
 def is_english(text: str, least: int = 1) -> bool:
-    """Whether a text looks English; a text without words may be."""
+    """Whether a text may be English; true for a text without words."""
     return not _LETTERS.search(text) or "en" in languages_of(text, least)
 
 

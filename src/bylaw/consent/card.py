@@ -1,7 +1,7 @@
-"""How a call is put to the user so that a yes to it needs no reading: as a card, or in a sentence of the pack's.
+"""Puts a call to the user in a form to which a plain yes is enough: a card, or a sentence of the pack.
 
-The words come from the pack, the values from agents, tools and users, who may want to be believed: each value of a card
-stands on a line of its own, and everywhere in quotes unless it is one plain word, so that none of it reads like the
+The words come from the pack. The values come from agents, tools and users, who may want to mislead: on a card each
+value is on its own line, and everywhere it is quoted unless it is one plain word, so that no value reads like the
 pack's words.
 """
 
@@ -27,12 +27,13 @@ from bylaw.policy.verb import words_of
 from bylaw.text.number import amount_spellings, figures, quantity_spellings
 
 _REMARKS = frozenset(words_of("reason reasons note notes comment comments remark summary description"))
-"""Arguments for the record: what is said there changes nothing that a user would agree to."""
+"""Arguments for the record: their content changes nothing a user would agree to."""
 
 
 class Terms(Struct, frozen=True):
-    """What a pack says of its arguments: which need not be told, and which matter although they look like remarks; and
-    how long a yes in words counts."""
+    """The pack's terms for arguments: which need not be shown, which matter although they look like remarks, and how
+    long a yes to a sentence counts.
+    """
 
     spared: frozenset[str] = frozenset()
     wanted: frozenset[str] = frozenset()
@@ -41,7 +42,7 @@ class Terms(Struct, frozen=True):
 
 
 def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
-    """The arguments that a user agrees to; whatever stands inside of one does."""
+    """The arguments that a user agrees to, including everything nested in them."""
     return {
         name: value
         for name, value in given.items()
@@ -51,15 +52,15 @@ def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _is_remark(name: str) -> bool:
-    """Whether a text of this name is for the record: `cancel_reason`, and not `email_summary_to`."""
+    """Whether an argument name marks a remark: `cancel_reason` does, `email_summary_to` does not."""
     words = words_of(name)
     return bool(words) and words[-1] in _REMARKS
 
 
 LIFETIME = 3600.0
-"""Seconds for which a card is good, where the pack does not say."""
+"""Default validity of a card in seconds."""
 CALL = "{call}"
-"""Stands in a question for what the tool's `put_as` says."""
+"""Placeholder in a question for the tool's `put_as`."""
 ASKS = tuple(
     f"{lead}{CALL}{end}"
     for lead, end in (
@@ -67,15 +68,15 @@ ASKS = tuple(
         *((lead, ". Shall I go ahead?") for lead in ("I will ", "I'll ", "I can ", "I'm about to ")),
     )
 )
-"""How a call is asked about, where the pack does not say."""
+"""Default questions."""
 SLOT = re.compile(r"\{(\w+)\}")
-"""The place of a value in a `put_as` sentence."""
+"""A placeholder for a value in a `put_as` sentence."""
 _LONGEST = 4000
-"""Characters of a card at most: nobody reads more, and what was not read was not agreed to."""
+"""Maximum characters of a card: nobody reads more, and unread text is not agreed to."""
 _LARGE = 10**12
 _NOTHING: Mapping[str, Any] = {}
 _HIDING = frozenset("<`~")
-"""What may keep the rest of a card from being seen where it is shown as HTML or Markdown."""
+"""Characters that may hide the rest of a card if it is rendered as HTML or Markdown."""
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"')
 _QUOTED_VALUE = re.compile(f"({_QUOTE.pattern})")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@/+:&-]{0,80}\w)?", re.ASCII)
@@ -84,39 +85,40 @@ _FIGURES = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,6})?")
 _LEAD = re.compile(
     r"(?:>\s*)*(?:#{1,6}\s+)?(?:(?:[-*+\u2022\u2023\u2013]|\d{1,2}[.)])\s+)?(?=[*_`]*(?:[^\W\d_]|[\u00a1\u00bf]))"
 )
-"""What Markdown puts before a line of words: quotes, headings, bullets and numbers."""
+"""Markdown prefixes of a line: quotes, headings, bullets and numbers."""
 _FENCE = re.compile(r"`{3,}\w*")
 _EMPHASIS = re.compile(
     rf"(?<![^\s(])(\*{{1,3}}|_{{1,3}}|`+)(?=\S)((?:{_QUOTE.pattern}|(?!\1)[^\"])+)(?<=\S)\1(?=[:;,.?!)]*(?:\s|$))"
 )
-"""Words between two marks of a kind."""
+"""Words between a pair of emphasis marks."""
 _NESTED = 2
-"""Marks of emphasis around each other, at most."""
+"""Maximum nesting of emphasis marks."""
 _BULLET = re.compile(r"(?<![:,\s])\s+[-\u2022\u2013]\s+(?=[^\W\d_])")
-"""A bullet before words, where a card is put on one line."""
+"""A bullet before words, in a card written on one line."""
 _BLANKS = re.compile(r"\s+")
 _OVERLAY = 1
-"""The combining class of characters that strike out the one before them."""
+"""The combining class of characters that strike out the previous one."""
 
 
 class CardWords(Struct, frozen=True):
-    """The words of a card in the language of the pack, and how long it is good."""
+    """The words of a card in the pack's language, and its validity."""
 
     heading: str = "Please confirm:"
     question: str = "Shall I do this? Please answer yes or no."
     yes: tuple[str, ...] = ()
-    """Answers that mean yes, beside those in English; the first of them is how a card writes `true`."""
+    """Answers that mean yes, in addition to the built-in ones; the first is how a card writes `true`."""
     no: tuple[str, ...] = ()
     lifetime: float = LIFETIME
     asks: tuple[str, ...] = ASKS
-    """Questions that a yes may answer, each with `{call}` for what the tool is put as."""
+    """Questions that a yes may answer, each with `{call}` for the tool's `put_as`."""
     decimal: str = "."
     """The decimal mark of amounts and quantities."""
 
 
 def card_form(text: str) -> str:
-    """A text as cards are compared: without white space and Markdown around its words. Quoted values stay as they are,
-    so the cards of two calls never become one."""
+    """Normalise a text for comparing cards: without white space and Markdown around its words. Quoted values stay
+    unchanged, so the cards of two different calls never become equal.
+    """
     if text.isalnum():
         return text
     words: list[str] = []
@@ -124,7 +126,7 @@ def card_form(text: str) -> str:
         bare = line.strip()
         if _FENCE.fullmatch(bare):
             continue
-        # What stands before a value is of it, also on a line of its own.
+        # Anything before a value belongs to it, also on its own line.
         lead = _LEAD.match(bare) if not words or words[-1][-1] not in ":," else None
         words += _words_of_line(bare[lead.end() :] if lead is not None else bare)
     return " ".join(words)
@@ -134,7 +136,7 @@ def _words_of_line(line: str) -> list[str]:
     for _ in range(_NESTED):
         line = _EMPHASIS.sub(r"\2", line)
     parts = _QUOTED_VALUE.split(line)
-    # Quoted values are at the odd places.
+    # Quoted values are the odd parts.
     parts[::2] = [_BLANKS.sub(" ", _BULLET.sub(" ", part)) for part in parts[::2]]
     return "".join(parts).split()
 
@@ -154,8 +156,9 @@ def card_text(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> str:
-    """The text of a card; empty if it would be too long to read, two of its labels are the same, or a fact that it
-    shows is unknown."""
+    """The text of a card; empty if it would be too long to read, if two labels are equal, or if a fact it shows is
+    unknown.
+    """
     if not facts.is_known:
         return ""
     parameters = tool.parameters if tool is not None else {}
@@ -179,8 +182,9 @@ def sentences_in(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> Iterator[tuple[str, str]]:
-    """The sentences of the pack in a message that ask for this call, with every value that matters; and the pack's own
-    words of each."""
+    """The pack's sentences in a message that ask for this call with every value that matters, each with the pack's own
+    words.
+    """
     if tool is None:
         return
     given, schemas = {**arguments, **facts.values}, {**tool.parameters, **facts.schemas}
@@ -206,7 +210,7 @@ def sentences_in(
 
 
 def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
-    """Why a sentence of `put_as` can never ask for a call of its tool; empty if it can."""
+    """Why a `put_as` sentence can never match a call of its tool; empty if it can."""
     slots = SLOT.findall(phrase)
     kinds = {name: _record(tool.parameters.get(name)) for name in {*slots, *tool.required}}
     samples = {name: "" if kind.get("type") == "string" else 0 for name, kind in kinds.items()}
@@ -222,7 +226,7 @@ def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
 
 @lru_cache(maxsize=4096)
 def _asked(phrase: str, ask: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-    """The arguments that a question names, how it begins, and what stands after each of them."""
+    """The arguments a question names, its beginning, and the text after each of them."""
     lead, _, end = ask.partition(CALL)
     parts = SLOT.split(phrase)
     parts[0] = lead + parts[0]
@@ -242,8 +246,9 @@ def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
 
 
 def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether each value ends where the words after it begin, and none holds the words that part two of them: else they
-    may be read as the values of another call."""
+    """Whether each value ends where the next words begin, and none contains the words between two values; otherwise
+    they could be read as another call's values.
+    """
     bare = [_QUOTE.sub('"', each) for each in values]
     if any(not text or text in value for text in texts[:-1] for value in bare):
         return False
@@ -251,7 +256,7 @@ def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:
-    """A value in a sentence; empty for what has none, or parts of its own."""
+    """A value as written in a sentence; empty if it has no readable form."""
     if isinstance(value, dict) or value is None:
         return ""
     declared = _record(schema)
@@ -264,8 +269,9 @@ def _in_words(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def lists_in(value: Any) -> Iterator[tuple[str, ...]]:
-    """The items of each list inside a value, as texts: one of plain values, of records with their places, or of the
-    entries of a record."""
+    """The items, as texts, of each list inside a value: a list of plain values, of records with their positions, or of
+    a record's entries.
+    """
     if isinstance(value, Mapping):
         for each in cast("Mapping[str, Any]", value).values():
             entries = cast("Mapping[str, Any]", each).items() if isinstance(each, Mapping) else ()
@@ -286,19 +292,19 @@ def _leaves(value: Any) -> str:
 
 
 def title_of(tool: Tool | None, name: str) -> str:
-    """What a tool does, in the pack's words or by its name."""
+    """A tool's title, or else its name in words."""
     return (tool.title if tool is not None else "") or _named(name)
 
 
 def label_of(key: str, schema: Any) -> str:
-    """What an argument is called, in the pack's words or by its name."""
+    """An argument's title, or else its name in words."""
     declared = _record(schema)
     title = declared.get("title")
     return title if isinstance(title, str) and title else _named(key)
 
 
 def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") -> Iterator[tuple[str, str]]:
-    """What an argument says, by its name in words; null where it means something."""
+    """The lines of an argument on a card, with labels; null only if it is a meaningful value."""
     declared = _record(schema)
     label = f"{above} / {_field(key, schema)}" if above else label_of(key, declared)
     if value is None:
@@ -324,8 +330,9 @@ def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") 
 
 
 def _item(value: Any, schema: Any, words: CardWords) -> str:
-    """An item of a list on one line: `flight number HAT001, cabin "basic economy"`. Its parts cannot be confused: each
-    value is one word or in quotes, inner objects are in parentheses, and lists in brackets."""
+    """A list item on one line: `flight number HAT001, cabin "basic economy"`. Its parts are unambiguous: each value is
+    one word or quoted, inner objects are in parentheses, and lists in brackets.
+    """
     declared = _record(schema)
     if isinstance(value, dict):
         known = _record(declared.get("properties"))
@@ -347,8 +354,9 @@ def _inner(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _field(key: str, schema: Any) -> str:
-    """What a field inside of an argument is called; one that is not declared as it is written, so that `priceMax` and
-    `price_max` differ."""
+    """The label of a field inside an argument; an undeclared field keeps its name, so that `priceMax` and `price_max`
+    differ.
+    """
     return label_of(key, schema) if schema is not None or "_".join(words_of(key)) == key else _quoted(key)
 
 
@@ -357,7 +365,9 @@ def _is_list(declared: Mapping[str, Any]) -> bool:
 
 
 def _plainly(value: Any, schema: Any, words: CardWords) -> str:
-    """A value on a card: a text that reads like a number, a yes or a no is in quotes where no text is expected."""
+    """A value on a card; text that reads like a number, a yes or a no is quoted if the argument is not declared as
+    text.
+    """
     declared, told = _record(schema), _shown(value, schema, words)
     is_expected = "string" in str(declared.get("type")) or declared.keys() & {"enum", "currency", "unit"}
     is_like_another = told.lower() in ("yes", "no", *words.yes, *words.no) or _NUMERIC.fullmatch(told)
@@ -369,7 +379,7 @@ def _record(schema: Any) -> Mapping[str, Any]:
 
 
 def _may_be_null(schema: Any) -> bool:
-    """Whether null is a value like others here, and not what was left out."""
+    """Whether null is a value here rather than an omitted argument."""
     if not isinstance(schema, dict):
         return True
     declared = _record(schema)
@@ -408,7 +418,7 @@ def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list
 
 @lru_cache(maxsize=4096)
 def _named(name: str) -> str:
-    """A name of a tool or an argument in words; one that is none in quotes."""
+    """A tool or argument name in words; quoted if it does not consist of words."""
     return " ".join(words_of(name)) if name.isidentifier() and name.isascii() and len(name) <= 80 else _quoted(name)
 
 

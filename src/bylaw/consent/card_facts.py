@@ -1,4 +1,4 @@
-"""The facts that the user is shown with one call, as the agent has seen them: live and in audits alike."""
+"""The facts shown to the user with a call, as the agent has seen them, live and in audits."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -17,23 +17,23 @@ from bylaw.trace.event import Result
 
 
 class CardFacts(Struct, frozen=True):
-    """What a card shows beside the arguments of its call, or what is missing for that."""
+    """The facts a card shows besides the call's arguments, or what is missing for that."""
 
     values: Mapping[str, Any] = {}
     schemas: Mapping[str, Any] = {}
-    """How each value is written."""
+    """How to format each value."""
     lacking: tuple[Fact, ...] = ()
-    """Facts that must be looked up first; stale ones too."""
+    """Facts that must be looked up first, including stale ones."""
     faults: tuple[str, ...] = ()
     """Why values cannot be computed from known facts."""
 
     @property
     def is_known(self) -> bool:
-        """Whether the call can be put to the user."""
+        """Whether the call can be shown to the user."""
         return not self.lacking and not self.faults
 
     def plain(self) -> dict[str, Any]:
-        """The values as JSON: equal for two values that read alike on a card."""
+        """The values as JSON; equal for values that read alike on a card."""
         return {name: _plain(value) for name, value in self.values.items()}
 
 
@@ -41,15 +41,16 @@ NO_FACTS = CardFacts()
 
 
 def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
-    """Evaluates what the pack shows with a call, over what the agent that makes it has seen before its turn, unless a
-    result of the turn shows otherwise."""
+    """Evaluate the facts the pack shows with a call, from what the agent had seen before its turn, unless a result of
+    the turn contradicts it.
+    """
     declared = ledger.schema.card_facts.get(call.call.tool)
     if not declared or call.tool is None or call.call.fault:
         return NO_FACTS
     arguments, seen = call.tool.fitted(call.call.arguments), SeenFacts(ledger, call, {})
     computed = {fact.name: fact.compute(arguments, seen) for fact in declared}
     if any(type(event) is Result for event in ledger.events[call.start : call.step]):
-        # What the agent knew before its turn may be known better by now.
+        # A result of the turn may have updated what the agent knew before it.
         seen = SeenFacts(ledger, replace(call, start=call.step), {})
         known = [fact for fact in declared if _is_known(computed[fact.name])]
         computed |= {fact.name: fact.compute(arguments, seen) for fact in known}

@@ -1,8 +1,8 @@
-"""What the user answered to the calls that were put to them, without reading prose.
+"""Finds the user's answers to cards and sentences, without reading prose.
 
-A card is answered in the talk, where the agent's message ends with its text, word for word, and the next user message
-is the yes or the no; or the host shows it and reports the answer. A sentence of the pack's is answered in the talk
-alone. Each answer is good for one call, and until the user says something else.
+A card is answered in the conversation, if the agent's message ends with its text word for word and the next user
+message is a yes or a no; or the host displays it and reports the answer. A sentence of the pack is answered only in the
+conversation. Each answer is valid for one call, until the user writes anything else.
 """
 
 import re
@@ -33,7 +33,7 @@ _HIDES = re.compile(
     r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08]",
     re.IGNORECASE | re.MULTILINE,
 )
-"""What may keep words from being seen: tags, struck out, in a link or in place of a picture, invisible characters."""
+"""Markup that may hide words: tags, strike-through, links, image descriptions, invisible characters."""
 _THANKS = r"thanks|thank you|thanks a lot|thank you (?:so|very) much"
 _WITH = r"(?: you)?(?: with (?:that|this|it))?"
 _COURTESIES = re.compile(
@@ -44,28 +44,28 @@ _COURTESIES = re.compile(
     rf"i can (?:help|assist){_WITH}|(?:i'd|i would) be (?:happy|glad) to help{_WITH}|one moment(?: please)?|"
     r"you're welcome|my pleasure|please (?:confirm|check|review)(?: the (?:details|following))?|here are the details"
 )
-"""Phrases beside a card that turn nothing; any other word may."""
+"""Phrases next to a card that cannot change its meaning; any other word may."""
 _AFTER = re.compile(rf"{_THANKS}|\(?yes ?/ ?no\)?|\(?yes or no\)?")
-"""What may stand after it."""
+"""Phrases allowed after a card."""
 _EITHER = re.compile(f"{_COURTESIES.pattern}|{_AFTER.pattern}")
 _PHRASES = re.compile(r"[.,!:;\n\u2014]+|\s[-\u2013]\s")
 _SMILES = "\U0001f60a\U0001f642\U0001f600\U0001f44b\U0001f64f\ufe0f"
 _PLAINLY = str.maketrans(dict.fromkeys(f"{_SMILES}*_#", " ") | {"\u2019": "'"})
 _ASKS = frozenset("?\u061f\u037e\uff1f")
 _MARKS = " *_-#"
-"""What may stand around a card that is not of it."""
+"""Characters allowed around a card."""
 _WORD = re.compile(r"[^\W_]+")
 _END = 30
-"""So many characters at its end are enough to tell what may be a card."""
+"""Number of final characters that identify a possible card."""
 _SAMPLE = 2000
-"""Characters of a message that show its language."""
+"""Characters of a message examined for its language."""
 _BLANK = re.compile(r"\s{8,}")
 _FAR, _WIDE = 8, 100
-"""Lines, and characters, without a word, after which words stand far below, or far aside."""
+"""Blank lines, and blank characters, after which words count as hidden far below or aside."""
 _BESIDE = 1000
-"""Characters beside a card, at most: nobody reads more."""
+"""Maximum characters next to a card: nobody reads more."""
 _LAST = 50
-"""Answers to other cards, at most, after which an answer still stands."""
+"""Maximum number of answers to other cards after which an answer still counts."""
 
 
 class CardAnswer(Struct, frozen=True):
@@ -74,21 +74,21 @@ class CardAnswer(Struct, frozen=True):
     step: int
     yes: bool
     since: int
-    """What is done after this step spends it."""
+    """Calls after this step use it up."""
 
 
 class CardStanding(Struct, frozen=True):
-    """How a card of a conversation stands."""
+    """The state of a card."""
 
     card: Card
     answer: bool | None = None
-    """What the host reported last."""
+    """The host's last report."""
     used_by: int | None = None
-    """Step of a call that was let run after the card was put."""
+    """Step of a call allowed after the card was shown."""
 
 
 def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
-    """How the card of this name stands; None where there is none."""
+    """The state of the card with this name; None if there is none."""
     found: CardStanding | None = None
     made = ""
     for step, event in enumerate(events):
@@ -106,10 +106,10 @@ def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
 
 
 def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: float | None, words: CardWords) -> str:
-    """Why a yes that is reported at a step does not count; empty if it does.
+    """Why a yes reported at a step does not count; empty if it does.
 
-    After the card was shown, the user may have written a yes or a courtesy. After anything else, the report must say
-    that the user had seen that message (`after`), and may not be older than it.
+    After the card, the user may have written a yes or a courtesy. After any other message, the report must say that the
+    user had seen that message (`after`), and the answer must not be older than it.
     """
     shown = next((at for at in range(step - 1, -1, -1) if _shows(events[at], answer.card)), step)
     messages = [at for at in range(step) if is_message(events[at])]
@@ -131,7 +131,7 @@ def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: 
 
 
 def is_message(event: Event) -> bool:
-    """Whether an event is a message of the user or the agent: not the press of a button, nor a handover."""
+    """Whether an event is a message of the user or the agent, rather than a button press or a handover."""
     return isinstance(event, Message) and event.confirmation is None and event.handover is None
 
 
@@ -158,23 +158,23 @@ def _answer_in(event: Event, words: CardWords) -> Said:
 
 
 class Put(Struct, frozen=True):
-    """How one call is put to the user, by whatever name it goes on a card."""
+    """How one call is shown to the user, whatever its name on a card."""
 
     digest: str
     card: str = ""
     """The text of its card."""
     sentences: Mapping[str, str] = {}
-    """The sentences of the pack that ask for it, each with the pack's own words; none where only a card counts."""
+    """The pack's sentences that ask for it, each with the pack's own words; empty if only a card counts."""
     title: str = ""
     """The pack's own words on the card."""
     lists: tuple[tuple[str, ...], ...] = ()
-    """The items of each list among its values: who echoes one of them may mean that one only."""
+    """The items of each list among its values; an echo of one item may mean only that one."""
     lifetime: float = 0.0
-    """Seconds for which a yes to a sentence is good."""
+    """Validity of a yes to a sentence in seconds."""
 
 
 class Cards:
-    """The cards of one conversation, and what the user answered to them; `events` may grow while it is in use."""
+    """The cards of one conversation and the user's answers; `events` may grow while it is in use."""
 
     def __init__(self, events: Sequence[Event], words: CardWords, terms: Terms | None = None) -> None:
         self._events = events
@@ -183,59 +183,59 @@ class Cards:
         self._question, self._heading, self._yes, self._no = _forms_of(words)
         self._word = max(_WORD.findall(self._question), key=len, default="")
         self._written = _languages_of(words)
-        """The languages that the pack writes, and the user in what was looked at so far."""
+        """The languages the pack uses, and those of the user so far."""
         self._heard: list[Message] = []
-        """What the user has written since."""
+        """User messages not examined yet."""
         self._read = 0
         self._by_id: dict[str, Card] = {}
         self._texts: dict[str, set[str]] = {}
-        """By digest, how its cards read."""
+        """Card texts by digest."""
         self._last: dict[str, str] = {}
-        """How the one issued last reads."""
+        """The text of the latest card by digest."""
         self._digests: dict[str, set[str]] = {}
-        """And the other way round."""
+        """Digests by card text."""
         self._ends: dict[str, dict[int, set[str]]] = {}
-        """How they read, by how they end, and how long they are."""
+        """Card texts by ending and length."""
         self._tools: set[str] = set()
-        """What they are for."""
+        """The tools with cards."""
         self._confirmed: dict[str, list[CardAnswer]] = {}
-        """By digest, what the host reported."""
+        """Answers reported by the host, by digest."""
         self._known: set[int | None] = set()
         """Steps of messages that end with a card."""
         self._alike: dict[str, set[str]] = {}
-        """By what tools may take for one call, the digests of its cards."""
+        """Digests of the cards for calls that tools may treat as the same."""
 
     @property
     def _languages(self) -> frozenset[str]:
-        """The languages that the pack, or the user so far, writes."""
+        """The languages used by the pack, or by the user so far."""
         while self._heard:
             self._written |= _spoken_in(self._heard.pop())
         return self._written
 
     @property
     def has_any(self) -> bool:
-        """Whether a card was put in this conversation."""
+        """Whether a card was shown in this conversation."""
         return bool(self._texts)
 
     def texts_of(self, digest: str) -> Collection[str]:
-        """How the cards of a digest read."""
+        """The texts of the cards with a digest."""
         return self._texts.get(digest, ())
 
     def has_one_of(self, tool: str) -> bool:
-        """Whether a card was put for calls of a tool."""
+        """Whether a card was shown for a call of a tool."""
         return tool in self._tools
 
     def may_stand_in(self, exchange: Exchange) -> bool:
-        """Whether the agent's last message has the words that every card ends with."""
+        """Whether the agent's last message contains the words that end every card."""
         return exchange.may_have(self._word) and self._question in exchange.shown
 
     def is_changed(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message reads like the card of a call, and its text was changed."""
+        """Whether the agent's last message resembles a call's card but its text was changed."""
         is_like = self._question in exchange.shown or bool(self._heading and self._heading in exchange.shown)
         return is_like and not any(text in exchange.shown for text in (put.card, *self.texts_of(put.digest)) if text)
 
     def answer(self, put: Put, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
-        """The answer that stands, before a step and at a time, to a call that is put so."""
+        """The valid answer to a call, before a step and at a time."""
         cards = {*self.texts_of(put.digest), put.card} - {""}
         texts = cards | {text for text in put.sentences if not _hidden(text)}
         reported = self._confirmed.get(put.digest, ())
@@ -265,8 +265,7 @@ class Cards:
         return last
 
     def _unfit(self, put: Put) -> set[str]:
-        """The texts of a call's cards that no yes counts to: all but the one issued last, and one that another call's
-        card has, too."""
+        """The card texts to which no yes counts: all but the latest, and any shared with another call's card."""
         own = {*self.texts_of(put.digest), put.card}
         last = self._last.get(put.digest, put.card)
         return {text for text in own if text != last or self._digests.get(text, set[str]()) - {put.digest}}
@@ -274,8 +273,9 @@ class Cards:
     def declined(
         self, call: Call, own: str, exchanges: Sequence[Exchange], before: int, now: float | None
     ) -> CardAnswer | None:
-        """The last no that counts to a card for another spelling of a call, or for other facts shown with it; `own` is
-        the digest of the call as it is."""
+        """The last no that counts, to a card for another spelling of the call or for other facts shown with it; `own`
+        is the digest of the call itself.
+        """
         if call.tool not in self._tools:
             return None
         same = self._alike.get(self._fold(call), set[str]())
@@ -289,15 +289,17 @@ class Cards:
         return max(no, key=lambda each: each.step, default=None)
 
     def is_put_in(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message puts this call, by a card or a sentence."""
+        """Whether the agent's last message asks for this call, by a card or a sentence."""
         return any(text and text in exchange.shown for text in (put.card, *self.texts_of(put.digest), *put.sentences))
 
     def why_unclear(self, exchange: Exchange) -> Unclear:
-        """Why the answer to what was put says neither yes nor no."""
+        """Why the answer is neither yes nor no."""
         return why_unclear("\n".join(text for _, text in exchange.answer), self._languages)
 
     def is_beside_words(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message has a card, or puts this call, beside words that may take it back."""
+        """Whether the agent's last message has a card, or asks for this call, next to words that may change its
+        meaning.
+        """
         if not (put.card or put.sentences or self.has_any):
             return False
         message = exchange.shown
@@ -306,7 +308,7 @@ class Cards:
         return bool(texts) and (misleads(message, texts) or _is_hidden(exchange, texts))
 
     def read(self, before: int) -> None:
-        """Take in the events before a step."""
+        """Read the events before a step."""
         events = self._events
         for step in range(self._read, min(before, len(events))):
             event = events[step]
@@ -335,11 +337,11 @@ class Cards:
         return press_fault(self._events, step, press.confirmation, press.time, self._words)
 
     def _fold(self, call: Call) -> str:
-        """The same for all calls that one answer is to, however they are spelt."""
+        """A key shared by all calls that one answer covers, whatever their spelling."""
         return repr((call.tool, alike(what_matters(call.arguments, self._terms))))
 
     def _shown_in(self, message: str) -> list[str]:
-        """The cards of the conversation that stand in a message."""
+        """The conversation's cards contained in a message."""
         found: set[str] = set()
         for end, by_length in self._ends.items():
             at = message.find(end)
@@ -359,8 +361,9 @@ class Cards:
         return card is not None and card.digest == name and not _is_past(card.expires, now)
 
     def _is_in_time(self, exchange: Exchange, now: float | None, lifetime: float | None) -> bool:
-        """Whether a card that stood in a message was answered, and is used, while it was good; a sentence is good for
-        its lifetime after the answer."""
+        """Whether a card in a message was answered and used while it was valid; a sentence is valid for its lifetime
+        after the answer.
+        """
         assert exchange.told_at is not None
         answered = self._events[exchange.answered_from].time
         if lifetime is not None:
@@ -370,8 +373,9 @@ class Cards:
         return not _is_past(expires, answered) and not _is_past(expires, now)
 
     def _takes_back(self, exchange: Exchange, texts: set[str], put: Put, since: int) -> bool:
-        """Whether the user said something since that may take an answer back: all but answers to cards, and thanks
-        for the answer itself: what the agent has said since, thanks may agree to."""
+        """Whether the user has since said anything that may withdraw an answer: anything but answers to cards, and
+        thanks for the answer itself; later thanks may agree to something the agent has said since.
+        """
         has_told = exchange.told_at is not None and exchange.told_at > since
         if not has_told and all(is_courtesy(text) for step, text in exchange.answer if step > since):
             return False
@@ -381,7 +385,7 @@ class Cards:
 
     def _said(self, exchange: Exchange, put: Put) -> Said:
         several = exchange.answer
-        # More messages than this say more than a yes.
+        # More messages than this say more than yes.
         answer = "\n".join([text for _, text in several]) if len(several) <= _LAST else ""
         heard = said(answer, yes=self._yes, no=self._no, known=self._languages)
         if heard == "yes" or (heard == "other" and not begins_with_yes(answer)):
@@ -391,7 +395,7 @@ class Cards:
         return said(answer, shown, yes=self._yes, no=self._no, known=self._languages)
 
     def _asked(self, text: str, put: Put) -> Shown:
-        """What a card or a sentence put to the user."""
+        """The text a card or sentence showed to the user."""
         for ask in map(card_form, self._words.asks):
             lead, _, end = ask.partition(CALL)
             if text in put.sentences and text.startswith(lead) and text.endswith(end):
@@ -401,19 +405,20 @@ class Cards:
         return Shown(own, put.lists, _languages_of(self._words), put.title)
 
     def _ends_with_a_card(self, exchange: Exchange) -> bool:
-        """Whether the agent's last message ends with any card; what is one stays one."""
+        """Whether the agent's last message ends with any card; the result is cached."""
         if exchange.told_at not in self._known and self._ends_with(exchange, (), or_card=True):
             self._known.add(exchange.told_at)
         return exchange.told_at in self._known
 
     def _ends_with(self, exchange: Exchange, texts: Collection[str], *, or_card: bool = False) -> bool:
-        """Whether the agent's last message ends with one of these texts, or with it and other cards; or with any card,
-        where that is enough."""
+        """Whether the agent's last message ends with one of these texts, possibly followed by other cards; or with any
+        card if `or_card`.
+        """
         message = exchange.shown
         wanted = [text for text in texts if text in message]
         cards = self._shown_in(message) if wanted or or_card else []
         if len(wanted) == 1 and message == wanted[0] and not any(_hidden(text) for _, text in exchange.told):
-            # So it is mostly: nothing stands beside it.
+            # The common case: nothing else is in the message.
             return True
         shown = {*wanted, *cards}
         if not shown or misleads(message, shown) or _is_hidden(exchange, shown):
@@ -434,7 +439,7 @@ def _cut(message: str, text: str) -> str:
 
 
 def _is_tail(message: str, text: str) -> bool:
-    """Whether a text stands at the end of a message by itself, and in no quotes."""
+    """Whether a text is at the end of a message, separate from other text and not quoted."""
     place = message.rfind(text)
     if place < 0 or message[:place][-1:] not in _MARKS:
         return False
@@ -443,19 +448,20 @@ def _is_tail(message: str, text: str) -> bool:
 
 
 def _is_hidden(exchange: Exchange, texts: Iterable[str]) -> bool:
-    """Whether what the agent said may not be seen; what a card itself holds does not hide it."""
+    """Whether the agent's words may be hidden; the card's own content does not hide it."""
     return sum(_hidden(text) for _, text in exchange.told) > sum(map(_hidden, texts))
 
 
 def _hidden(text: str) -> int:
-    """In how many places a message may not be seen as it is read here."""
+    """The number of places where a message may not be seen as it is read here."""
     far = sum(len(blank.splitlines()) > _FAR or len(blank) > _WIDE for blank in _BLANK.findall(text))
     return far + len(_HIDES.findall(text))
 
 
 def misleads(message: str, cards: Iterable[str]) -> bool:
-    """Whether what stands beside the cards of a message may take back what they say: it asks, or has words that are no
-    courtesies. Not even the words of a card are, which hold the agent's own."""
+    """Whether the text next to a message's cards may change their meaning: it asks a question, or contains anything but
+    courtesies. Even the card's own words count, because they include the agent's values.
+    """
     for text in sorted(cards, key=len, reverse=True):
         message = message.replace(text, " ")
     beside = message.strip()
@@ -463,26 +469,26 @@ def misleads(message: str, cards: Iterable[str]) -> bool:
 
 
 def _is_all(known: re.Pattern[str], text: str) -> bool:
-    """Whether a text is made of known phrases alone."""
+    """Whether a text consists of known phrases only."""
     phrases = (" ".join(each.split()) for each in _PHRASES.split(text.translate(_PLAINLY).lower()))
     return all(known.fullmatch(each) or is_courtesy(each) for each in phrases if each.strip("-"))
 
 
 def _spoken_in(message: Message) -> frozenset[str]:
-    """Returns the languages of a message, by its beginning: it may be very long."""
+    """Returns the languages of a message, judged by its beginning, because it may be very long."""
     return languages_of(message.text[:_SAMPLE])
 
 
 @lru_cache(maxsize=256)
 def _forms_of(words: CardWords) -> tuple[str, str, frozenset[str], frozenset[str]]:
-    """The question, the heading and the answers of a pack, as they are compared with what is said."""
+    """The pack's question, heading and answers, normalised for comparison."""
     yes, no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
     return card_form(words.question), card_form(words.heading), yes, no
 
 
 @lru_cache(maxsize=256)
 def _languages_of(words: CardWords) -> frozenset[str]:
-    """The languages that a pack asks in."""
+    """The languages in which a pack asks."""
     return languages_of(f"{words.heading} {words.question}")
 
 

@@ -1,8 +1,8 @@
-"""Consent: whether the user agreed to this very call before it was made. Certain, or open.
+"""Decides whether the user agreed to exactly this call before it was made.
 
-*Agreed*: a plain yes to a card, or to a sentence in which the pack has its agents ask. *Not agreed*: only where
-structure proves it. *Open* otherwise: code reads no prose, since a guess is worse than a question. Everything rests on
-events before the call's turn, so that no later event changes an answer.
+*Agreed*: a plain yes to a card, or to a sentence in which the pack has its agents ask. *Not agreed*: only if structure
+proves it. *Undecided* otherwise: code reads no prose, because a guess is worse than a question. Only events before the
+call's turn count, so no later event changes an answer.
 """
 
 import re
@@ -41,24 +41,26 @@ from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Event
 
 Basis = Literal["card", "told", "requested"]
-"""What a policy asks for: the answer to a card; a yes to a sentence of the pack's, or to what a reader finds told; or
-that the user, as a reader finds, asked for it."""
+"""What a policy requires: the answer to a card; a yes to a sentence of the pack or, as a reader finds, to the agent's
+own words; or, as a reader finds, the user's own request.
+"""
 Reason = Literal[
     "confirmed",
     "never_put", "unnamed", "spent", "declined",
     "unrecorded", "unanswered", "unread", "perhaps_spent", "no_card", "beside_card", "changed_card",
     "expired", "interrupted", "conditional", "other_language", "unclear", "unseen",
 ]  # fmt: skip
-"""Agreed: by a plain yes to a card or a sentence of the pack's. Not agreed: nothing was put, nothing of it was named,
-the yes was spent, a no to a card. Open: something was not recorded; a question has no answer among the user's words;
-what was said is for somebody to read; a call like it may have been carried out; no card was answered; one was, beside
-words that may take it back, or in changed words; what the user said last is too old; a yes came later than right
-after the card; the answer to a card or a sentence has a condition, is in a language that is not read, or is neither a
-yes nor a no for another reason; a fact that the user must be shown with the call is unknown."""
+"""Agreed: a plain yes to a card or a sentence of the pack. Not agreed: nothing was asked, nothing of the call was
+mentioned, the yes was used up, or a no to a card. Undecided: something was not recorded; a question has no answer among
+the user's words; the words need a reader; a similar call may have run; no card was answered, or one next to other words
+or with changed words; the user's last message is too old; the yes did not directly follow the card; the answer has a
+condition, is in an unsupported language, or is neither yes nor no for another reason; or a fact to be shown with the
+call is unknown.
+"""
 
 
 class QuotedSpan(Struct, frozen=True):
-    """Words of the conversation: the step of the message, and where they stand in its text."""
+    """A quotation from the conversation: the step of the message, and the range in its text."""
 
     step: int
     start: int
@@ -67,32 +69,32 @@ class QuotedSpan(Struct, frozen=True):
 
 
 class OpenConsent(Struct, frozen=True):
-    """The question whether the user agreed: what was put, and what was answered."""
+    """The question whether the user agreed, with what was asked and answered."""
 
     tool: str
     arguments: dict[str, Any]
     put: tuple[QuotedSpan, ...]
     answered: tuple[QuotedSpan, ...]
     spared: tuple[str, ...] = ()
-    """Arguments that need not be told, as the pack says."""
+    """Arguments that the pack says need not be told."""
 
 
 class Consent(Struct, frozen=True):
-    """Whether the user agreed to a call, and why this is thought so; None where it is open."""
+    """Whether the user agreed to a call, with the reason; None if undecided."""
 
     value: bool | None
     reason: Reason
     told_at: int | None = None
-    """Step of the message that put it to the user."""
+    """Step of the message that asked the user."""
     answered_at: int | None = None
     """Step of the user's answer."""
     spent_by: int | None = None
-    """Step of the call that the agreement was spent on, or may have been."""
+    """Step of the call that used up the agreement, or may have."""
     put: tuple[QuotedSpan, ...] = ()
     answered: tuple[QuotedSpan, ...] = ()
 
     def record(self) -> dict[str, Any]:
-        """The reason as `findings.jsonl` holds it: places in messages, no words or values."""
+        """The reason for `findings.jsonl`: positions in messages, without words or values."""
         steps = {"told_at": self.told_at, "answered_at": self.answered_at, "spent_by": self.spent_by}
         told: dict[str, Any] = {"reason": self.reason} | {key: at for key, at in steps.items() if at is not None}
         for name, quotes in (("put", self.put), ("answered", self.answered)):
@@ -101,24 +103,24 @@ class Consent(Struct, frozen=True):
         return told
 
     def question(self, tool: str, arguments: dict[str, Any], spared: tuple[str, ...] = ()) -> OpenConsent | None:
-        """What to ask a model or a person; None where nothing is open."""
+        """The question for a model or a person; None if nothing is undecided."""
         if self.value is not None or self.reason in ("perhaps_spent", "expired", "unseen"):
-            # Whether a call was carried out, and what is true, no reader of the talk can tell; how long words count,
-            # the pack says.
+            # A reader of the conversation cannot tell whether a call ran or what is true; the pack says how long words
+            # count.
             return None
         return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered, spared)
 
 
 _QUOTED = 50
-"""Messages in a row that are quoted, at most: the last of them."""
+"""Maximum consecutive messages quoted, the last of them."""
 _RECENT = 4
-"""The exchanges in which a card without a plain answer is looked for: the last and those before it."""
+"""Number of latest exchanges searched for a card without a plain answer."""
 _CHANGES = ("write", "unknown")
 """Effects of tools that a user may have to agree to."""
 
 
 class Consents:
-    """The consents of one conversation, found where a write asks for one; `events` may grow while it is in use."""
+    """The consents of one conversation, computed when a write needs one; `events` may grow while it is in use."""
 
     def __init__(
         self,
@@ -136,7 +138,7 @@ class Consents:
         self._writes = Writes(ledger, self._terms)
         self._looked = 0
         self._asking: list[int] = []
-        """Of so many events, the steps of calls that may have asked the user something."""
+        """The steps of calls that may have asked the user something, among the events read so far."""
 
     def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
         """Whether the user agreed to a call."""
@@ -144,7 +146,7 @@ class Consents:
         self._cards.read(call.start)
         facts = card_facts(call, self._ledger)
         found = self._find(call, basis, facts)
-        # Whatever was said: nobody can agree to a fact that is unknown.
+        # Nobody can agree to an unknown fact, whatever was said.
         return found if facts.is_known or found.value is False else replace(found, value=None, reason="unseen")
 
     def _find(self, call: CallRecord, basis: Basis, facts: CardFacts) -> Consent:
@@ -155,14 +157,14 @@ class Consents:
                 return Consent(None, "unrecorded")
             found = self._found_in_talk(call, basis, put, facts)
             if self._talk.gap_at >= 0 and found.value is False and found.reason != "spent":
-                # What was put, or agreed to, may lie in what was not recorded.
+                # The question or the agreement may be in an unrecorded message.
                 return Consent(None, "unrecorded")
         if found.value is False and (asked := self._asked_at(found, call.start)) is not None:
             return Consent(None, "unanswered", asked)
         return found
 
     def _put(self, call: CallRecord, basis: Basis, facts: CardFacts) -> Put:
-        """How the call is put to the user."""
+        """How the call is shown to the user."""
         made, exchanges = call.call, self._talk.exchanges
         if not facts.is_known:
             return Put("")
@@ -179,8 +181,9 @@ class Consents:
         )
 
     def _asked_at(self, found: Consent, before: int) -> int | None:
-        """Step of a question whose answer does not stand among the user's words: what a tool asked, or nobody answered
-        here. After a yes that was spent, and after a no, it is a later one."""
+        """Step of a question without an answer among the user's words: a tool asked it, or nobody answered here. After
+        a yes that was used up, and after a no, only a later one counts.
+        """
         since = {"spent": found.spent_by, "declined": found.answered_at}.get(found.reason)
         since = -1 if since is None else since
         asked = self._talk.asked_since(since)
@@ -191,7 +194,7 @@ class Consents:
         return self._asking[at] if at >= 0 and self._asking[at] > since else None
 
     def _may_be_to_a_tool(self, answer: CardAnswer) -> bool:
-        """Whether a tool may have asked the user something after the card, which the answer in words may be to."""
+        """Whether a tool may have asked the user something after the card, which the written answer may be to."""
         exchange = next((each for each in reversed(self._talk.exchanges) if each.answered_at == answer.step), None)
         if exchange is None or exchange.told_at is None:
             return False
@@ -200,7 +203,7 @@ class Consents:
         return at >= 0 and self._asking[at] > exchange.told_at
 
     def _read_asking(self, before: int) -> None:
-        """Look for calls that may have asked the user something."""
+        """Find calls that may have asked the user something."""
         tools = self._ledger.schema.tools
         for step in range(self._looked, before):
             call = self._events[step]
@@ -211,7 +214,7 @@ class Consents:
     def _found_in_talk(self, call: CallRecord, basis: Basis, put: Put | None, facts: CardFacts) -> Consent:
         exchanges = self._talk.exchanges
         if not self._talk.is_put and basis != "requested" and not self._cards.has_any:
-            # Whatever its arguments are, nobody agreed where nothing was put; unless a yes shows that something was.
+            # If nothing was asked, nobody agreed, whatever the arguments, unless a yes shows that something was asked.
             if any(each.is_lone_yes for each in exchanges):
                 return Consent(None, "unrecorded")
             return Consent(False, "never_put", None, exchanges[-1].answered_at if exchanges else None)
@@ -223,7 +226,7 @@ class Consents:
             by, is_sure = spent
             if is_sure and self._is_put_in(by, last):
                 return _found(False, "spent", last, spent_by=by.step)
-            # Whether one yes in words was for several calls alike, a reader can tell: "two vouchers of 25.00".
+            # A reader can tell whether one yes covered several identical calls: "two vouchers of 25.00".
             return _found(None, "unread" if is_sure else "perhaps_spent", last, spent_by=by.step)
         if self._cards.is_beside_words(last, put):
             return _found(None, "beside_card", last)
@@ -247,7 +250,7 @@ class Consents:
         return "interrupted" if is_unused else None
 
     def _confirmed(self, call: CallRecord, put: Put) -> Consent | None:
-        """What the answer to a card, or to a sentence of the pack's, says; None where there is none."""
+        """The result of an answer to a card or sentence; None if there is none."""
         made = call.call
         exchanges = self._talk.exchanges
         answer = self._cards.answer(put, exchanges, call.start, made.time)
@@ -255,10 +258,10 @@ class Consents:
             answer = None
         no = self._cards.declined(made, put.digest, exchanges, call.start, made.time)
         if no is not None and (answer is None or no.step > answer.step):
-            # A no is to every spelling of a call, a yes to one.
+            # A no covers every spelling of a call, a yes only one.
             answer = no
         if answer is None or (answer.yes and self._talk.gap_at > answer.step):
-            # What was said since and not recorded may take a yes back; a no on a card stands while the card is good.
+            # Unrecorded messages may withdraw a yes; a no to a card stands while the card is valid.
             return None
         if not answer.yes:
             return Consent(False, "declined", None, answer.step)
@@ -274,12 +277,14 @@ class Consents:
         return Consent(None, "perhaps_spent", None, answer.step, by.step)
 
     def _is_put_in(self, call: CallRecord, exchange: Exchange) -> bool:
-        """Whether the agent's last message puts this one call."""
+        """Whether the agent's last message asks for exactly this call."""
         put = self._put(call, "told", card_facts(call, self._ledger))
         return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
     def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
-        """Step of another call since the yes that the same words put: which of the two it was for, nobody knows."""
+        """Step of another call since the yes that the same words asked for, so that the yes may have
+        been for either.
+        """
         own = {put.card, *put.sentences, *self._cards.texts_of(put.digest)} - {""}
         for write in reversed(self._ledger.writes):
             if write.step <= since:
@@ -296,7 +301,7 @@ class Consents:
         return self._writes.spending(call, since) is not None
 
     def card_text(self, call: CallRecord, facts: CardFacts | None = None) -> str:
-        """The call in plain words for the user; empty if it is too long to read, or a fact that it shows is unknown."""
+        """The call in plain words for the user; empty if it is too long to read or shows an unknown fact."""
         made = call.call
         if made.fault:
             return ""
@@ -304,15 +309,15 @@ class Consents:
         return card_text(call.tool, made.tool, made.arguments, self._terms.spared, self._words, facts)
 
     def _is_over(self, call: CallRecord, last: Exchange) -> bool:
-        """Whether the user's words are too old for a call; where nobody knows when they were said, they are not."""
+        """Whether the user's words are too old for a call; false if their time is unknown."""
         said, now = self._talk.time_of(last.answered_at), call.call.time
         return said is not None and now is not None and now - said > self._terms.lifetime
 
 
 class ConsentWitness:
-    """Follows one conversation, and says of its writes whether the user agreed to them.
+    """Answers, for one conversation, whether the user agreed to each write.
 
-    Nothing is read until a write asks; then each message and each result is read once.
+    Nothing is read until a write needs it; then each message and result is read once.
     """
 
     def __init__(
@@ -329,23 +334,25 @@ class ConsentWitness:
         self._terms = terms or Terms()
         self._consents = Consents(self._events, ledger, terms, self.words)
         self._found: tuple[CallRecord, int, Consent] | None = None
-        """What was found last, for which call, after how many events: first it is asked whether, and then why."""
+        """The latest result, with its call and the number of events, because the value and its reason are asked for
+        separately.
+        """
 
     def observe(self, step: int, event: Event) -> None:
-        """Take in the next event; nothing is read yet."""
+        """Note the next event without reading it."""
         assert step == len(self._events)
         self._events.append(event)
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
-        """Whether the user agreed to the call about to be observed; of acts that change nothing, no."""
+        """Whether the user agreed to the call about to be observed; False for acts that change nothing."""
         return act.effect in _CHANGES and self._find(record).value
 
     def tell(self, act: Act, record: CallRecord) -> dict[str, Any] | None:
-        """Why this is thought so, as data."""
+        """The reason for the answer, as data."""
         return self._find(record).record() if act.effect in _CHANGES else None
 
     def question(self, act: Act, record: CallRecord) -> OpenConsent | None:
-        """What is open of it, as a question for a model or a person; None where nothing is."""
+        """The question for a model or a person; None if nothing is undecided."""
         if act.effect not in _CHANGES:
             return None
         call = record.call
@@ -354,7 +361,7 @@ class ConsentWitness:
         return self._find(record).question(call.tool, {**call.arguments, **shown}, spared)
 
     def card_text(self, record: CallRecord) -> str:
-        """The call in plain words, to be put to the user."""
+        """The call in plain words for the user."""
         return self._consents.card_text(record)
 
     def may_be_made(self, record: CallRecord, since: int) -> bool:
@@ -383,15 +390,15 @@ def _quotes(said: Sequence[tuple[int, str]]) -> list[QuotedSpan]:
 
 
 class Writes:
-    """The writes of one conversation that a yes may have been used by; the ledger may grow while it is in use."""
+    """The writes of one conversation that may have used up a yes; the ledger may grow while it is in use."""
 
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger = ledger
         self._terms = terms
         self._alike: dict[str, list[CallRecord]] = {}
-        """By the terms that the user agrees to, the writes whose records are readable."""
+        """Writes with readable records, by the terms the user agrees to."""
         self._unreadable: dict[str, list[CallRecord]] = {}
-        """By tool, all other writes."""
+        """All other writes, by tool."""
         self._counted = 0
 
     def spending(self, call: CallRecord, since: int) -> tuple[CallRecord, bool] | None:
@@ -419,7 +426,7 @@ class Writes:
         return (min(made, key=_step), False) if made else None
 
     def _ignored(self, *calls: CallRecord) -> frozenset[str]:
-        """The arguments of these calls that a user does not agree to."""
+        """The arguments of these calls that are not part of the agreement."""
         return frozenset(
             name
             for each in calls
@@ -427,17 +434,17 @@ class Writes:
         )
 
     def _between(self, writes: Sequence[CallRecord], since: int, call: CallRecord) -> list[CallRecord]:
-        """Those of these writes after a step and before a call that may have run."""
+        """The writes after a step and before a call that may have run."""
         later = islice(writes, bisect_right(writes, since, key=_step), None)
         return [each for each in later if each.step < call.step and may_have_run(each, call.step)]
 
     def _agreed(self, call: CallRecord) -> str:
-        """The same for two calls of a tool that one yes may be for, however their values are written."""
+        """A key shared by the calls of a tool that one yes may cover, whatever the spelling of their values."""
         return repr((call.call.tool, alike(what_matters(call.call.arguments, self._terms))))
 
 
 def _is_repeated(earlier: CallRecord, call: CallRecord) -> bool:
-    """Whether two calls of a tool are the same in everything, however their values are written."""
+    """Whether two calls of a tool are identical, apart from the spelling of their values."""
     return bool(alike(earlier.call.arguments) == alike(call.call.arguments))
 
 
@@ -460,10 +467,10 @@ _ASKED = re.compile(r"[?\u061f\uff1f](?=[\"')\]*\s]|$)")
 
 
 def may_ask(call: Call, tool: Tool | None) -> bool:
-    """Whether a call may have asked the user something: it was given a question, or is named or described so, or sends
-    a message, which may put whatever it likes.
+    """Whether a call may have asked the user something: it has a question as an argument, its name or description says
+    so, or it sends a message, which may contain anything.
 
-    What is known to write asks only where its name has a person in it, too: `confirm_booking` does not.
+    A known write asks only if its name also mentions a person: `confirm_booking` does not.
     """
     effect = "none" if tool is None else tool.effect
     is_asking = _is_asking(call.tool, tool.description if tool is not None and effect == "none" else "", effect)
@@ -474,10 +481,10 @@ def may_ask(call: Call, tool: Tool | None) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_asking(name: str, description: str, effect: str, /) -> bool | None:
-    """Whether a tool asks, whatever it is given; None where only that tells."""
+    """Whether a tool asks, whatever its arguments; None if that depends on them."""
     words, described = set(words_of(name)), set(re.findall("[a-z]+", description.lower()))
     if effect == "none" and any(VERBS.get(word) == "none" for word in words):
-        # What an agent thinks or works out goes to nobody.
+        # An agent's thoughts and calculations reach nobody.
         return False
     # `get_consent` and `list_approvals` look something up.
     is_looked_up = effect == "read" and not words.isdisjoint(_LOOKING)

@@ -1,4 +1,4 @@
-"""What was said in a conversation, cut into exchanges: what the agent said, and what the user said to it."""
+"""Splits a conversation into exchanges: the agent's messages and the user's reply to them."""
 
 import re
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from bylaw.text.once import once
 from bylaw.trace.event import Event, Message
 
 Utterance = tuple[int, str]
-"""A step and what was said there."""
+"""A step and the text said there."""
 _QUOTING = re.compile(r"`|^[ \t]*>", re.MULTILINE)
 _LONGEST = 20_000
-"""Characters of a message with cards, at most: nobody reads more."""
+"""Maximum characters of a message with cards: nobody reads more."""
 _QUESTION = re.compile("[?\xbf\u037e\u055e\u061f\u1367\u2047-\u2049\u203d\u2e2e\ufe56\uff1f]")
-"""The mark of a question, in any script that has one."""
+"""Question marks of all scripts."""
 
 
 class Exchange:
-    """What the agent said since the user's last message, and the user's answer."""
+    """The agent's messages since the user's last reply, and the user's reply."""
 
     def __init__(self, told: Sequence[Utterance], answer: Sequence[Utterance]) -> None:
         self.told = tuple(told)
@@ -26,46 +26,48 @@ class Exchange:
 
     @property
     def told_at(self) -> int | None:
-        """Step of the agent's last message in it."""
+        """Step of the agent's last message in the exchange."""
         return self.told[-1][0] if self.told else None
 
     @property
     def answered_at(self) -> int:
-        """Step of the user's last message in it."""
+        """Step of the user's last message in the exchange."""
         return self.answer[-1][0]
 
     @property
     def answered_from(self) -> int:
-        """Step of the user's first message in it: what is done after that spends the answer, whatever they add."""
+        """Step of the user's first message in the exchange; calls after it use up the answer, whatever
+        the user adds.
+        """
         return self.answer[0][0]
 
     @property
     def is_lone_yes(self) -> bool:
-        """Whether nothing was put that a yes is to: a message of the user's begins with one, all the same."""
+        """Whether a user message begins with a yes although nothing was asked."""
         return not self.told and any(begins_with_yes(text) for _, text in self.answer)
 
     @property
     def is_asked(self) -> bool:
-        """Whether the agent asked something in it."""
+        """Whether the agent asked something in the exchange."""
         return any(_QUESTION.search(text) for _, text in self.told)
 
     @once
     def closing(self) -> str:
-        """The agent's last message in it, without what white space tells."""
+        """The agent's last message in the exchange, without surrounding white space."""
         return " ".join(self.told[-1][1].split()) if self.told else ""
 
     @property
     def is_quoted(self) -> bool:
-        """Whether the agent's last message has a quotation or code in it: a sentence there may be somebody else's."""
+        """Whether the agent's last message contains a quotation or code, in which a sentence may be somebody else's."""
         return _QUOTING.search(self.told[-1][1]) is not None if self.told else False
 
     def may_have(self, word: str) -> bool:
-        """Whether a word may stand in the agent's last message, as cards are compared: it does, marks aside."""
+        """Whether a word may occur in the agent's last message, normalised as cards are and ignoring punctuation."""
         return bool(self.told) and word in self.told[-1][1].replace("*", "").replace("`", "").replace("_", "")
 
     @once
     def shown(self) -> str:
-        """The agent's last message in it, in the form in which cards are compared."""
+        """The agent's last message in the exchange, normalised as cards are."""
         return card_form(self.told[-1][1]) if self.told and len(self.told[-1][1]) <= _LONGEST else ""
 
 
@@ -79,23 +81,22 @@ class Talk:
     def _begin(self) -> None:
         self._read = 0
         self._agent: list[Utterance] = []
-        """What the agent has said since the user's last answer."""
+        """The agent's messages since the user's last reply."""
         self._asked: int | None = None
         """Step of the last question in it."""
         self.gap_at = -1
         """Step of the last message that was not recorded."""
         self.is_lost = True
-        """Whether it is not known what was said last: nothing of the user's was recorded, or nothing since a message
-        that was not."""
+        """Whether the latest words are unknown: no user message was recorded, or none since one that was not."""
         self.exchanges: list[Exchange] = []
 
     @property
     def is_put(self) -> bool:
-        """Whether the agent had said anything before the user's last message; before the second exchange it has."""
+        """Whether the agent had said anything before the user's last message; always true after the first exchange."""
         return len(self.exchanges) > 1 or bool(self.exchanges and self.exchanges[0].told)
 
     def read(self, before: int) -> None:
-        """Take in what was said before a step, and nothing after it."""
+        """Read the messages before a step."""
         if before < self._read:
             self._begin()
         end = min(before, len(self._events))
@@ -103,7 +104,7 @@ class Talk:
             event = self._events[step]
             if type(event) is Message:
                 if not event.captured:
-                    # What was put and answered before may have been taken back; what comes after stands by itself.
+                    # An unrecorded message may have withdrawn anything before it; later messages are independent of it.
                     self.gap_at, self.is_lost = step, True
                     self._agent, self._asked, self.exchanges = [], None, []
                 elif event.text.strip():
@@ -111,11 +112,11 @@ class Talk:
         self._read = end
 
     def time_of(self, step: int) -> float | None:
-        """When something was said, where anybody knows."""
+        """When something was said, if known."""
         return self._events[step].time
 
     def asked_since(self, step: int) -> int | None:
-        """Step of the last question after a step that the agent put and nobody answered in words."""
+        """Step of the agent's last question after a step that nobody answered in words."""
         return self._asked if self._asked is not None and self._asked > step else None
 
     def _hear(self, step: int, message: Message) -> None:

@@ -1,8 +1,7 @@
-"""What structure proves of words: that nothing of a call stands in anything that the agent has said.
+"""Proves, by comparing words, that the agent never mentioned anything of a call.
 
-Words and figures are compared one by one: those of the call, of the records that tools have shown of it, and of the
-tool's name. One in common is enough for a doubt, and so is a question, so nobody is accused whose agent said or asked
-anything to the point.
+Words and numbers are compared with those of the call, of the records tools have shown for it, and of the tool's name.
+One match, or a question, is enough for doubt, so an agent is never accused if it said or asked anything relevant.
 """
 
 import re
@@ -20,7 +19,7 @@ from bylaw.trace.event import Event, Result
 
 _WORD = re.compile(r"[^\W\d_]{2,}|\d+")
 _FIGURE = re.compile(r"(?<![\w-])\d")
-"""What is in no name of a thing and may be told in words: an amount, a date, a time."""
+"""A number outside names, which may be expressed in words: an amount, a date, a time."""
 _IN_WORDS = re.compile(
     r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|"
     r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|dozen|half|quarter|couple|both|twice|once|first|second|third|fourth|fifth|"
@@ -31,17 +30,18 @@ _IN_WORDS = re.compile(
 """An amount, a date or a time in words."""
 _TOLD = "#"
 _LEAST = 2
-"""So many different words tell that a message is English."""
+"""Number of different common words that identify English."""
 _BEGIN = 5
 _DEED = 3
-"""So many letters in common speak of one deed: a bag, and `add_baggage`."""
+"""Common first letters that suggest the same action: a bag, and `add_baggage`."""
 _OBJECTS = 400
 _LONG = 200
 
 
 class Named:
-    """What an agent has named in one conversation; `events` may grow while it is in use. Each message and each result
-    is read once, and results only where the agent's words alone leave it open."""
+    """Everything an agent has mentioned in one conversation; `events` may grow while it is in use. Each message and
+    result is read once, and results only if the agent's words do not decide.
+    """
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
@@ -51,28 +51,28 @@ class Named:
         self._told: set[str] = set()
         self._is_english = True
         self._heard = self._read = 0
-        """So many exchanges were heard, so many events read."""
+        """The numbers of exchanges and events read."""
         self._records: list[frozenset[str]] = []
         """The words of each record."""
         self._shown: dict[str, list[int]] = {}
-        """By value, the records that hold it."""
+        """The records that contain each value."""
 
     def is_nothing_of(self, call: CallRecord, given: dict[str, Any], exchanges: Sequence[Exchange]) -> bool:
-        """Whether nothing of a call was named before the user's last message, as far as English goes."""
+        """Whether nothing of a call was mentioned before the user's last message, as far as English goes."""
         if len(exchanges) < self._heard or call.start < self._read:
             self._begin()
         last = exchanges[-1].closing
         if exchanges[-1].is_asked:
-            # What was asked was answered, in words that nobody has read.
+            # The question was answered, in words no code has read.
             return False
         for value in given.values():
             if type(value) is str and value and value in last:
-                # So it is mostly.
+                # The common case.
                 return False
         values = [str(each) for each in leaves(given) if each is not None and not isinstance(each, bool)]
         things = [each for each in values if _is_thing(each)]
         if not things or begins_with_yes(exchanges[-1].answer[-1][1]):
-            # A yes is to something, and by what words that was put nobody knows: "Your bag is free. Shall I add it?"
+            # A yes is to something, whose wording is unknown: "Your bag is free. Shall I add it?"
             return False
         self._hear(exchanges)
         if not self._is_english or any(not self._told.isdisjoint(_shown(each)) for each in values):
@@ -83,7 +83,7 @@ class Named:
         records = {at for each in values for at in self._shown.get(loose(each), ())}
         if any(not self._told.isdisjoint(self._records[at]) for at in records):
             return False
-        # Of a thing that no look-up has shown, nobody knows by what words it was put.
+        # An entity that no look-up has shown may have been mentioned in any words.
         return all(loose(each) in self._shown for each in things)
 
     def _hear(self, exchanges: Sequence[Exchange]) -> None:
@@ -105,7 +105,7 @@ class Named:
 
 
 def _asks_for(call: CallRecord, last: Exchange) -> bool:
-    """Whether what the user answered last speaks of what the tool does: "Shall I cancel it?"."""
+    """Whether the question the user answered last mentions what the tool does: "Shall I cancel it?"."""
     tool = call.tool
     deed = _deed(call.call.tool, tool.title, tool.also_called) if tool is not None else _deed(call.call.tool, "", ())
     return any(not deed.isdisjoint({word[:_DEED] for word in _words(text)}) for _, text in last.told)
@@ -118,17 +118,17 @@ def _deed(name: str, title: str, also_called: tuple[str, ...]) -> frozenset[str]
 
 
 def _is_thing(value: str) -> bool:
-    """Whether a value looks like the name of one thing: one word that nobody speaks."""
+    """Whether a value looks like an id: a single word that nobody speaks."""
     return len(value.split()) == 1 and not value.isdigit() and (not value.isalpha() or value.isupper())
 
 
 def _shown(value: str) -> frozenset[str]:
-    """The words of a value, among them that it may be told in others."""
+    """The words of a value, including a mark that it may be expressed in others."""
     return _words(value) | {_TOLD} if _FIGURE.search(value) else _words(value)
 
 
 def _words(text: str) -> frozenset[str]:
-    """How its words begin, whatever their endings, and its figures without noughts before them."""
+    """The beginnings of its words, whatever their endings, and its numbers without leading zeros."""
     return _short_words(text) if len(text) <= _LONG else _short_words.__wrapped__(text)
 
 

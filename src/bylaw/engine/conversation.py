@@ -253,7 +253,7 @@ class Conversation:
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
-        """One turn of the agent: the calls inside were requested together, whatever is answered in between."""
+        """One turn of the agent: the calls inside were requested together, even if results arrive in between."""
         self.begin_turn(text)
         try:
             yield self

@@ -1,4 +1,4 @@
-"""What a live agent may do now: allow, deny, look this up first, ask. Start at `shield`, then `decision`."""
+"""Decisions on live agents' calls: allow, deny, look this up first, ask. Start at `shield`, then `decision`."""
 
 from bylaw.policy.posture import ApprovalTerms, Postures
 from bylaw.shield.decision import Decision, Ground, LookUp, Question
@@ -6,6 +6,6 @@ from bylaw.shield.session import LiveSession
 from bylaw.shield.shield import Shield
 
 Guarded = LiveSession
-"""What a session was called before."""
+"""The former name of a session."""
 
 __all__ = ["ApprovalTerms", "Decision", "Ground", "Guarded", "LiveSession", "LookUp", "Postures", "Question", "Shield"]

@@ -1,10 +1,10 @@
-"""Approvals of one conversation: what waits for a person, and what a person's answer does to a later decision.
+"""Approvals of one conversation: what waits for a person, and how the person's answer affects later decisions.
 
-An approval stands for one call, exactly as it was asked for, on the facts it was asked on. It answers what only a
-person can answer, once; it never lifts a denial. A no holds for as long as policies say the same on the same facts,
-also where the stop that it was asked for is lifted, and for every spelling of the call that a tool may take for the
-same. A caller that keeps the history itself has another conversation each time: its approvals are found again by the
-call, the facts and who is signed in, where the history goes on from the one they were asked in.
+An approval is for one exact call and the facts at that time. It answers only what needs a person, once, and never lifts
+a denial. A rejection lasts as long as the policies object for the same reasons on the same facts, even if the stop
+behind it is lifted, and covers every spelling of the call that a tool may treat as the same. For a caller that keeps
+the history itself, every request is another conversation; its approvals are found again by the call, the facts and the
+principal if the history continues the one in which they were requested.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,10 +22,11 @@ from bylaw.shield.decision import Ground, firmest
 from bylaw.trace.event import Call
 
 AGAIN = 1000
-"""How often the same call may be asked for on the same facts."""
+"""How often one call may be requested on the same facts."""
 TIMEOUT, LAPSED, CHANGED, HANDOVER, SPENT = "timeout", "lifetime", "facts", "handover", "used"
-"""What let an approval expire: nobody answered, nobody used the yes in time, what it rested on is other, somebody else
-goes on with the conversation, or the call was made on another approval."""
+"""Why an approval expired: nobody answered, the yes was not used in time, its grounds changed, another principal
+continues the conversation, or the call was made on another approval.
+"""
 
 
 FindApproval = Callable[[str], Approval | None]
@@ -33,7 +34,7 @@ IsOurs = Callable[[Approval], bool]
 
 
 class ApprovalRuling(Struct, frozen=True):
-    """The grounds of a decision after what persons have said, and what is to be written about that."""
+    """The grounds of a decision after the persons' answers, and the changes to record."""
 
     grounds: Sequence[Ground]
     approval: str = ""
@@ -42,32 +43,32 @@ class ApprovalRuling(Struct, frozen=True):
 
 
 class Approvals:
-    """The approvals that were asked for in one conversation, in the order they were."""
+    """The approvals requested in one conversation, in order."""
 
     def __init__(self, changes: Sequence[Change] = (), *, handed_over: int = 0, before: int = 0) -> None:
-        """`before` of the changes are of what was asked before the conversation was handed over, at an event."""
+        """The first `before` changes belong to requests made before a handover at an event."""
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
         self._former: dict[str, Change] = {}
-        """What was asked for somebody who has left: nobody's yes to it counts."""
+        """Requests on behalf of a previous principal, to which no yes counts."""
         self._handed_over = 0
         self.homes: dict[str, str] = {}
-        """By approval, the conversation that asked for it, where that is another one."""
+        """By approval, the conversation that requested it, if it is another one."""
         self._beside: list[Change] = []
-        """Requests that a person said yes to in what may be other conversations of the same principal."""
+        """Approved requests of possibly other conversations of the same principal."""
         if changes or handed_over:
             self.take(changes[:before])
             self.pass_on(handed_over)
             self.take(changes[before:])
 
     def pass_on(self, handed_over: int) -> None:
-        """Leave behind what was asked before the conversation was handed over, at an event."""
+        """Leave behind all requests made before a handover at an event."""
         if handed_over != self._handed_over:
             self._former |= self._requests
             self._requests, self._handed_over = {}, handed_over
 
     def left_behind(self) -> list[Change]:
-        """What is to be written of approvals that wait, or were given, for somebody who has left."""
+        """The changes to record for approvals that wait for, or were given to, a previous principal."""
         open = [name for name in self._former if self._last[name].status in ("waiting", "approved")]
         self._former = {}
         changes = [Change(name, "expired", HANDOVER, "somebody else goes on with the conversation") for name in open]
@@ -75,7 +76,7 @@ class Approvals:
         return changes
 
     def take(self, changes: Iterable[Change]) -> None:
-        """What else was said of them, in order."""
+        """Apply further changes, in order."""
         for change in changes:
             self._note(change)
 
@@ -95,17 +96,17 @@ class Approvals:
         now: float,
         pin: str,
     ) -> str:
-        """Take up what was asked before of the same call, under the same pack and for the same principal; the name that
-        it is to be asked for under next.
+        """Find earlier requests of the same call under the same pack and principal; returns the name of the next
+        request.
 
-        A yes is taken up where `is_ours` says that this conversation asked for it, a no from all of the principal's.
-        Histories come back changed, so a yes that is not taken up may be this conversation's too: the call that is made
-        on another ends it.
+        A yes is used only if `is_ours` says that this conversation requested it; a rejection is used from any of the
+        principal's conversations. Because histories come back edited, a yes that is not used may still be this
+        conversation's: the call that runs on another yes ends it.
         """
         if _is_denied(grounds):
             return ""
         made = judgement.made.call
-        # Every spelling of the call is asked for under one name, so that a no to one is found for all.
+        # Every spelling of the call shares one name, so that a rejection of one covers all.
         digest = fingerprint([made.tool, alike(made.arguments), context[PRINCIPAL], pin])
         for number in range(1, AGAIN):
             name = f"messages/{digest[:32]}/{number}"
@@ -113,7 +114,7 @@ class Approvals:
             if known is None:
                 return name
             if known.status == "rejected":
-                # No shorter than a yes: else an older yes would come back.
+                # At least as long as a yes; otherwise an older yes would count again.
                 counts = now < known.answered + max(terms.timeout, terms.lifetime)
             else:
                 counts = known.status in ("waiting", "approved") and is_ours(known)

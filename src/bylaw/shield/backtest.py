@@ -1,4 +1,4 @@
-"""What a change of a pack would have done to recorded conversations: decisions and verdicts that are not the same."""
+"""Backtests a pack change on recorded conversations: the decisions and verdicts that would differ."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,24 +26,26 @@ Place = tuple[str, int, int]
 
 
 class PolicyAnswer(Struct, frozen=True):
-    """What one version says: its decision before the call, and its verdict afterwards. None: nothing binds the call."""
+    """The result of one version: its decision before the call, and its verdict afterwards. None if nothing binds the
+    call.
+    """
 
     decision: Answer | None
     verdict: Verdict | None
     because: str = ""
     stops: bool = False
-    """Its posture makes the decision stop the call."""
+    """Whether the decision, under its posture, stops the call."""
 
 
 class CallOutcome(Struct, frozen=True):
-    """What comes of the call over all policies of one version."""
+    """The overall outcome of the call under one version."""
 
     decision: Answer
     runs: bool
 
 
 class Changed(Struct, frozen=True):
-    """One policy's decision or verdict on one call, if the two versions differ."""
+    """One policy's decision or verdict on one call if the two versions differ."""
 
     policy: str
     conversation: str
@@ -57,7 +59,7 @@ class Changed(Struct, frozen=True):
 
     @property
     def is_flip(self) -> bool:
-        """Whether anything else comes of the call, over all policies."""
+        """Whether the overall outcome of the call changes."""
         return self.old_call != self.new_call
 
 
@@ -68,31 +70,31 @@ class Backtest(Struct, frozen=True):
     new: str
     conversations: int
     calls: int
-    """Calls that either version decides on."""
+    """Calls decided by either version."""
     changed_calls: int
-    """Calls on which the decision over all policies differs."""
+    """Calls whose overall decision differs."""
     now_stopped: int
-    """Calls that the old version would have let through and the new one would not."""
+    """Calls the old version allows and the new one stops."""
     now_allowed: int
     changed: tuple[Changed, ...]
     uncounted: int = 0
-    """Calls under limits that have no time: whether one was too many is unknown."""
+    """Calls under limits without a time, so that the limit cannot be checked."""
 
 
 class Replayed(Struct):
-    """What one version says of one recorded call; without a verdict, nothing but a limit binds it."""
+    """The result of one version for one recorded call; without a verdict, only a limit binds it."""
 
     grounds: tuple[Ground, ...] = ()
     verdict: CallVerdict | None = None
-    """What an audit says of it in hindsight."""
+    """The audit verdict in hindsight."""
 
     @property
     def whole(self) -> CallOutcome:
-        """What comes of the call; one that nothing binds would have run."""
+        """The overall outcome of the call; a call that nothing binds would have run."""
         return CallOutcome(*outcome(self.grounds)[:2])
 
     def said(self, policy: str) -> PolicyAnswer:
-        """What one policy says of it."""
+        """One policy's answer."""
         mine = [ground for ground in self.grounds if ground.policy == policy]
         if not mine:
             return PolicyAnswer(None, None)
@@ -105,9 +107,9 @@ class Replayed(Struct):
 
 
 def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> dict[int, Replayed]:
-    """By step, every call of the agent that has a verdict, each decided on what came before it.
+    """Every call of the agent with a verdict, by step, decided on what came before it.
 
-    The calls were made, whatever the shield would have said: how a conversation would have continued is not guessed.
+    The calls are replayed as recorded, whatever the shield would have decided: no alternative continuation is guessed.
     """
     events, found = trajectory.events, dict[int, Replayed]()
     session = Session(pack, context=trajectory.context)
@@ -122,12 +124,12 @@ def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> dict[int, 
 
 
 def _lifted(ground: Ground, approved: Approved | None) -> Ground:
-    """A ground, after the yes that the person gave to this call: it answers what they were asked."""
+    """A ground after the approval recorded for this call."""
     return ground if approved is None or ground.policy not in approved.policies else lift(ground, approved.by)
 
 
 class _Version:
-    """One version of the pack, and what it says of all conversations."""
+    """One version of the pack, and its results for all conversations."""
 
     def __init__(self, pack: Pack) -> None:
         self.pack = pack
@@ -136,7 +138,7 @@ class _Version:
         self._limited: list[LimitedCall] = []
 
     def replay(self, trajectory: Trajectory) -> tuple[dict[int, Replayed], set[int]]:
-        """What it says of the calls of a conversation, and the steps of those that count under its limits."""
+        """Its results for the calls of a conversation, and the steps of the calls that count under its limits."""
         limited = list(limited_calls(self.pack, trajectory, None, attempted=True))
         self._limited += limited
         return replay(self.pack, self._postures, trajectory), {call.step for call in limited}
@@ -146,13 +148,13 @@ class _Version:
         return {_place(call) for call in self._limited if call.time is None}
 
     def limits(self) -> Iterator[tuple[Place, Limit, bool]]:
-        """The calls that a shield stops for a limit: those beyond it, and those without a known person (False)."""
+        """The calls stopped by a limit: those beyond it, and those without a known person (False)."""
         for limit, made in by_limit([self.pack], self._limited):
             yield from ((_place(call), limit, True) for call in beyond(limit, made))
             yield from ((_place(call), limit, False) for call in made if call.whose is None and not call.is_approved)
 
     def ground(self, limit: Limit, tool: str, *, is_told: bool) -> Ground:
-        """What a limit says of a call."""
+        """The ground of a limit."""
         return recorded_ground(Binding(self.pack, self._postures, tool), limit, is_told=is_told)
 
 

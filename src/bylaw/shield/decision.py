@@ -1,4 +1,4 @@
-"""The shield's word on a call, and the grounds it stands on: records, no text but what the pack's author wrote."""
+"""Decisions and their grounds as records; all their text comes from the pack's author."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
@@ -14,32 +14,32 @@ from bylaw.trace.event import Card, LookedUp
 Answer = Literal["allow", "deny", "look_up", "ask"]
 
 GRAVEST: tuple[Answer, ...] = ("deny", "look_up", "ask", "allow")
-"""Over a call the first of these that any policy says."""
+"""The first of these that any policy gives is the overall answer."""
 
 POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
-"""The firmest first."""
+"""The strictest first."""
 _GRAVITY: dict[Answer, int] = {answer: place for place, answer in enumerate(GRAVEST)}
 
 Earlier = Literal["", "done", "perhaps"]
 """Whether the same call was carried out before, since the user last wrote: not, surely, or perhaps."""
 
 Whom = Literal["user", "person"]
-"""Who can answer: the user, whom the agent asks, or somebody who answers for the policy or the host."""
+"""Who can answer: the user, whom the agent asks, or a person responsible for the policy or the host."""
 
 GroundKind = Literal["guard", "rule", "call", "action", "person", "stop", "unguarded", "doubt"]
 
 
 class LookUp(Struct, frozen=True):
-    """A read call that would show what is missing; its arguments are known now."""
+    """A look-up that would show a missing fact; its arguments are already known."""
 
     tool: str
     arguments: dict[str, Any]
     facts: tuple[str, ...]
-    """What it would show."""
+    """The facts it would show."""
 
 
 class Question(Struct, frozen=True):
-    """Something that no look-up tells."""
+    """A question that no look-up answers."""
 
     fact: str
     text: str
@@ -47,7 +47,7 @@ class Question(Struct, frozen=True):
 
 
 class Ground(Struct, frozen=True):
-    """What one policy says of the call."""
+    """One policy's answer on the call, with its reasons."""
 
     policy: str
     kind: GroundKind
@@ -60,26 +60,28 @@ class Ground(Struct, frozen=True):
     citations: tuple[Citation, ...] = ()
     """Where the document says it."""
     missing: tuple[str, ...] = ()
-    """Facts that were not seen and that it hangs on."""
+    """Unseen facts the answer depends on."""
     look_ups: tuple[LookUp, ...] = ()
     """In the order to make them."""
     questions: tuple[Question, ...] = ()
     retries: tuple[LookUp, ...] = ()
-    """Look-ups that were made and failed: they may be tried again, where nobody can be asked."""
+    """Look-ups that failed and may be tried again if nobody can be asked."""
     failed: bool = False
-    """Its guard could not answer; `because` has the line of it, for whoever wrote the guard."""
+    """Whether its guard failed; `because` gives the line, for the guard's author."""
     for_agent: str = ""
-    """What a rule about the user's consent found missing, or what is stopped, in words for the agent."""
+    """What is missing for a rule about consent, or what is stopped, in words for the agent."""
     stands_in: bool = False
-    """It asks a person what only the user could say, since nobody tells what the user says: a yes is an override."""
+    """Whether a person is asked in the user's place because the host does not report user messages; their yes is an
+    override.
+    """
     is_unheard: bool = False
-    """It asks the user, whose answer nobody would tell."""
+    """Whether it asks the user although their answer would not be reported."""
     puts_card: bool = False
-    """The user's answer to a card would settle it."""
+    """Whether the user's answer to a card would settle it."""
 
 
 class Text:
-    """Words that are put together when somebody reads them."""
+    """Text that is composed when it is read."""
 
     __slots__ = ("_made", "_make")
 
@@ -107,60 +109,62 @@ class PerformedAction(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True):
-    """What is to become of one call."""
+    """The decision on one call."""
 
     id: str
     tool: str
     arguments: dict[str, Any]
     answer: Answer
-    """The true decision, whatever the posture."""
+    """The decision itself, regardless of the posture."""
     allowed: bool
-    """What happens: the call runs."""
+    """Whether the call runs."""
     enforced: Posture
-    """The posture that what happens rests on: of the grounds that object, the firmest; `enforce` where none does."""
+    """The posture that determines `allowed`: the strictest among objecting grounds; `enforce` if there are none."""
     grounds: tuple[Ground, ...] = ()
-    """Every policy that bound the call, those that object first."""
+    """Every policy that bound the call, objections first."""
     unguarded: bool = False
-    """It changes something, and no policy binds it."""
+    """Whether it changes something but no policy binds it."""
     to_agent: Any = field(default="", name="feedback")
     to_person: Any = field(default="", name="for_person")
-    """A `Text`, or, read from a log, its words."""
+    """A `Text`, or the text itself if read from a log."""
     approval: str = ""
     """The approval that the call waits for, or that let it run."""
     seconds: float = 0.0
     """Time taken."""
     model_queries: int = 0
-    """How often a model was asked since the decision before."""
+    """Model questions since the previous decision."""
     probability: float | None = None
-    """How likely the call is to be in order, where circuits spoke."""
+    """The probability that the call is permitted, if circuits were used."""
     interval: tuple[float, float] | None = None
-    """Where the margin lies, whatever is not known."""
+    """The range of the margin over all values of unknown predicates."""
     answered: tuple[Answered, ...] = ()
-    """What was answered since the decision before of predicates that code could not settle, with the words it rests on.
-    """
+    """Answers, since the previous decision, for predicates that code could not settle, with the words they rest on."""
     resolved: tuple[LookedUp, ...] = ()
-    """Look-ups that the shield made itself: `grounds` go by them, save where the agent is shown them and is to make the
-    call again (`resolve: show`)."""
+    """Look-ups made by the shield: `grounds` use them, unless they are shown to the agent, which then repeats the call
+    (`resolve: show`).
+    """
     evidence: tuple[Ground, ...] = ()
-    """What each policy said on what the agent had seen, where `grounds` go by more."""
+    """Each policy's answer on what the agent had seen, if `grounds` use more."""
     is_over: bool = False
-    """Where it answers a request that was sent again: the call that it let run has had its result since. A call that
-    may change something is then not allowed a second time."""
+    """For a repeated request: whether the call it allowed has since returned a result. A call that may change something
+    is then not allowed again.
+    """
     repeats: Literal["", "interrupted", "resumed"] = ""
-    """Set where nothing was decided anew: a call that was allowed was interrupted before it was done, or goes on."""
+    """Set if nothing new was decided: an allowed call was interrupted, or continues."""
     call: str = ""
     """The id of that call."""
     card: Card | None = None
-    """What to put to the user, whose yes to it lets the same call run: the agent shows its text, or the host shows it
-    and reports the answer with `confirm`."""
+    """The card to show to the user, whose yes allows the same call: the agent sends its text, or the host displays it
+    and reports the answer with `confirm`.
+    """
     request: str = ""
-    """By its digest, what the user's request allows that the call was held to, where the pack asks for that."""
+    """Digest of the allowance that the call was checked against, if the pack uses requests."""
     earlier: Earlier = ""
-    """Where it stops a call: whether the same call was carried out before."""
+    """If the call is stopped: whether the same call ran before."""
     actions: tuple[PerformedAction, ...] = ()
-    """What the call of a generic tool does, by the pack's actions."""
+    """The actions a call of a generic tool performs."""
     granted: tuple[Granted, ...] = ()
-    """What a model said since the decision before that the request allows: places in the user's words."""
+    """What a model, since the previous decision, found the request to allow: ranges of the user's words."""
 
     @property
     def is_put(self) -> bool:
@@ -169,12 +173,14 @@ class Decision(Struct, frozen=True):
 
     @property
     def feedback(self) -> str:
-        """For the agent: what to look up, what to ask, why not; empty where nothing or only a shadow objects."""
+        """The message for the agent: what to look up, what to ask, or why not; empty if there is no objection, or only
+        one in shadow mode.
+        """
         return str(self.to_agent)
 
     @property
     def for_person(self) -> str:
-        """For whoever answers for the policy: the call, and what stands against it."""
+        """The message for the approver: the call, and the objections."""
         return str(self.to_person)
 
     @property
@@ -185,13 +191,13 @@ class Decision(Struct, frozen=True):
 
     @property
     def sentences(self) -> tuple[Citation, ...]:
-        """Where the document says what stands against the call."""
+        """The sentences of the document behind the objections."""
         objecting = (ground for ground in self.grounds if ground.answer != "allow")
         return tuple(dict.fromkeys(citation for ground in objecting for citation in ground.citations))
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The facts that were not seen, over all policies."""
+        """The unseen facts of all policies."""
         return tuple(dict.fromkeys(fact for ground in self.grounds for fact in ground.missing))
 
     @property
@@ -201,7 +207,7 @@ class Decision(Struct, frozen=True):
 
     @property
     def look_ups(self) -> tuple[LookUp, ...]:
-        """The look-ups to make, in order, whatever the answer; each once."""
+        """All look-ups to make, in order and without repeats, whatever the answer."""
         found: dict[str, LookUp] = {}
         for ground in self.grounds:
             for look_up in ground.look_ups:
@@ -213,14 +219,14 @@ class Decision(Struct, frozen=True):
 
     @property
     def retries(self) -> tuple[LookUp, ...]:
-        """Look-ups that failed and may be tried again; each once."""
+        """Failed look-ups that may be tried again, without repeats."""
         return tuple(
             {f"{each.tool} {each.arguments}": each for ground in self.grounds for each in ground.retries}.values()
         )
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The questions to put, whatever the answer; each once."""
+        """All questions to ask, without repeats, whatever the answer."""
         return tuple({(each.fact, each.text): each for ground in self.grounds for each in ground.questions}.values())
 
     def __repr__(self) -> str:
@@ -229,7 +235,7 @@ class Decision(Struct, frozen=True):
 
 
 def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
-    """For each posture the gravest answer among the grounds that stand under it."""
+    """The most severe answer among the grounds of each posture."""
     found: dict[Posture, Answer] = {}
     for ground in grounds:
         posture, answer = ground.posture, ground.answer
@@ -240,7 +246,7 @@ def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
 
 
 def gravest(answers: Iterable[Answer]) -> Answer:
-    """The answer over all policies."""
+    """The most severe answer."""
     found: Answer = "allow"
     for answer in answers:
         if _GRAVITY[answer] < _GRAVITY[found]:
@@ -249,7 +255,7 @@ def gravest(answers: Iterable[Answer]) -> Answer:
 
 
 def outcome(grounds: Iterable[Ground]) -> tuple[Answer, bool, Posture]:
-    """The true answer, whether the call runs, and the posture that rests on."""
+    """The overall answer, whether the call runs, and the posture behind that."""
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if not objecting:
         return "allow", True, "enforce"

@@ -1,7 +1,7 @@
-"""Decides on the calls of one live conversation, one after the other, over its journal.
+"""Decides the calls of one live conversation, in order, over its journal.
 
-A decision combines what guards and rules say, what the shield looked up, what persons have approved, stopped and
-limited, and what the user is to be shown. With a log, it holds once it is written with all that led to it.
+A decision combines guards and rules, the shield's own look-ups, approvals, stops and limits, and what the user must be
+shown. With a log, it is valid once it and everything before it are written.
 """
 
 import time as clocks
@@ -69,65 +69,65 @@ from bylaw.trace.trajectory import Trajectory
 
 
 class WantedDecisions(Struct, frozen=True):
-    """What is to happen and to be decided, all of it or nothing."""
+    """Mutations to apply and calls to decide, all or nothing."""
 
     asked: Sequence[AskedCall] = ()
     first: Sequence[Mutation] = ()
-    """What happens before the calls."""
+    """Mutations before the calls."""
     named: Named | None = None
-    """The request that it is, if its sender gave it a name."""
+    """The request's idempotency key, if any."""
     again: Interruption | Resumption | None = None
-    """An earlier decision that is wanted instead, on a call that is interrupted or goes on."""
+    """An interrupted or resumed call whose earlier decision is wanted instead."""
     by: str = ""
-    """The agent that asks, which may be another than the one the conversation began with."""
+    """The calling agent, if it is not the one the conversation began with."""
     context: Mapping[str, Any] | None = None
-    """What the host vouches for; None if that is what it vouched for last."""
+    """The host's context; None if unchanged."""
     is_turn: bool = False
-    """The calls are of one turn, and each is decided for the turn as a whole."""
+    """Whether the calls form one turn, each decided for the turn as a whole."""
     places: Sequence[int] | None = None
-    """Which of the calls are decided; None for all."""
+    """The positions of the calls to decide; None for all."""
 
 
 class DecisionService:
     """The state of one live conversation, and its decisions; for one thread at a time."""
 
     live: Conversation | None = None
-    """The conversation; None if it has to be begun or read first."""
+    """The conversation; None if it must be started or read first."""
     is_told_whole = False
-    """The caller keeps the history itself, and gives all of it each time, in a conversation of its own."""
+    """Whether the caller keeps the history itself and sends all of it with each request, each a new conversation."""
     open_turn: Mutation | None = None
-    """How the agent's turn that is not finished yet began."""
+    """The mutation that began the agent's current turn."""
     _answers = _granted = 0
-    """How many answers of a model the decisions so far have reported."""
+    """Number of model answers reported by decisions so far."""
     _recalled: Recalled | None = None
-    """The card that was last put before by a caller that keeps the history itself, or how to name the next."""
+    """The card last shown by a caller that keeps the history itself, or the name for the next one."""
 
     def __init__(self, shield: Host, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
         self._shield = shield
         self.journal = ConversationJournal(shield.log, shield.tenant, id)
         self.id = self.journal.id
         self.context = context
-        """What the host vouched for as it began."""
+        """The host's initial context."""
         self.speaks_for: Mapping[str, Any] = context or {}
-        """What the host vouches for here; elsewhere another principal may have gone on with the conversation."""
+        """The host's context here; another principal may have continued the conversation elsewhere."""
         self._unvouched = context
-        """What the host gave as it opened the conversation, until something is written."""
+        """The context given when the conversation was opened, until something is written."""
         self.by = by
-        """The name that the agent's runs are counted under."""
+        """The agent name for statistics."""
         self.lacks = lacks
         self.channel = Channel()
         self.pack, self.postures = shield.pinned()
         self.unwritten: list[Mutation] = []
-        """What happened since the last entry in the log."""
+        """Mutations since the last log entry."""
         self._before_unwritten = 0
-        """How many events the log had before it."""
+        """Number of events in the log before them."""
         self._marks: dict[int, Decision] = {}
-        """By step, decisions made here that rest on more than what the agent had seen."""
+        """Decisions made here, by step, that use more than what the agent had seen."""
         self._approvals = Approvals()
 
     @property
     def state(self) -> LiveState:
-        """What decisions need of what was written before them."""
+        """The state, from earlier entries, that decisions need."""
         return self.journal.state
 
     def _begin(self, known: Sequence[Answered] = (), granted: Sequence[Granted] = ()) -> Conversation:
@@ -148,12 +148,12 @@ class DecisionService:
 
     @property
     def has_news(self) -> bool:
-        """Whether something happened that is still to be written."""
+        """Whether there are mutations to write."""
         return self._shield.log is not None and self.live is not None and self.live.length > self.state.events
 
     @property
     def must_read(self) -> bool:
-        """Whether the log has to be read before anything is decided."""
+        """Whether the log must be read before deciding."""
         if self.live is None:
             return self.journal.may_be_known
         return self.journal.others_may_have_written or self.journal.stops_are_stale
@@ -164,20 +164,22 @@ class DecisionService:
         return self.live.context if self.live is not None else self.context or {}
 
     def take_for_new(self) -> bool:
-        """Begin the conversation without reading the log, if nothing suggests that it has it; whether it was begun."""
+        """Start the conversation without reading the log if the log is unlikely to have it; returns whether it was
+        started.
+        """
         if self.live is not None or self.unwritten or self.open_turn is not None or not self.journal.take_for_new():
             return False
         self.open()
         return True
 
     def open(self, *, settled: bool = True) -> Conversation:
-        """The conversation as it is now: begun, or continued from the log."""
+        """The current conversation: started, or continued from the log."""
         return self.live if self.live is not None else self._load(settled=settled)
 
     def catch_up(self, *, settled: bool = True) -> None:
-        """Open the conversation, and read only what others have written meanwhile.
+        """Open the conversation and read only others' new entries.
 
-        If it need not be `settled`, that is on disk once anything is written after it, or `journal.settle` returns.
+        Unless `settled`, they may not be on disk until something is written after them or `journal.settle` returns.
         """
         if self.journal.stops_are_stale:
             self.journal.read_stops()
@@ -217,27 +219,30 @@ class DecisionService:
             mutation.apply(self.open())
 
     def _spoken(self, mutation: Mutation) -> list[Mutation]:
-        """The mutation, said by or to whoever is vouched for here: another principal may have gone on elsewhere."""
+        """The mutation with the principal known here, because another may have continued elsewhere."""
         if self.postures.handover and mutation.is_spoken:
             return [Mutation("vouch", {"context": self.speaks_for}), mutation]
         return [mutation]
 
     def aligned(self, wanted: WantedDecisions, known: int) -> WantedDecisions:
-        """The same, after what others have written since the conversation had so many events: what both tell of
-        happened once. With none, nothing was known here that somebody may have gone by."""
+        """Adjust a request to entries others wrote after the first `known` events, so that events reported by both
+        count once. With none, the caller cannot have relied on anything here.
+        """
         if not wanted.first or not known or self.state.events <= known:
             return wanted
         return replace(wanted, first=told_once(wanted.first, self.open().since(known)))
 
     def was_overtaken(self) -> bool:
-        """Whether the log has more than was read: what did not fit may fit then. If so, all is read again."""
+        """Whether the log has entries that were not read, so that a rejected request may succeed now; if so, everything
+        is read again.
+        """
         if not self.journal.read(after=self.state.length, settled=False):
             return False
         self.forget()
         return True
 
     def settle_reading(self) -> None:
-        """Wait until all that was read is on disk."""
+        """Wait until everything read is on disk."""
         try:
             self.journal.settle()
         except BaseException:
@@ -245,13 +250,15 @@ class DecisionService:
             raise
 
     def forget(self) -> None:
-        """Read the conversation from the log before anything else: what is not in it has not happened."""
+        """Discard the state and read the conversation from the log next time; anything not in the log
+        has not happened.
+        """
         if self._shield.log is not None:
             self.live = None
             self.journal.forget()
 
     def _load(self, *, settled: bool) -> Conversation:
-        """Begin the conversation, or continue it from the log."""
+        """Start the conversation, or continue it from the log."""
         history, journal, before = None, self.journal, self.journal.first
         self._marks.clear()
         if journal.may_be_known:
@@ -271,7 +278,7 @@ class DecisionService:
         return conversation
 
     def _restore(self, history: History, before: Entry | None) -> Conversation:
-        """The conversation as the log has it; `before` was its first entry when it was read last."""
+        """Rebuild the conversation from the log; `before` was its first entry when last read."""
         first, opening, given = self.journal.first, history.opening, self._unvouched
         self.pack, self.postures = self._shield.pinned(opening)
         is_another = before is not None and first is not None and before.digest != first.digest
@@ -293,10 +300,10 @@ class DecisionService:
         return conversation
 
     def _continue(self, live: Conversation, entries: Sequence[Entry]) -> bool:
-        """Take in entries that others wrote; False if all has to be read again."""
+        """Apply entries that others wrote; False if everything must be read again."""
         state, handed_over = self.state, self.state.handed_over
         if state.length == 0 or self.unwritten or self.open_turn is not None:
-            # What happened here and is not written comes after them.
+            # Unwritten mutations come after them.
             return False
         try:
             news = read_history(entries, History(opening_of(self.pack, None, ""), state=state))
@@ -311,7 +318,7 @@ class DecisionService:
         return True
 
     def _replay(self, conversation: Conversation) -> None:
-        """Mutations that are not written yet come after all that was written elsewhere, which may tell of the same."""
+        """Apply unwritten mutations after everything written elsewhere, which may include the same events."""
         if self.open_turn is not None and not any(each is self.open_turn for each in self.unwritten):
             conversation.hold_turn()
         mutations = told_once(self.unwritten, conversation.since(self._before_unwritten)) if self.unwritten else []
@@ -327,20 +334,20 @@ class DecisionService:
             raise wrong
 
     def trajectory(self, agent: str) -> Trajectory:
-        """The conversation so far, as its export has it."""
+        """The conversation so far, in export form."""
         events = list(self.open().events)
         for step, decision in self._marks.items():
             events[step] = marked(events[step], decision, self.state.yeses)
         return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
 
     def attempt(self, wanted: WantedDecisions) -> Attempt:
-        """Apply what happened and decide; the decisions hold once the attempt is written."""
+        """Apply mutations and decide; the decisions are valid once the attempt is written."""
         try:
             attempt = self._attempt(wanted)
             check_cost()
             return attempt
         except BaseException:
-            # Part of it may have been done; what the log has was done whole.
+            # The attempt may be partly applied; the log contains only complete ones.
             self.forget()
             raise
 
@@ -368,7 +375,7 @@ class DecisionService:
         return attempt
 
     def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
-        """Whether the attempt holds; if others were faster, it has not happened."""
+        """Whether the attempt is valid; if others were faster, it has not happened."""
         is_accepted = False
         try:
             is_accepted = self.journal.accepts(attempt.drafts, answers)
@@ -385,7 +392,7 @@ class DecisionService:
             del self.unwritten[: attempt.mutations]
             self._before_unwritten = self.state.events
         if not self.unwritten:
-            # Everything that happened is written: the shield need not remember the session.
+            # Everything is written, so the shield need not remember the session.
             self._shield.unwritten.pop(id(self), None)
         return True
 
@@ -400,7 +407,7 @@ class DecisionService:
         return replace(before, repeats="resumed")
 
     def _still_stands(self, decision: Decision, step: int, by: str) -> bool:
-        """Whether the call that was allowed at a step, and has no result, may run by all that is known now."""
+        """Whether an allowed call without a result may still run, by what is known now."""
         call, now = self.open().events[step], self._shield.clock()
         agents = {self.by, by, call.agent} if isinstance(call, Call) else {self.by, by}
         for tool in (decision.tool, *(each.name for each in decision.actions)):
@@ -414,11 +421,11 @@ class DecisionService:
         return still_allowed(self.open(), self.postures, step, now, self.lacks, is_approved=is_approved)
 
     def taken_before(self, wanted: WantedDecisions) -> list[Repeated] | None:
-        """The answers to this request, as far as they still stand; None if no request of its name was taken."""
+        """The earlier answers to this request, if still valid; None if the request is new."""
         self.open()
         if wanted.named is None or wanted.named.name not in self.state.requests:
             return None
-        # The answers are in the log alone, and others may have reported a result since, or stopped the call.
+        # Only the log has the answers, and others may have reported a result or stopped the call since.
         self.journal.read_stops()
         self.forget()
         self.open()
@@ -427,7 +434,7 @@ class DecisionService:
         return None if found is None else [self._sent_again(*each, wanted.by) for each in found[: len(wanted.asked)]]
 
     def _sent_again(self, decision: Decision, step: int, by: str) -> Repeated:
-        """The decision, if it still stands; a call that has its result is not made a second time."""
+        """The decision, if still valid; a call with a result is not repeated."""
         if not decision.allowed:
             return decision
         if not has_result(self.open().events, step):
@@ -444,7 +451,7 @@ class DecisionService:
         decision, changes, uses = self._decide_judged(attempt, wanted, place, judgement, started)
         call, found = judgement.call, self._recalled
         if found is not None and (said := confirmation_of(found)) is not None:
-            # The user has said yes to this card, which another request of the same history put.
+            # The user said yes to this card, which another request of the same history showed.
             attempt.conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
             judgement = attempt.conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
             decision, more, uses = self._decide_judged(attempt, wanted, place, judgement, started)
@@ -454,13 +461,13 @@ class DecisionService:
         attempt.decide(decision, call, found.name_of(decision) if found is not None else "", uses)
         for change in changes:
             entry = draft(self.journal.tenant, self._approvals.homes.get(change.approval, self.id), change)
-            # Others may say the same of it at this moment, and that is not this once more.
+            # Others may write the same at this moment; that is not this event repeated.
             attempt.add(replace(entry, id=f"{entry.id}:{self.id}") if self.is_told_whole else entry)
 
     def _decide_judged(
         self, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement, started: float
     ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
-        """The decision on a judged call, what is to be written of approvals, and the places that it takes."""
+        """The decision on a judged call, with the approval changes to write and the places it takes."""
         conversation, call = attempt.conversation, judgement.made.call
         session, number = conversation.session, self.state.decided + len(attempt.decisions) + 1
         name = f"{self.id}/{number}" if self.id else str(number)
@@ -479,7 +486,7 @@ class DecisionService:
                 places = places_beside(binding, places, needed) if places is not NO_PLACES else needed
             grounds = [*places.grounds, *grounds]
         if grounds and grounds[0].answer != "allow":
-            # Those that object come first.
+            # Objections come first.
             grounds = self._for_channel(grounds, conversation, judgement)
         ruling = self._rule(conversation, judgement, grounds, name)
         earlier: Earlier = "" if outcome(ruling.grounds)[1] else earlier_run(session.ledger, judgement.made)
@@ -488,7 +495,7 @@ class DecisionService:
         shown = tuple(replace(each, shown=True) for each in resolved) if self.postures.resolve == "show" else ()
         decision = _decision(self.pack, judgement, name, ruling, weighed, card, shown, earlier, failures)
         if resolved:
-            # What runs all the same, under a softer posture, the agent has made without them.
+            # A call that runs anyway under a softer posture was made without them.
             resolved = resolved if decision.allowed else shown or resolved
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
         if not decision.allowed:
@@ -496,9 +503,9 @@ class DecisionService:
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision
         decision = self._with_model_answers(conversation, judgement, decision)
-        # Nobody has seen it yet.
+        # Nobody holds a reference to it yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
-        # The question of an approval includes what the decision says to a person.
+        # An approval's question includes the decision's text for a person.
         changes = [
             replace(each, for_person=decision.for_person) if each.status == "waiting" else each
             for each in ruling.changes
@@ -508,7 +515,7 @@ class DecisionService:
     def _look_up(
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground]
     ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
-        """The grounds after the look-ups that the shield makes itself, and what these showed."""
+        """The grounds after the shield's own look-ups, and their results."""
         how, tools = self.postures.resolve, self._shield.tools
         if (
             judgement.parts
@@ -518,18 +525,18 @@ class DecisionService:
             or self.lacks
             or (how == "show" and self.is_told_whole)
         ):
-            # A caller that gives the history each time would forget what was shown with a refusal.
+            # A caller that sends the history each time would lose what was shown with a refusal.
             return grounds, ()
         found, resolved = resolve(self.postures, conversation, judgement, grounds, tools)
         if how == "show" and gravest([ground.answer for ground in found]) != "deny":
-            # The agent is shown it, and decides anew.
+            # The agent sees the results and decides again.
             return grounds, resolved
         return found, resolved
 
     def _objections(
         self, binding: Binding, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement
     ) -> list[Ground]:
-        """What speaks against a call beside the policies: the host's doubt, stops, and the calls of its turn."""
+        """Objections besides the policies: the host's doubt, stops, and other calls of the turn."""
         call, found = judgement.call, list[Ground]()
         if because := self._shield.doubts.get(call.tool):
             found.append(binding.of_doubt(because))
@@ -557,7 +564,7 @@ class DecisionService:
     def _for_channel(
         self, grounds: Sequence[Ground], conversation: Conversation, judgement: Judgement
     ) -> Sequence[Ground]:
-        """The grounds, with questions for a user whose answers are not reported put to somebody else."""
+        """The grounds, with questions redirected if the user's answers are not reported."""
         channel = self.channel
         if channel.puts_cards:
             digest = conversation.cards.digest(judgement.made)
@@ -568,11 +575,11 @@ class DecisionService:
         return grounds
 
     def _latest_uses(self, attempt: Attempt) -> LatestUses | None:
-        """What finds the places that calls have taken under the pack's limits; None if they are not counted."""
+        """Finds the places taken under the pack's limits; None if they are not counted."""
         log, conversation, uses = self.journal.log, attempt.conversation, self.state.uses
         if log is None:
             return None
-        # What comes back with the refusals that this decision will be written after.
+        # Places returned by refusals that are written before this decision.
         unwritten = conversation.since(self.state.events)
         returned = [use.decision for event in unwritten for use in given_back(conversation, event, uses)]
         taking = [use for taken in attempt.uses.values() for use in taken]
@@ -581,10 +588,10 @@ class DecisionService:
     def _rule(
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
     ) -> ApprovalRuling:
-        """The grounds after what persons have said of the call."""
+        """The grounds after the persons' answers about the call."""
         log = self.journal.log
         if log is None or (self.is_told_whole and not is_signed_in(conversation.context)):
-            # A yes that nobody's call could find again is not asked for.
+            # Do not request an approval that no later call could find.
             return ApprovalRuling(grounds)
         now, terms, asked = self._shield.clock(), self.postures.approval, ""
         self._approvals.pass_on(conversation.handed_over)
@@ -599,7 +606,7 @@ class DecisionService:
         return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
 
     def _continues(self, before: Sequence[Event], asked: Approval) -> bool:
-        """Whether the history goes on from the one that an approval was asked in."""
+        """Whether the history continues the one in which an approval was requested."""
         log = self.journal.log
         home = read_history(log.conversation(self.journal.tenant, asked.conversation)) if log is not None else None
         if home is None:
@@ -611,9 +618,9 @@ class DecisionService:
     def _card(
         self, conversation: Conversation, judgement: Judgement, ruling: ApprovalRuling, name: str, *, is_repeated: bool
     ) -> Card | None:
-        """The card to show the user, if the call waits for nothing but their yes, or for that and an approval.
+        """The card for the user if the call needs only their yes, or that and an approval.
 
-        Look-ups and other questions come first. A call that nobody can allow gets no card.
+        Look-ups and other questions come first. A call that cannot be allowed gets no card.
         """
         firm = [each for each in ruling.grounds if each.answer != "allow" and each.posture == "enforce"]
         if not any(each.puts_card for each in firm) or any(map(_comes_first, firm)):
@@ -628,7 +635,7 @@ class DecisionService:
         digest = conversation.cards.digest(judgement.made)
         if conversation.cards.is_declined_otherwise(judgement.made, digest, now):
             return None
-        # One prompt for one write: the card that waits is not put a second time.
+        # One prompt per write: a waiting card is not shown again.
         card = conversation.cards.waiting(digest, step)
         if card is not None and card.text == text and card.expires is not None and now < card.expires:
             return card
@@ -651,7 +658,7 @@ class DecisionService:
         return self._recalled.card or card
 
     def _with_model_answers(self, conversation: Conversation, judgement: Judgement, decision: Decision) -> Decision:
-        """The decision with what a model answered since the one before."""
+        """The decision with the model answers since the previous one."""
         session = conversation.session
         if len(session.answered) > self._answers:
             answered = (*session.answered,)[self._answers :]
@@ -681,8 +688,9 @@ def _decision(
     earlier: Earlier,
     failures: int,
 ) -> Decision:
-    """The decision on a judged call. The agent is told the results of `shown`; `earlier` says whether the same call ran
-    before, and `failures` how often its card was answered in vain."""
+    """The decision on a judged call. `shown` are results for the agent, `earlier` whether the same call ran before, and
+    `failures` how often its card was answered unclearly.
+    """
     call, grounds, approval = judgement.call, tuple(ruling.grounds), ruling.approval
     shown_call, actions = judgement.made.call, performed_actions(judgement)
     answer, allowed, enforced = outcome(grounds)
@@ -693,7 +701,7 @@ def _decision(
         named = f"{call.tool}: {', '.join(each.name for each in actions)}" if actions else call.tool
         told = partial(feedback, pack, named, worst, said, runs=allowed, approval=approval, card=shows_card)
         text = Text(partial(told, shown=shown, earlier=earlier, failures=failures))
-        # The text may be read later than now, and must say what is known now.
+        # The text may be read later but must describe the current facts.
         seen = list(judgement.seen.answers()) if answer == "ask" else ()
         person = Text(lambda: for_person(shown_call, grounds, seen))
     unguarded = not judgement.fault and is_unguarded(pack, judgement, grounds)
@@ -712,5 +720,5 @@ def performed_actions(judgement: Judgement) -> tuple[PerformedAction, ...]:
 
 
 def _comes_first(ground: Ground) -> bool:
-    """Whether a ground has to be settled before the call is put to the user."""
+    """Whether a ground must be settled before the user is asked."""
     return not ground.puts_card and (ground.answer != "ask" or any(each.whom == "user" for each in ground.questions))

@@ -1,4 +1,4 @@
-"""What the agent is told in place of a tool's answer: short, in business words, with the next step."""
+"""The message an agent gets instead of a tool's result: short, in business words, with the next step."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,16 +11,16 @@ from bylaw.trace.event import IS_DONE, MAY_BE_DONE, NOT_DONE, LookedUp
 _LINE = re.compile(r"^\S+\.py:\d+: ")
 _WORD = re.compile(r"\w+")
 _QUOTED = 600
-"""Characters of a policy's sentences that are quoted; one sentence is always quoted whole."""
+"""Maximum characters of quoted policy sentences; the first sentence is always quoted in full."""
 FAULT = "a fault of the shield itself"
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 SHOW = (
     "Show the user the text below, word for word, as your whole next message, and wait for the answer. "
     "If it is yes, make this call again with the same arguments; if not, do not make it."
 )
-"""What the agent is to do with a card; the card follows, and nothing after it."""
+"""Instructions for sending a card, which follows them at the end of the message."""
 ENOUGH = 2
-"""After so many answers in vain to a card, the agent is told to stop asking."""
+"""Number of unclear answers to a card after which the agent is told to stop asking."""
 _PERSON = "A person has to decide the rest: do not try again until somebody has."
 _MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
     (
@@ -79,7 +79,7 @@ _MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
         ),
     ),
 )
-"""The message for the agent, part by part: of each part the first line of which all conditions hold (`-`: do not)."""
+"""The parts of the message: for each part, the first line whose conditions all hold (`-` negates a condition)."""
 
 
 def feedback(
@@ -107,7 +107,7 @@ def feedback(
     denials = [ground for ground in objecting if ground.answer == "deny" and ground.posture == "enforce"]
     if is_unheard or runs or answer == "look_up" or not all(ground.puts_card for ground in denials):
         card = ""
-    # A card turns a denial into a question; whether a person has to decide is told after the user's yes.
+    # A card turns a denial into a question; the need for an approval is mentioned after the user's yes.
     waits_for_yes = answer == "deny" and bool(card)
     stage = "note" if runs else "ask" if waits_for_yes else answer
     # The user is asked after everything else, and not at all if another policy denies the call.
@@ -115,7 +115,7 @@ def feedback(
     told = [ground for ground in objecting if not (ground.puts_card and ground.answer in waiting)]
     by_card = bool(card) or (stage == "look_up" and not is_unheard)
     why = [f"- {reason}" for ground in told if (reason := _why(pack, ground, by_card=by_card))]
-    # No look-up or answer that others lack would let a denied call through.
+    # No look-up or answer for other policies would let a denied call through.
     asking = [ground for ground in told if stage != "deny" or ground.answer == "deny"]
     look_ups = _calls(each for ground in asking for each in ground.look_ups)
     retries = _calls(each for ground in asking for each in ground.retries) if stage != "deny" else ""
@@ -124,11 +124,11 @@ def feedback(
     needs_person = stage in ("note", "ask") and not waits_for_yes and any(map(_needs_person, asking))
     is_hopeless = stage == "ask" and needs_person and not (approval or is_unheard or retries)
     if is_hopeless:
-        # Whatever the user answers, nobody can answer the rest.
+        # The user's answer cannot help if other questions cannot be answered.
         asks = card = ""
     cannot_ask = bool(asks) and is_unheard
     if any(ground.kind == "call" for ground in objecting) or (cannot_ask and not runs):
-        # No look-up helps if the call cannot be checked, or if only a user who is not heard could let it through.
+        # Look-ups cannot help if the call cannot be checked, or if only an unreachable user could allow it.
         look_ups = retries = ""
     contents = "" if runs else "\n".join(f"{_call(each)}: {each.content}" for each in shown)
     texts = {
@@ -171,7 +171,7 @@ def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
     rule, because = _rule(pack, ground), ground.because
     match ground.kind:
         case "call":
-            # What Python says of a fault of our own is not for the agent.
+            # An internal error message is not for the agent.
             return f"this call could not be checked: {FAULT if because.startswith(FAULT) else because}."
         case "stop" | "action":
             return f"{ground.for_agent}."
@@ -186,7 +186,7 @@ def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
 
 def _why_guard(ground: Ground) -> str:
     if ground.failed:
-        # Neither the guard's line nor what its author should do is for the agent.
+        # Neither the guard's line nor advice to its author is for the agent.
         return f"this call could not be checked: {_LINE.sub('', ground.because).partition('; ')[0]}. "
     if ground.answer == "deny":
         unknown = "whatever the user may answer" if ground.questions else "whatever a look-up may show"
@@ -196,12 +196,12 @@ def _why_guard(ground: Ground) -> str:
     if asked := " ".join(each.text for each in ground.questions if each.whom == "person"):
         return f"only a person can say: {asked} "
     is_request = any(each.fact.startswith("request") for each in ground.questions)
-    # Which of its values the request does not cover, or why it could not be read.
+    # Which values the request does not cover, or why it could not be read.
     return f"{ground.because}. " if is_request else ""
 
 
 def _rule(pack: Pack, ground: Ground) -> str:
-    """What the document says, or, if it is not available, the policy in the pack's words."""
+    """The document's sentences, or, if not available, the pack's definition of the policy."""
     if texts := [_one_line(citation.text) for citation in ground.citations if citation.text]:
         return f'The policy says: "{" ... ".join(_relevant(texts, ground.because))}"'
     policy = pack.policies.get(ground.policy)
@@ -209,8 +209,9 @@ def _rule(pack: Pack, ground: Ground) -> str:
 
 
 def _relevant(texts: Sequence[str], because: str) -> list[str]:
-    """The sentences that share most words with the reason, as many as fit, in the document's order: the first sentence
-    may say the opposite of what was decided."""
+    """The sentences most similar to the reason, as many as fit, in document order; the first sentence alone may say the
+    opposite.
+    """
     words = set(_WORD.findall(because.lower()))
     room, chosen = _QUOTED, set[int]()
     for place in sorted(range(len(texts)), key=lambda at: -len(words.intersection(_WORD.findall(texts[at].lower())))):
@@ -222,7 +223,7 @@ def _relevant(texts: Sequence[str], because: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _one_line(text: str) -> str:
-    """A passage of the document without its line breaks; the same few are quoted again and again."""
+    """A passage of the document on one line; cached, because few passages are quoted repeatedly."""
     return " ".join(text.split())
 
 

@@ -1,7 +1,7 @@
-"""What a person reads before they approve a call.
+"""The text a person reads before approving a call.
 
-Values come from agents, tools and users, who may want to be believed: each is on one line, quoted and cut, so that none
-reads like ours.
+Values come from agents, tools and users, who may want to mislead: each is on one line, quoted and shortened, so that
+none reads like Bylaw's own words.
 """
 
 import json
@@ -13,13 +13,13 @@ from bylaw.shield.decision import Ground
 from bylaw.trace.event import Call
 
 LONGEST = 200
-"""Characters of one value at most."""
+"""Maximum characters of one value."""
 MOST = 30
-"""Arguments or facts at most."""
+"""Maximum number of arguments or facts."""
 
 
 def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, Any]]) -> str:
-    """The message for whoever answers for the policy; `seen` are the facts that were asked for, with what is known."""
+    """The message for the approver; `seen` are the facts used, with their values."""
     lines = [f"The agent wants to make this call: {name(call.tool)}"]
     lines += _listed([f"  {name(key)}: {value(each)}" for key, each in call.arguments.items()])
     facts = [(fact, answer) for fact, answer in seen if not fact.endswith(".exists")]
@@ -39,7 +39,7 @@ def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, 
 
 
 def _said(ground: Ground) -> list[str]:
-    """What one policy says, and what would settle it."""
+    """One policy's objection, and what would settle it."""
     quoted = "; ".join(f'{line(str(each))}: "{line(each.text)}"' for each in ground.citations if each.text)
     why = line(ground.because)
     if why and ground.kind == "guard" and ground.answer != "deny" and not ground.failed:
@@ -53,7 +53,7 @@ def _said(ground: Ground) -> list[str]:
 
 
 def line(text: str) -> str:
-    """A text on one line, every character in it to be seen, no longer than a person reads."""
+    """A text on one line of readable length, with every character visible."""
     plain = " ".join(text.split())
     if not plain.isprintable():
         plain = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in plain)
@@ -61,12 +61,12 @@ def line(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """A name that an agent gave, in quotes unless it is a plain word."""
+    """A name supplied by an agent, quoted unless it is a plain word."""
     return text if text.isidentifier() and text.isprintable() and len(text) <= LONGEST else value(text)
 
 
 def value(given: Any) -> str:
-    """A value as JSON on one line; what is cut off is counted."""
+    """A value as JSON on one line, with the number of characters cut off."""
     try:
         text = json.dumps(given, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):

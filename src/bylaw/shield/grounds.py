@@ -1,7 +1,7 @@
-"""From evidence to decision: what guards and rules said of a call becomes allow, deny, look_up or ask.
+"""Turns findings of guards and rules into grounds: allow, deny, look_up or ask.
 
-Uncertainty is never allow: an unknown fact is looked up if a look-up can show it, else somebody is asked. A call that
-could not be judged is refused or asked about, as the pack says.
+Uncertainty is never allow: an unknown fact is looked up if possible; otherwise somebody is asked. A call that could not
+be judged is refused or asked about, as the pack says.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,11 +30,11 @@ from bylaw.trace.event import Call, Event, Message
 
 _AGREES = "Do you agree to this?"
 _BINDS_NOTHING = frozenset(("call", "action", "stop", "unguarded", "doubt"))
-"""Kinds of grounds that are no policy's."""
+"""Kinds of grounds that belong to no policy."""
 
 
 class Binding(Struct, frozen=True):
-    """A pack and its postures towards calls of one tool: what turns findings into grounds."""
+    """A pack and its postures for one tool, used to create grounds."""
 
     pack: Pack
     postures: Postures
@@ -71,9 +71,9 @@ class Binding(Struct, frozen=True):
 def find_grounds(
     session: Session, postures: Postures, judgement: Judgement, lacks: str = "", weighed: Assessment | None = None
 ) -> tuple[Ground, ...]:
-    """What every policy says of a judged call, those that object first.
+    """The grounds of every policy for a judged call, objections first.
 
-    `lacks` says why no history is known, `weighed` how the rules together lean on the call: a hard rule vetoes, a soft
+    `lacks` says why no history is known, `weighed` is the combined assessment of the rules: a hard rule vetoes, a soft
     one that is broken or undecided counts by its weight.
     """
     if judgement.parts:
@@ -94,11 +94,11 @@ def find_grounds(
             facts = session.values.card_facts(judgement.made)
             rules = [guards.before_card(each, facts) if _asks_for_yes(each) else each for each in rules]
         found += rules
-        # After the user has answered a card, all rules are weighed again.
+        # The rules are weighed again after the user has answered a card.
         if weighed is not None and not any(finding.puts_card for finding in judgement.rules):
             found += _of_circuit(binding, found, weighed)
     except Exception as error:
-        # Whatever is wrong with our own code: the call is not judged, and the decision says so.
+        # An internal error: the call is not judged, and the decision says so.
         fault = fault or f"{FAULT}: {type(error).__name__}: {error}"
     if not fault and is_unguarded(binding.pack, judgement, found) and not binding.pack.binds(binding.tool):
         found += _of_unguarded(binding)
@@ -108,8 +108,9 @@ def find_grounds(
 
 
 def _of_actions(session: Session, postures: Postures, judgement: Judgement, lacks: str) -> tuple[Ground, ...]:
-    """What every policy says of each action that a call performs. One that the user has to confirm is made on its own:
-    a card shows one call, and a yes to it is for no other."""
+    """The grounds of every policy for each action a call performs. An action the user must confirm needs its own call,
+    because a card shows one call and its yes covers no other.
+    """
     found: list[Ground] = []
     for part in judgement.parts:
         grounds = find_grounds(session, postures, part, lacks, weigh(session, part))
@@ -123,7 +124,7 @@ def _on_its_own(ground: Ground, part: Judgement) -> Ground:
 
 
 def _of_unresolved(binding: Binding, session: Session, judgement: Judgement) -> tuple[Ground, ...]:
-    """What is said of a call that performs no declared action: look at the page first, ask a person, or no."""
+    """The grounds for a call that performs no declared action: look at the page first, ask a person, or deny."""
     guards = _GuardGrounds(binding, judgement, session.ledger)
     found = [guards.ground(evidence) for evidence in judgement.evidence]
     because = judgement.fault
@@ -140,8 +141,7 @@ def _of_unresolved(binding: Binding, session: Session, judgement: Judgement) -> 
 
 
 def weigh(session: Session, judgement: Judgement) -> Assessment | None:
-    """How the rules together lean on a call, if they have a say: one is broken or undecided, or the pack asks for more
-    than that none is."""
+    """The combined assessment of the rules, if needed: one is broken or undecided, or the pack sets a margin."""
     book = session.pack.book
     must_weigh = judgement.rules or judgement.open_rules or (book.eps > 0.0 and book.rules and _may_write(judgement))
     return session.weigh(judgement.made.call) if must_weigh else None
@@ -172,9 +172,9 @@ def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
 
 
 def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, files: bool) -> list[Ground]:
-    """The grounds if the user's answer is not reported: their questions for the user are put to a person, if the pack
-    lets one stand in or the host `files` all of them. If what the user says next is reported (`hears`), the others stay
-    questions for them."""
+    """The grounds if the user's answer is not reported: questions for the user go to a person if the pack allows it or
+    the host `files` all of them. If the user's next message is reported (`hears`), the others stay with the user.
+    """
     found: list[Ground] = []
     for ground in grounds:
         if ground.answer == "ask" and any(each.whom == "user" for each in ground.questions):
@@ -205,7 +205,7 @@ def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) 
 def _of_broken(binding: Binding, finding: RuleFinding, weighed: Assessment | None) -> Ground:
     answer: Answer = "deny" if weighed is None else weighed.decision
     if finding.rule.hard:
-        # A rule that is broken whether or not the call is made does not object to the call, and does not allow it.
+        # A rule broken with and without the call neither objects to it nor allows it.
         answer = "ask" if weighed is not None and finding.rule.name in weighed.conflict else "deny"
     if answer != "deny" or not finding.puts_card:
         return binding.of_rule(finding, answer)
@@ -221,7 +221,7 @@ def _of_undecided(binding: Binding, finding: RuleFinding, weighed: Assessment | 
 
 
 def _questions_of(pack: Pack, finding: RuleFinding) -> Sequence[Question]:
-    """What would settle an undecided rule: its unknown predicates. The user is asked about consent."""
+    """Questions that would settle an undecided rule: its unknown predicates. The user is asked about consent."""
     predicates, policy = pack.book.predicates, finding.rule.policy
     definition = pack.policies[policy].definition
     found: list[Question] = []
@@ -233,7 +233,7 @@ def _questions_of(pack: Pack, finding: RuleFinding) -> Sequence[Question]:
 
 
 def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) -> list[Ground]:
-    """What the rules say together, if none of them says it alone."""
+    """The ground of all rules together, if no single rule gives it."""
     said = gravest([ground.answer for ground in found if ground.kind == "rule"])
     if GRAVEST.index(said) <= GRAVEST.index(weighed.decision):
         return []
@@ -243,7 +243,7 @@ def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) 
 
 
 def _of_unguarded(binding: Binding) -> list[Ground]:
-    """What the pack says of a write that no policy binds; nothing if the pack allows it."""
+    """The pack's answer to a write that no policy binds; none if it allows it."""
     answer = binding.postures.of_unguarded(binding.tool)
     if answer == "allow":
         return []
@@ -278,7 +278,7 @@ def _as_question(text: str) -> str:
 
 
 class _GuardGrounds:
-    """What guards say of one call, and the look-ups that would show what they lack; most lack the same facts."""
+    """The grounds of guards for one call, and the look-ups for their missing facts, which mostly coincide."""
 
     def __init__(self, binding: Binding, judgement: Judgement, ledger: Ledger) -> None:
         self._binding = binding
@@ -286,7 +286,7 @@ class _GuardGrounds:
         self._entities = binding.pack.schema.entities
         self._ledger = ledger
         self._ways: dict[Fact, tuple[str, list[str]]] = {}
-        """By fact, the look-up to make, if there is one, and the look-ups that were made in vain."""
+        """By fact, the look-up to make, if any, and the look-ups that failed to show it."""
         self._made: dict[str, tuple[str, dict[str, Any], Sequence[CallRecord]]] = {}
         """By name, a look-up's tool and arguments, and the calls that made it before."""
 
@@ -299,9 +299,9 @@ class _GuardGrounds:
             case "deny" if len(said) == 1 and said[0].paths == 1:
                 return self._binding.ground(policy, "guard", "deny", said[0].because)
             case "deny":
-                # Several paths end in a denial: to quote the reason of one of them would be a guess.
+                # Several paths end in a denial, so quoting one reason would be a guess.
                 wanted, _, _ = self._look_ups(self._undecided_facts(evidence))
-                # The user's answer may show which denial it is, such as the amount that would be right.
+                # The user's answer may determine which denial it is, such as the correct amount.
                 asked = _unique(fact for each in said for fact in each.asked)
                 questions = tuple(self._question(fact, "user") for fact in asked if fact.entity != "context")
                 return self._binding.ground(policy, "guard", "deny", look_ups=wanted, questions=questions)
@@ -312,7 +312,7 @@ class _GuardGrounds:
                 return self._of_unknown(evidence)
 
     def _of_unknown(self, evidence: PolicyEvidence) -> Ground:
-        """What a guard that depends on unknown facts says: look them up, else ask."""
+        """The ground of a guard that depends on unknown facts: look them up, or ask."""
         said, binding = evidence.completions, self._binding
         lacking = _unique(fact for each in said for fact in each.lacking)
         asked = _unique(fact for each in said for fact in each.asked)
@@ -349,7 +349,7 @@ class _GuardGrounds:
         )
 
     def _undecided_facts(self, evidence: PolicyEvidence) -> tuple[Fact, ...]:
-        """If every path ends in a denial: the facts that would show which of them it is."""
+        """If every path ends in a denial: the facts that determine which one."""
         found: list[Fact] = []
         for completion in evidence.completions:
             fact = completion.reads[-1] if completion.paths > 1 and completion.reads else None
@@ -367,7 +367,7 @@ class _GuardGrounds:
         return Question(str(fact), question_about(fact, self._entities.get(fact.entity)), whom)
 
     def _look_ups(self, lacking: Iterable[Fact]) -> tuple[tuple[LookUp, ...], list[Fact], tuple[LookUp, ...]]:
-        """The look-ups to make for these facts, the facts that no look-up shows, and the look-ups that failed."""
+        """The look-ups for these facts, the facts that no look-up shows, and the failed look-ups."""
         wanted: dict[str, list[str]] = {}
         failed: dict[str, list[str]] = {}
         blind: list[Fact] = []

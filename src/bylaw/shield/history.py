@@ -1,7 +1,7 @@
-"""A live conversation as the log keeps it: what is written of it, and how it continues. Without a log, nothing is kept.
+"""A live conversation in the log: what is written, and how it continues. Without a log, nothing is kept.
 
-Each entry has its position in the conversation: if another process has gone on with it meanwhile, nothing is written,
-what it wrote is read first, and the call is decided anew.
+Each entry has its position in the conversation. If another process has continued it meanwhile, nothing is written; its
+entries are read first, and the call is decided again.
 """
 
 import uuid
@@ -32,29 +32,29 @@ _REQUEST = "request:"
 
 
 class Opening(Struct, frozen=True, omit_defaults=True):
-    """What a conversation began with: its first entry. The pack stays the same to its end."""
+    """The first entry of a conversation. Its pack stays the same to the end."""
 
     pack: str
     version: str
     digest: str
     context: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the host vouched for."""
+    """The host's context."""
     agent: str = ""
 
 
 class Named(Struct, frozen=True):
-    """A request that may be sent again: its sender's name for it, and a hash of all that it says."""
+    """A request with an idempotency key: the key, and a hash of the request."""
 
     name: str
     digest: str
 
     def id(self, conversation: str) -> str:
-        """What its first entry is called: the log then knows the name, and what was asked under it."""
+        """The id of its first entry, by which the log recognises a repeat."""
         return f"{_REQUEST}{conversation}/{self.digest}/{self.name}"
 
 
 class _Answer(Struct, frozen=True, omit_defaults=True, tag="result"):
-    """A result: text and data lie apart, so that what was text stays text."""
+    """A result; text and data are stored separately, so that text stays text."""
 
     call: int | None
     text: str | None = None
@@ -68,11 +68,11 @@ class _Answer(Struct, frozen=True, omit_defaults=True, tag="result"):
 
 
 class _Ground(Ground, frozen=True, omit_defaults=True):
-    """As it is written."""
+    """A ground in stored form."""
 
 
 class _Decision(Decision, frozen=True, omit_defaults=True):
-    """As it is written."""
+    """A decision in stored form."""
 
 
 class _WithContext(Struct, frozen=True):
@@ -89,7 +89,7 @@ _change = msgspec.json.Decoder(Change).decode
 
 
 class LiveState(Struct):
-    """What the next decisions need of what was written before them, besides the events."""
+    """The state, besides the events, that later decisions need."""
 
     length: int = 0
     """The number of entries in the log."""
@@ -98,27 +98,27 @@ class LiveState(Struct):
     decided: int = 0
     """The number of decisions so far."""
     requests: dict[str, tuple[str, int]] = {}
-    """By the names that senders gave their requests, the digest of each and how many decisions came before it."""
+    """By idempotency key, the request's digest and the number of decisions before it."""
     interrupted: dict[str, Decision] = {}
     """By call id, decisions on allowed calls that were interrupted and not resumed yet."""
     asked: dict[str, Decision] = {}
-    """By call id, decisions that somebody was asked about."""
+    """By call id, decisions that waited for an answer."""
     uses: dict[int, list[Use]] = {}
-    """By step of the call, the places that it took under limits."""
+    """By call step, the places it took under limits."""
     yeses: dict[str, Approved] = {}
-    """By approval, what a person said yes to; a decision says which policies that answers."""
+    """Persons' approvals by id; the decision says which policies they answer."""
     handed_over: int = 0
     """The number of events before the last handover."""
 
     def note_event(self, event: Event) -> None:
-        """The conversation has one more event."""
+        """Record one more event."""
         self.events += 1
         if isinstance(event, Message) and event.handover is not None:
             self.handed_over = self.events
             self.asked.clear()
 
     def note_decision(self, decision: Decision, call: str) -> None:
-        """There is a decision on the call of this id. An interrupted call that is resumed is interrupted no longer."""
+        """Record a decision on the call with this id. Resuming a call ends its interruption."""
         self.decided += 1
         match decision.repeats:
             case "interrupted":
@@ -132,18 +132,18 @@ class LiveState(Struct):
 
 
 class History(Struct):
-    """What the log holds of one conversation."""
+    """The contents of the log for one conversation."""
 
     opening: Opening
     events: list[Event] = []
     decisions: list[Decision] = []
     approvals: list[Change] = []
-    """Every step in the life of every approval, in order."""
+    """All approval changes, in order."""
     state: LiveState = field(default_factory=LiveState)
     steps: list[int] = []
-    """For each decision, the step of the event that came last before it: of the call that it is on."""
+    """For each decision, the step of the last event before it, which is its call."""
     before: int = 0
-    """The number of the approvals' steps before the last handover."""
+    """The number of approval changes before the last handover."""
 
     def trajectory(self, id: str) -> Trajectory:
         """The conversation as an audit reads it."""
@@ -151,16 +151,16 @@ class History(Struct):
 
 
 def opening_of(pack: Pack, context: Mapping[str, Any] | None, agent: str) -> Opening:
-    """What to write of a conversation that begins now."""
+    """The first entry of a new conversation."""
     return Opening(pack.name, pack.version, pack.pin, dict(context or {}), agent)
 
 
 def event_body(event: Event) -> bytes:
-    """An event, to be written."""
+    """The stored form of an event."""
     if isinstance(event, Message):
         return encode(event if event.text.isascii() else replace(event, text=writable(event.text)))
     if isinstance(event, Call):
-        # What was looked up for it stands in the decision.
+        # The decision contains the look-ups made for it.
         event = replace(event, looked_up=()) if event.looked_up else event
         try:
             return encode(event)
@@ -174,7 +174,7 @@ def event_body(event: Event) -> bytes:
 
 
 def added_context(body: bytes) -> dict[str, Any]:
-    """What the host vouched for with the event of an entry, beside or after what the conversation began with."""
+    """The context given with an entry's event, in addition to the initial one."""
     if b'"context"' not in body and b'"handover"' not in body:
         return {}
     told = _with_context(body)
@@ -182,13 +182,13 @@ def added_context(body: bytes) -> dict[str, Any]:
 
 
 def decision_body(decision: Decision) -> bytes:
-    """A decision, to be written without what it does not say and without the citations of policies that permit."""
+    """The stored form of a decision, without empty fields and without citations of policies that permit."""
     told = (replace(each, citations=()) if each.answer == "allow" else each for each in decision.grounds)
     return encode(_Decision(*astuple(replace(decision, grounds=tuple(_Ground(*astuple(each)) for each in told)))))
 
 
 def read_history(entries: Iterable[Entry], history: History | None = None) -> History | None:
-    """What entries of one conversation say, after a history that is known; None if there are none."""
+    """Extend a history with entries of one conversation; None if there are none."""
     for entry in entries:
         body = entry.body
         if body is None or (entry.position or 0) != (history.state.length if history is not None else 0):
@@ -207,7 +207,7 @@ def read_history(entries: Iterable[Entry], history: History | None = None) -> Hi
 
 
 def _read(entry: Entry, body: bytes, history: History | None) -> History:
-    """What is known of a conversation after one more entry."""
+    """The history after one more entry."""
     if entry.kind == "opening":
         history = History(read_opening(body))
     if history is None:
@@ -246,8 +246,9 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
 
 
 def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Event:
-    """The call that a decision is about, with what that rests on beside what the agent had seen: the person's yes that
-    let it run, and what the shield looked up itself."""
+    """The call of a decision, with the evidence beyond what the agent had seen: the approval that allowed it, and the
+    shield's own look-ups.
+    """
     yes = (yeses.get(decision.approval) or _yes_of(decision)) if decision.allowed else None
     if not isinstance(call, Call) or (yes is None and not decision.resolved):
         return call
@@ -258,7 +259,7 @@ def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Ev
 
 
 def _yes_of(decision: Decision) -> Approved | None:
-    """The yes that a decision rests on, where it was given in another conversation."""
+    """The approval behind a decision, if it was given in another conversation."""
     by = next((name for each in decision.grounds if (name := lifted_by(each))), "") if decision.approval else ""
     return Approved(by, (), "", decision.approval) if by else None
 
@@ -273,29 +274,30 @@ def _read_event(body: bytes) -> Event:
 
 
 def linked(name: str, context: Mapping[str, Any] | None) -> str:
-    """The name of the conversation that another principal begins instead of continuing one: nothing that was agreed to,
-    given as a reason or approved in one of them counts in the other."""
+    """The name of the separate conversation of another principal. Nothing agreed to, stated or approved in one of them
+    counts in the other.
+    """
     given = dict(context or {})
     return f"{name} > {fingerprint(given.get(PRINCIPAL, given))[:16]}"
 
 
 OPENING = "opening:"
-"""How the names of first entries begin."""
+"""Prefix of the names of first entries."""
 TRIES = 200
-"""How often a call is decided anew because others have gone on with the conversation."""
+"""How often a call is decided again because others were faster."""
 MISFITS = 3
-"""How often something may not fit a log in which nothing was added."""
+"""How often an entry may be rejected by a log to which nothing was added."""
 
 
 class ConversationJournal:
-    """What the log has of one conversation."""
+    """The log's view of one conversation."""
 
     first: Entry | None = None
-    """Its first entry. If it was removed, somebody else may have begun it anew."""
+    """Its first entry, to detect that it was removed and started again by somebody else."""
     is_unsettled = False
-    """What was read may not be on disk yet, and nothing was written after it."""
+    """Whether entries were read that may not be on disk, with nothing written after them."""
     _conflicts = (0, 0)
-    """The length at which a draft last did not fit, and how many times in a row."""
+    """The length at which a draft was last rejected, and the number of consecutive rejections."""
 
     def __init__(self, log: Log | None, tenant: str, id: str) -> None:
         self.log = log
@@ -303,7 +305,7 @@ class ConversationJournal:
         self.state = LiveState()
         self.id = id or (uuid.uuid4().hex if log is not None else "")
         self._may_be_known = self._may_be_new = log is not None and bool(id)
-        """Whether the log may have the conversation, and whether it may not."""
+        """Whether the log may have the conversation, and whether it may be new."""
 
     @property
     def may_be_known(self) -> bool:
@@ -312,28 +314,29 @@ class ConversationJournal:
 
     @property
     def others_may_have_written(self) -> bool:
-        """Whether the log may have more than was read."""
+        """Whether the log may have unread entries."""
         return self.log is not None and self.log.others_may_have_written(self.tenant, self.id)
 
     @property
     def stops_are_stale(self) -> bool:
-        """Whether stops were made or lifted that were not read yet."""
+        """Whether stops have changed since they were read."""
         return self.log is not None and self.log.must_read_stops(self.tenant)
 
     @property
     def stops(self) -> Stops:
-        """The stops that were read last."""
+        """The stops as last read."""
         return self.log.stops(self.tenant) if self.log is not None else NO_STOPS
 
     def read_stops(self) -> None:
-        """Read the stops that stand now."""
+        """Read the current stops."""
         if self.log is not None:
             self.log.read_stops(self.tenant)
 
     def take_for_new(self) -> bool:
-        """Begin without reading the log, if nothing suggests that it has the conversation; whether it may be begun so.
+        """Start without reading the log if the log is unlikely to have the conversation; returns whether that is
+        possible.
 
-        If the log has it after all, the first decision does not fit and is not written.
+        If the log has it after all, the first decision is rejected and not written.
         """
         if self.log is None or self.state.length or not self._may_be_new or self.stops_are_stale:
             return False
@@ -341,7 +344,7 @@ class ConversationJournal:
         return not self._may_be_known
 
     def read(self, *, after: int = 0, settled: bool) -> list[Entry]:
-        """The entries after so many; unless `settled`, they may not be on disk yet."""
+        """The entries after a position; unless `settled`, they may not be on disk yet."""
         if self.log is None:
             return []
         entries = self.log.conversation(self.tenant, self.id, after=after, settled=settled)
@@ -349,13 +352,13 @@ class ConversationJournal:
         return entries
 
     def settle(self) -> None:
-        """Wait until all that was read is on disk: nobody may be told of it before, nor may it be kept for later."""
+        """Wait until everything read is on disk; before that it must be neither reported nor kept."""
         if self.log is not None and self.is_unsettled:
             self.log.settle()
             self.is_unsettled = False
 
     def forget(self) -> None:
-        """Everything is to be read again."""
+        """Forget what was read."""
         self._may_be_known, self._may_be_new = True, False
         self.is_unsettled = False
 
@@ -376,7 +379,7 @@ class ConversationJournal:
         return True
 
     def _refuse_misfit(self) -> None:
-        """Others who are faster add to the conversation. If nothing was added, another try would end as this one."""
+        """Raise if drafts keep being rejected although nothing was added: another try would fail too."""
         length, times = self._conflicts
         entries = self.state.length
         self._conflicts = (entries, times + 1 if length == entries else 1)
@@ -387,16 +390,16 @@ class ConversationJournal:
 
     @property
     def overtaken(self) -> LogError:
-        """The error if others have been faster each time."""
+        """The error if others were faster every time."""
         return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")
 
 
 class Attempt:
-    """Decisions, and the entries that have to be written before they hold; without a log, none."""
+    """Decisions and the entries to write before they are valid; without a log there are no entries."""
 
     drafts: Sequence[Draft] = ()
     mutations = 0
-    """How many of the unwritten mutations are among the entries."""
+    """The number of unwritten mutations included in the entries."""
 
     def __init__(self, journal: ConversationJournal, conversation: Conversation) -> None:
         self._journal = journal
@@ -404,7 +407,7 @@ class Attempt:
         self.stops = journal.stops
         self.decisions: list[Decision] = []
         self.uses: dict[int, list[Use]] = {}
-        """By step of the call, the places that the decisions take under limits."""
+        """By call step, the places the decisions take under limits."""
         self.events: list[Event] = []
         self._calls: list[str] = []
         """The id of each decision's call."""
@@ -413,11 +416,11 @@ class Attempt:
         """Entries of other conversations."""
 
     def open(self, opening: Opening) -> None:
-        """The conversation begins."""
+        """Start the conversation."""
         self._bodies.append(("opening", encode(opening), f"{OPENING}{uuid.uuid4().hex}"))
 
     def add_events(self) -> None:
-        """Add all that has happened by now, and the places that calls give back if their tools refused them."""
+        """Add all events so far, and the places returned by refused calls."""
         if self._journal.log is None:
             return
         state = self._journal.state
@@ -429,7 +432,7 @@ class Attempt:
         self.events += events
 
     def decide(self, decision: Decision, call: Call | None = None, name: str = "", uses: Sequence[Use] = ()) -> None:
-        """Add a decision after all that has happened by now, and the places that it takes."""
+        """Add a decision after all events so far, and the places it takes."""
         self.decisions.append(decision)
         self._calls.append(call.id if call is not None else "")
         if self._journal.log is None:
@@ -441,15 +444,16 @@ class Attempt:
             self.uses[self._journal.state.events + len(self.events) - 1] = list(uses)
 
     def add(self, draft: Draft) -> None:
-        """Add an entry that was made elsewhere, for this conversation or for another."""
+        """Add an entry for this or another conversation."""
         if draft.conversation == self._journal.id:
             self._bodies.append((draft.kind, draft.body, draft.id))
         else:
             self._elsewhere.append(draft)
 
     def close(self, named: Named | None = None) -> None:
-        """Add the rest of what has happened. The first entry bears the name of the request. Without a log, all of it
-        holds now."""
+        """Add the remaining events. The first entry carries the request's idempotency key. Without a log, everything is
+        valid now.
+        """
         if self._journal.log is None:
             self.note()
             return
@@ -469,7 +473,7 @@ class Attempt:
         self.drafts = [*found, *self._elsewhere]
 
     def note(self) -> None:
-        """The entries are written: what they say counts for the next decisions."""
+        """Apply the written entries to the state for later decisions."""
         state = self._journal.state
         for event in self.events:
             state.note_event(event)
@@ -480,7 +484,7 @@ class Attempt:
 
 
 def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequence[Use]]) -> Sequence[Use]:
-    """The places that an event gives back: those of the call that it says was surely refused."""
+    """The places an event returns: those of a call that it shows was certainly refused."""
     if not isinstance(event, Result) or event.call is None or event.call not in uses:
         return ()
     made = conversation.session.ledger.calls.get(event.call)
@@ -489,9 +493,9 @@ def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequ
 
 
 def _refuse_deep(body: bytes) -> None:
-    """Messages or a context may be nested so deep that they could be written, and not be read again."""
+    """Raise for messages or contexts nested so deeply that they could be written but not read back."""
     try:
-        # The entry itself is a little deeper than what it holds.
+        # The entry is slightly deeper than its contents.
         refuse_deep(body, DEEPEST + 10)
     except ValueError as error:
         hint = "give the part of it that matters, or its text"

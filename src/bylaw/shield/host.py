@@ -1,4 +1,4 @@
-"""What a live conversation needs to know of its host: the shield's settings, and how the user is reached."""
+"""The host of a live conversation: the shield's settings, and how the user is reached."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
@@ -14,13 +14,13 @@ from bylaw.shield.resolving import RunTool
 
 
 class RunScheduled(Protocol):
-    """Does a piece of work, outside the event loop if it is large."""
+    """Runs a piece of work, outside the event loop if it is large."""
 
     def __call__(self, work: Callable[[], Any], *, is_large: bool = False) -> Awaitable[Any]: ...
 
 
 class Host(Protocol):
-    """What the sessions of one shield share."""
+    """Settings shared by the sessions of one shield."""
 
     pack: Pack
     postures: Postures
@@ -36,7 +36,7 @@ class Host(Protocol):
     unwritten: dict[int, Any]
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
-        """The pack of now, or the one that a conversation began under, with its postures."""
+        """The current pack, or the one a conversation began under, with its postures."""
         ...
 
 
@@ -44,8 +44,8 @@ class Channel(Struct):
     """How the host reaches the user of a conversation."""
 
     puts_cards: bool = False
-    """It puts cards and questions to the user itself, though it does not report what else is said."""
+    """Whether it shows cards and questions to the user itself, even though it does not report other messages."""
     reports_user: bool = False
-    """It reports what the user says, so that the user can be asked again, whatever was missed before."""
+    """Whether it reports the user's messages, so that the user can be asked again after any gap."""
     files_questions: bool = False
-    """It neither reports what the user says nor asks them: a person answers in their place."""
+    """Whether it neither reports the user's messages nor asks them, so that a person answers instead."""

@@ -1,4 +1,4 @@
-"""What an agent's system prompt should say under a shield: which writes need a yes, how to ask for it, what to look up.
+"""Text for an agent's system prompt under a shield: which writes need a yes, how to ask for it, and what to look up.
 
 An agent that follows it asks each user once: with a sentence of the pack, or with the card of a stopped call.
 """
@@ -49,11 +49,11 @@ To get the user's yes:
 
 
 class WriteInstruction(Struct, frozen=True):
-    """What an agent should know before it calls a write."""
+    """What an agent should know before calling a write."""
 
     tool: str
     look_ups: tuple[str, ...] = ()
-    """The look-ups that the policies of the tool may need, such as `get_order(order_id)`."""
+    """The look-ups the tool's policies may need, such as `get_order(order_id)`."""
     questions: tuple[str, ...] = ()
     """Sentences that ask the user for a yes, with `{argument}` for each value."""
     needs_card: bool = False
@@ -67,7 +67,7 @@ class WriteInstruction(Struct, frozen=True):
 
 
 def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
-    """What to say of each write that needs a look-up or the user's yes, in the order of the catalogue."""
+    """The instructions for each write that needs a look-up or the user's yes, in catalogue order."""
     rules = [(rule, found) for rule in pack.book.rules if (found := _consents(pack, rule))]
     made = (_instruction(pack, tool, rules) for tool in pack.schema.tools.values() if tool.effect == "write")
     return tuple(each for each in made if each.look_ups or each.questions or each.needs_card)
@@ -162,7 +162,7 @@ def _questions(tool: Tool, wanted: Sequence[Predicate]) -> tuple[tuple[str, ...]
 
 
 def _written(pack: Pack, tool: Tool, wanted: Predicate) -> dict[str, str]:
-    """How the values of its sentences are written that have a currency or a unit."""
+    """How to write the sentence's values that have a currency or a unit."""
     facts = pack.schema.card_facts.get(tool.name, ())
     schemas: dict[str, Any] = tool.parameters | {each.name: {**_currency(pack, each), **each.schema} for each in facts}
     found: dict[str, str] = {}
@@ -176,7 +176,7 @@ def _written(pack: Pack, tool: Tool, wanted: Predicate) -> dict[str, str]:
 
 
 def _currency(pack: Pack, fact: CardFact) -> dict[str, str]:
-    """The currency of a shown fact, if all money that it reads has the same."""
+    """The currency of a shown fact, if all money it reads has the same one."""
     entities, read = pack.schema.entities, (each.partition(".") for each in fact.reads)
     fields = (entities[entity].fields.get(name) for entity, _, name in read)
     found = {field.currency for field in fields if field is not None} - {""}
@@ -190,7 +190,7 @@ def _matters(tool: Tool, name: str, wanted: Predicate) -> bool:
 
 
 def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
-    """The look-ups of what the guards of a tool read; those that the call names come first."""
+    """The look-ups for the facts a tool's guards read; those with keys in the call come first."""
     guards = [guard for policy, guard in pack.by_tool.get(tool.name, ()) if policy.id not in pack.held_back]
     read: dict[str, set[str]] = {}
     facts = [fact for guard in guards for fact in guard.facts]
@@ -203,7 +203,7 @@ def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
 
 
 def _ways(pack: Pack, entity: Entity, fields: set[str]) -> Iterator[str]:
-    """How an agent sees these fields of a thing: by its own look-up, or else by the tools that show it."""
+    """How an agent can see these fields: the entity's own look-up, or else the tools that show it."""
     known = [name for name in entity.fields if name in fields and entity.fields[name].origin == "system"]
     if entity.origin != "system" or not (known or "exists" in fields):
         return

@@ -1,6 +1,6 @@
-"""Limits that span conversations: whether a call has a place left under each, and what is said where it has none.
+"""Limits across conversations: whether a call has a place left under each, and the message if it does not.
 
-What cannot be counted is never allowed: without a log, or without knowing whose count it is, a person is asked.
+A call that cannot be counted is never allowed: without a log, or without knowing for whom it counts, a person is asked.
 """
 
 import time as clocks
@@ -20,11 +20,11 @@ from bylaw.text.day import told_duration
 from bylaw.trace.event import Call
 
 LatestUses = Callable[[Sequence[str], float, int], Sequence[float]]
-"""Given the names that places are counted under, a start and a maximum: the times at which the last were taken."""
+"""From counted names, a start and a maximum to the times of the latest places."""
 
 
 class Places(Struct, frozen=True):
-    """What limits say of a call: the grounds that stand against it, and the places it takes if it is made."""
+    """The result of limits for a call: the grounds against it, and the places it takes if made."""
 
     grounds: tuple[Ground, ...] = ()
     uses: tuple[Use, ...] = ()
@@ -42,7 +42,7 @@ def places_for(
     latest: LatestUses | None,
     now: float,
 ) -> Places:
-    """The places that a call needs; `latest` finds those that are taken, None if they are not counted."""
+    """The places a call needs; `latest` finds those taken, None if they are not counted."""
     grounds: list[Ground] = []
     uses: list[Use] = []
     for limit in binding.pack.book.limits:
@@ -68,7 +68,7 @@ def places_for(
         elif may_be_full:
             why = f"{len(near)} may be for the same {limit.whom}"
             grounds.append(_uncounted(binding, limit, why))
-        # The log counts once more as it writes, unless a person or the posture lets the call through.
+        # The log counts again when writing, unless a person or the posture lets the call through.
         is_over = is_full or (perhaps == whose and may_be_full)
         uses.append(Use(decision, limit.name, whose, most=0 if is_over else limit.most, within=limit.within))
         if perhaps != whose:
@@ -78,8 +78,9 @@ def places_for(
 
 
 def places_beside(binding: Binding, one: Places, other: Places) -> Places:
-    """What limits say of several actions of one call. One decision takes a place once, so two actions that count
-    together are made in calls of their own."""
+    """The combined result for several actions of one call. A decision takes a place once, so two actions that count
+    together must be separate calls.
+    """
     taken = {each.name for each in one.uses}
     again = {each.limit for each in other.uses if each.name in taken}
     told = "it counts more than once under a limit. Make a call for each"
@@ -92,7 +93,7 @@ def places_beside(binding: Binding, one: Places, other: Places) -> Places:
 
 
 def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence[str]) -> LatestUses:
-    """What a log tells of places, where others of the turn are about to take some, and those of decisions come back."""
+    """Reads places from a log, given the places others of the turn are about to take and those about to be returned."""
     now = clocks.time()
 
     def latest(names: Sequence[str], since: float, most: int) -> list[float]:
@@ -103,7 +104,7 @@ def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence
 
 
 def recorded_ground(binding: Binding, limit: Limit, *, is_told: bool) -> Ground:
-    """What a limit says of a recorded call that was one too many, or that counts for an unknown person."""
+    """The ground of a limit for a recorded call beyond it, or one that counts for an unknown person."""
     if not is_told:
         return _uncounted(binding, limit, _unknown(limit))
     taken = _taken(limit)

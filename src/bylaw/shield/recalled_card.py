@@ -1,9 +1,9 @@
-"""Cards of hosts that keep the history themselves: each of their requests is a conversation of its own, and the card
-that one of them was answered with is found again by the next, with what the user said to it.
+"""Cards of hosts that keep the history themselves. Each of their requests is a conversation of its own; the card that
+one of them received is found again by the next, together with the user's answer.
 
-It is found by the call, the card's text, the pack and who is signed in, where the history goes on from the one that the
-card was put in and the user has said nothing since. Where nobody is signed in, two users may say the very same, so none
-is found. A yes is over where the user has declined a card for any spelling of the call since, or one was made.
+A card is found by the call, its text, the pack and the principal if the history continues the one in which it was shown
+and the user has said nothing since. Without a principal nothing is found, because two users may say the same. A yes
+ends if the user has since declined a card for any spelling of the call, or such a call was made.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,38 +21,38 @@ from bylaw.shield.history import event_body, read_history
 from bylaw.trace.event import Call, Card, Confirmation, Event, Message, Result
 
 AGAIN = 200
-"""How many cards for the very same call are looked through."""
+"""Maximum number of cards for one call to examine."""
 
 
 class Recalled(Struct, frozen=True):
-    """A card that waits, or that the user has said yes to, if one was found."""
+    """A card that waits or was confirmed, if one was found."""
 
     next: str
-    """What to call the entry that puts the next."""
+    """The id for the entry that shows the next card."""
     card: Card | None = None
     name: str = ""
-    """What the entry that put it is called."""
+    """The id of the entry that showed it."""
     home: str = ""
-    """The conversation that put it."""
+    """The conversation that showed it."""
     yes: Message | None = None
 
     def name_of(self, decision: Decision) -> str:
-        """What the entry of a decision is called, where it puts a card which another request may ask for."""
+        """The id of a decision's entry, if it shows a card that another request may look for."""
         return self.next if decision.card is not None and decision.card.id == decision.id else ""
 
     def used(self, tenant: str, call: Call, decision: str) -> Draft:
-        """The entry that tells its home that a call has used it; of two that would, one is written."""
+        """The entry that tells its conversation that a call used it; only one such entry is written."""
         made = Call(call.tool, call.arguments, decision, turn=call.turn, time=call.time)
         return Draft(tenant, self.home, "event", event_body(made), f"{self.name}:used")
 
 
 def is_signed_in(context: Mapping[str, Any]) -> bool:
-    """Whether the host vouches for somebody; where it does not, the same words may be another user's."""
+    """Whether the host vouches for a principal; otherwise the same words may be another user's."""
     return bool(str(context.get(PRINCIPAL) or "").strip())
 
 
 class _Home(Struct, frozen=True):
-    """A card that was put for some spelling of a call, with its conversation."""
+    """A card for some spelling of a call, with its conversation."""
 
     name: str
     id: str
@@ -69,8 +69,9 @@ class _Home(Struct, frozen=True):
         return not is_over and standing is not None and standing.used_by is None and standing.answer is not False
 
     def is_continued(self, before: Sequence[Event]) -> bool:
-        """Whether a history goes on from the one that the card was put in, and the user has said nothing since. One
-        without the user's words may be anybody's, and may leave out what they said since."""
+        """Whether a history continues the one in which the card was shown, and the user has said nothing since. A
+        history without the user's words may be anybody's, and may omit later messages.
+        """
         known = self.events[: self.put]
         return _has_spoken(known) and continues(known, before) and not _has_spoken(before[self.put :])
 
@@ -111,8 +112,9 @@ def recalled(
     now: float,
     may_be_made: Callable[[int], bool],
 ) -> Recalled:
-    """What was put before in place of a card. `before` is what happened before its call, `terms` are the same for all
-    spellings of the call, and `may_be_made` says whether one of them may have been made since a step."""
+    """The earlier card to use instead of a new one. `before` are the events before its call, `terms` are equal for all
+    spellings of the call, and `may_be_made` says whether one of them may have been made since a step.
+    """
     homes, name = _homes(log, tenant, terms, context, pin)
     ended = max((each.ends_yes() for each in homes), default=0)
     for each in homes:
@@ -164,7 +166,7 @@ def _homes(log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: s
 
 
 def _home(name: str, id: str, entries: Sequence[Entry]) -> _Home | None:
-    """The first card that was put in a conversation."""
+    """The first card shown in a conversation."""
     history = read_history(entries)
     events = history.events if history is not None else []
     numbers = [each.number for each in entries if each.kind == "event"]
@@ -175,13 +177,14 @@ def _home(name: str, id: str, entries: Sequence[Entry]) -> _Home | None:
 
 
 def confirmation_of(found: Recalled) -> Confirmation | None:
-    """What the user answered to it; None where they have not yet."""
+    """The user's answer to it; None if there is none yet."""
     return found.yes.confirmation if found.yes is not None else None
 
 
 def is_of_one_chat(first: Sequence[Event], then: Sequence[Event]) -> bool:
-    """Whether a history goes on from another that has the user's words, or neither has any: without them, every chat
-    would go on from it."""
+    """Whether a history continues another that contains the user's words, or neither contains any: otherwise every chat
+    would continue it.
+    """
     return continues(first, then) and (_has_spoken(first) or not _has_spoken(then))
 
 
@@ -195,12 +198,12 @@ def _is_no(event: Event) -> bool:
 
 
 def _has_spoken(events: Sequence[Event]) -> bool:
-    """Whether the user has."""
+    """Whether the user has said anything."""
     return any(isinstance(each, Message) and each.by == "user" for each in events)
 
 
 def _told(event: Event) -> tuple[Any, ...]:
-    """What an event says, however it was numbered and whenever it was told."""
+    """An event's content, regardless of its number and time."""
     match event:
         case Message():
             return "message", event.by, event.text, event.captured

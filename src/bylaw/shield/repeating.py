@@ -1,7 +1,7 @@
-"""Decisions that are wanted again: a call that was allowed and goes on, and a request that is sent again.
+"""Repeated decisions: an allowed call that continues, and a request that is sent again.
 
-Each request is answered once, and a call that it let run is not made twice. An earlier decision is repeated only while
-nothing that is known by now speaks against it.
+Each request is answered once, and a call it allowed is not made twice. An earlier decision is repeated only while
+nothing known now contradicts it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,18 +20,18 @@ from bylaw.shield.history import History, Named
 from bylaw.trace.event import Call, Card, Event, Message, Result
 
 DONE_BEFORE = "Made before, and its result is known: do not make it again"
-"""What the agent is told if a request comes again after the result of its call."""
+"""The message if a request is repeated after the result of its call."""
 
 
 class Interruption(Struct, frozen=True):
-    """An allowed call stops before it is done."""
+    """An allowed call is interrupted before it is done."""
 
     id: str
     decision: Decision
 
 
 class Resumption(Struct, frozen=True):
-    """An interrupted call goes on."""
+    """An interrupted call continues."""
 
     id: str
     tool: str
@@ -39,11 +39,11 @@ class Resumption(Struct, frozen=True):
 
 
 Repeated = Decision | int
-"""The decision that was made, or the step of a call that is to be decided anew."""
+"""The earlier decision, or the step of a call to decide again."""
 
 
 def resumable(conversation: Conversation, before: Decision | None, wanted: Resumption) -> int | None:
-    """The step of an interrupted call that may go on; None if it is another call, or has its result."""
+    """The step of an interrupted call that may continue; None if it is another call, or has a result."""
     if before is None or (before.tool, before.arguments) != (wanted.tool, dict(wanted.arguments)):
         return None
     events = conversation.events
@@ -52,7 +52,7 @@ def resumable(conversation: Conversation, before: Decision | None, wanted: Resum
 
 
 def has_result(events: Sequence[Event], step: int) -> bool:
-    """Whether the call at a step has been answered: to go on would make it twice."""
+    """Whether the call at a step has a result, so that continuing would make it twice."""
     return any(isinstance(event, Result) and event.call == step for event in events[step:])
 
 
@@ -66,7 +66,7 @@ def still_allowed(
     call = events[step]
     if not isinstance(call, Call) or any(_asks_anew(each, call.tool) for each in events[step:]):
         return False
-    # As if it had not been made yet: what it would change is as it was.
+    # As if it had not been made: what it would change is unchanged.
     held = [*events[:step], replace(call, refused=True, card=None), *events[step + 1 :]]
     turn = max(event.turn for event in events if not isinstance(event, Result)) + 1
     again = replace(call, turn=turn, time=now, context=dict(conversation.context) or None)
@@ -74,7 +74,7 @@ def still_allowed(
     answers, rests_on = _answers(conversation, postures, held, again, lacks)
     if is_approved and rested_on != rests_on:
         return False
-    # A person's approval may have answered what was said then.
+    # A person's approval may have settled the earlier objection.
     return all(gravest((answer, before := then.get(policy, "allow"))) == before for policy, answer in answers.items())
 
 
@@ -92,7 +92,7 @@ def _asks_anew(event: Event, tool: str) -> bool:
 def _answers(
     conversation: Conversation, postures: Postures, events: Sequence[Event], call: Call, lacks: str
 ) -> tuple[dict[tuple[str, str], Answer], Any]:
-    """What each policy says of a call after these events, and the facts that an approval of it would rest on."""
+    """Each policy's answer on a call after these events, and the facts an approval of it would depend on."""
     judgement, session = conversation.judged_after(events, call)
     found: dict[tuple[str, str], Answer] = {}
     grounds = find_grounds(session, postures, judgement, lacks, weigh(session, judgement))
@@ -103,8 +103,9 @@ def _answers(
 
 
 def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | None:
-    """The last decision on each call of a request, with the call's step; None if no request of its name was taken. A
-    request that uses the name for something else is refused."""
+    """The last decision on each call of a request, with the call's step; None if the request is new. Raises if the key
+    was used for a different request.
+    """
     digest, start = history.state.requests.get(named.name, ("", 0))
     if not digest:
         return None
@@ -117,7 +118,7 @@ def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | Non
 
 
 def _last_try(events: Sequence[Event], step: int) -> int:
-    """The step at which a call was last decided on."""
+    """The step at which a call was last decided."""
     for place in range(step + 1, len(events)):
         event = events[place]
         if isinstance(event, Result) and event.call == step and event.content == GIVEN_UP:

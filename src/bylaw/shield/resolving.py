@@ -1,6 +1,6 @@
 """`resolve: live`: the shield makes missing look-ups itself, through the host's tools.
 
-What they show is true, and the agent has not seen it: the decision goes by it, and the evidence half of it does not.
+Their results are true, but the agent has not seen them: the decision uses them, its evidence half does not.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +20,9 @@ from bylaw.shield.grounds import find_grounds
 from bylaw.trace.event import Call, Event, LookedUp, Result
 
 RunTool = Callable[[str, Mapping[str, Any]], Any]
-"""Makes a read call of the host's and gives its result; what it raises is a look-up that failed."""
+"""Makes a look-up through the host and returns its result; an exception is a failed look-up."""
 LINKS = 8
-"""How many look-ups in a row may lead to one another."""
+"""Maximum number of look-ups in a chain."""
 
 
 def resolve(
@@ -32,7 +32,7 @@ def resolve(
     grounds: Sequence[Ground],
     run: RunTool,
 ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
-    """The grounds after the look-ups that they ask for, one link after the other, and what these showed."""
+    """The grounds after the look-ups they need, link by link, and the results."""
     made: dict[str, LookedUp] = {}
     for _ in range(LINKS):
         wanted = {f"{each.tool} {each.arguments}": each for ground in grounds for each in ground.look_ups}
@@ -57,14 +57,14 @@ def _made(look_up: LookUp, run: RunTool) -> LookedUp:
     except BylawError as error:
         return LookedUp(look_up.tool, look_up.arguments, str(error), failed=True)
     except Exception as error:
-        # The host's tools may fail in any way; a look-up that failed shows nothing.
+        # Any failure of the host's tools is a look-up that shows nothing.
         return LookedUp(look_up.tool, look_up.arguments, f"{type(error).__name__}: {error}", failed=True)
     text = content if isinstance(content, str) else "" if content is None else bytes(content).decode()
     return LookedUp(look_up.tool, look_up.arguments, text)
 
 
 def _judged(conversation: Conversation, judgement: Judgement, made: Sequence[LookedUp]) -> tuple[Judgement, Session]:
-    """What guards say of the call as if the look-ups had been made just before its turn; rules go by what was done."""
+    """Judge the call as if the look-ups had been made just before its turn; rules still use what was done."""
     start, shift = judgement.made.start, 2 * len(made)
     call, events = judgement.call, conversation.since(0)
     told: list[Event] = []

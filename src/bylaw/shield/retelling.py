@@ -1,6 +1,6 @@
-"""What happened here and is not written yet, after another worker has gone on with the conversation.
+"""Merges unwritten local events with entries that another worker wrote.
 
-Both may have been handed the same history. What was said once was said once: a yes told by two workers is one yes.
+Both may have received the same history. Words said once count once: a yes reported by two workers is one yes.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,9 @@ from bylaw.trace.event import Event, Message
 
 
 def told_once(unwritten: Sequence[Mutation], news: Sequence[Event]) -> list[Mutation]:
-    """The same, without the words that `news` begins with too. If `news` holds other words, nobody knows which came
-    first, and what hangs on words is unknown."""
+    """The mutations without the words that `news` also begins with. If `news` contains other words, their order is
+    unknown, and everything that depends on words is undecided.
+    """
     known = words_of(news)
     left, place, end = list[Mutation](), 0, 0
     is_same = True
@@ -33,7 +34,7 @@ def told_once(unwritten: Sequence[Mutation], news: Sequence[Event]) -> list[Muta
 
 
 def _said(mutation: Mutation) -> list[Word]:
-    """The words that a mutation tells of."""
+    """The words in a mutation."""
     given = mutation.given
     match mutation.kind:
         case "messages":

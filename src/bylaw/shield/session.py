@@ -1,7 +1,7 @@
-"""One live conversation under a shield: the host reports what happens, and each call is decided before it runs.
+"""One live conversation under a shield: the host reports events, and each call is decided before it runs.
 
-With a log, a decision and all that led to it are on disk before its answer is given. What is said in between is written
-with the next decision, by `flush`, or when the `with` of the session or of its shield ends.
+With a log, a decision and everything before it are on disk before it is returned. Messages in between are written with
+the next decision, by `flush`, or at the end of the session's or the shield's `with` block.
 """
 
 import threading
@@ -49,27 +49,28 @@ class LiveSession:
         """Whether the host gave the conversation its name."""
         self._service = DecisionService(shield, id, context, by, lacks)
         self._by = by
-        """The agent that goes on with it here, whoever began it."""
+        """The agent that continues it here, whoever began it."""
         self._lock = threading.RLock()
-        """One thing at a time: frameworks run tools in threads of their own."""
+        """Serialises access, because frameworks run tools in separate threads."""
         self._handed_over = 0
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
-        """The user said something; not `whole` if the message had more than text, such as a voice note or a file.
+        """Report a user message; `whole=False` if it had more than text, such as a voice note or a file.
 
-        A message without text is nobody's yes, and consent that was given before it is undecided.
+        A message without text is nobody's yes, and makes earlier consent undecided.
         """
         said, at = door.text(text, "what the user said"), door.moment(time, self.shield.clock)
         self._apply(Mutation("user", {"text": said, "time": at, "whole": door.yes_or_no(whole, "`whole`")}))
 
     def agent(self, text: str, *, time: float | None = None) -> None:
-        """The agent said something."""
+        """Report an agent message."""
         said, at = door.text(text, "what the agent said"), door.moment(time, self.shield.clock)
         self._apply(Mutation("agent", {"text": said, "time": at}))
 
     def messages(self, messages: Iterable[Any]) -> None:
-        """Messages of the conversation so far, or only the new ones, with calls and results: they are reported, not
-        decided. The last message's calls count as not made if you ask about them next."""
+        """Report all messages so far, or only new ones, with calls and results; nothing is decided. The last message's
+        calls count as not made if you ask about them next.
+        """
         given = {"messages": door.messages(messages), "asks": True, "time": self.shield.clock()}
         self._apply(Mutation("messages", given))
 
@@ -84,11 +85,11 @@ class LiveSession:
         tool: str = "",
         refused: bool | None = None,
     ) -> None:
-        """What the tool answered; or, after a refusal, what the agent was told in its place.
+        """Report a tool's result, or what the agent was told after a refusal.
 
-        Without `id` it is the answer to the call that waits. If several wait, it needs an `id`, or the `tool` whose
-        only call it answers. `refused=True` says that it failed before the tool ran: a name or arguments that were
-        turned down. Any other error of a write may have come after the write was executed.
+        Without `id` it belongs to the waiting call; if several are waiting, give its `id`, or the `tool` with only one
+        waiting call. `refused=True` means that the call failed before the tool ran, because of its name or arguments.
+        Any other error of a write may have come after it was executed.
         """
         given = {
             "content": door.writable(content) if isinstance(content, str) else content,
@@ -102,11 +103,10 @@ class LiveSession:
         self._apply(Mutation("result", given))
 
     def vouch(self, context: Mapping[str, Any]) -> bool:
-        """What the host vouches for from the next call on, beside what it vouched for before; returns whether that
-        hands the conversation over.
+        """Add context from the next call on; returns whether that hands the conversation over.
 
-        Another principal (`signed_in_as`) is refused, as they begin a conversation of their own, unless the pack lets
-        them continue (`handover`). After a handover, a context without a principal is refused.
+        Another principal (`signed_in_as`) is rejected and begins a conversation of their own, unless the pack allows a
+        `handover`. After a handover, a context without a principal is rejected.
         """
         given = door.context(context) or {}
         with self._lock:
@@ -117,12 +117,12 @@ class LiveSession:
             return self._service.open().handed_over != before
 
     def unheard(self) -> None:
-        """Agent and user may have spoken unreported: rules about their words are undecided from here on."""
+        """Record that agent and user may have spoken unreported: rules about their words are undecided from here on."""
         self._apply(Mutation("unheard"))
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
-        """One turn of the agent: the calls inside were requested together, whatever is answered in between."""
+        """One turn of the agent: the calls inside were requested together, even if results arrive in between."""
         said = door.text(text, "what the agent said")
         begun = Mutation("begin_turn", {"text": said, "time": self.shield.clock()})
         with self._lock:
@@ -136,28 +136,28 @@ class LiveSession:
             self._apply(Mutation("finish_turn"))
 
     def _refuse_nesting(self) -> None:
-        """What is decided after an inner turn would no longer be of the outer one, and see what it was shown."""
+        """Reject nested turns: decisions after the inner one would leave the outer turn and see its results."""
         if self._service.open_turn is not None:
             hint = "end the first, or decide its calls with `decide(...)`"
             raise UsageError("a turn of the agent is still open: it must end before another begins", hint=hint)
 
     def resume_turn(self) -> None:
-        """The next decision is still of the agent's last turn, whatever tools have answered since."""
+        """Treat the next decision as part of the agent's last turn, even if results have arrived since."""
         self._apply(Mutation("resume_turn"))
 
     def decide(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None, agent: str = ""
     ) -> Decision:
-        """Whether the agent may make a call now. A call that is not allowed counts as refused before it ran.
+        """Decide whether the agent may make a call now. A call that is not allowed counts as refused before it ran.
 
-        `agent` names an inner agent that makes it for the main one: it has seen only what was shown to itself.
+        `agent` names an inner agent that makes it for the main one and has seen only what was shown to itself.
         """
         return self._settle(self._asking(tool, arguments, id, time=time, agent=agent))[0]
 
     async def decide_async(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None
     ) -> Decision:
-        """The same, for a coroutine: only the log is waited for."""
+        """`decide` for coroutines, which wait only for the log."""
         return (await self._loop.settle(self._asking(tool, arguments, id, time=time)))[0]
 
     def _asking(
@@ -168,10 +168,10 @@ class LiveSession:
         return WantedDecisions([AskedCall(name, arguments, called, at, by)], by=self._by)
 
     def decide_turn(self, text: str, calls: Sequence[TurnCall], *, time: float | None = None) -> list[Decision]:
-        """Whether the agent may make the calls of a turn, `(tool, arguments)` or `(tool, arguments, id)` each.
+        """Decide the calls of a turn, each `(tool, arguments)` or `(tool, arguments, id)`.
 
-        They are decided in their order, each for the turn as a whole: if a policy is about its shape, such as one call
-        at a time, the first may be refused for what comes beside it.
+        They are decided in order, each for the turn as a whole: under a policy about its shape, such as one call at a
+        time, the first may be refused because of the others.
         """
         asked = self._turn_of(calls, time)
         with self.turn(text):
@@ -180,7 +180,7 @@ class LiveSession:
     async def decide_turn_async(
         self, text: str, calls: Sequence[TurnCall], *, time: float | None = None
     ) -> list[Decision]:
-        """`append` for coroutines."""
+        """`decide_turn` for coroutines."""
         asked = self._turn_of(calls, time)
         with self.turn(text):
             return await self._loop.settle(WantedDecisions(asked, by=self._by, is_turn=True))
@@ -188,7 +188,7 @@ class LiveSession:
     def _turn_of(self, calls: Sequence[TurnCall], time: float | None) -> list[AskedCall]:
         calls = door.calls(calls)
         if self.shield.log is None:
-            # With a log, what was decided of a turn that went wrong is not written, and has not happened.
+            # With a log, a turn that failed is not written and has not happened.
             with self._lock:
                 door.none_waits(self._service.open().waiting(), [each[2] for each in calls if len(each) == 3])
         return [self._asking(tool, given, *(id or [""]), time=time).asked[0] for tool, given, *id in calls]
@@ -202,11 +202,11 @@ class LiveSession:
         agent: str = "",
         context: Mapping[str, Any] | None = None,
     ) -> list[Decision]:
-        """Apply mutations and then decide on calls of one turn: all of it or, if any of it is wrong, nothing.
+        """Apply mutations, then decide the calls of one turn: all or, on any error, nothing.
 
-        `agent` makes the calls, if another one began the conversation; `context` is what the host vouches for with
-        them. A request with a name is taken once: sent again, nothing happens, and the same is answered. Another
-        request of that name is refused.
+        `agent` makes the calls if another one began the conversation; `context` comes with them. A request with an
+        idempotency key takes effect once: repeated, it changes nothing and gets the same answer. A different request
+        with that key is rejected.
         """
         asked, is_turn = self._turn_of(calls, None), len(calls) > 1
         by = door.text(agent, "the name of an agent").strip() or self._by
@@ -222,13 +222,15 @@ class LiveSession:
                 self._apply(Mutation("finish_turn"))
 
     def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = "") -> Decision:
-        """The same, after these messages, or for a call that the last of them asks for; `id` says which, of two."""
+        """`decide` after these messages, or for a call in the last of them; `id` chooses between two
+        identical calls.
+        """
         return self._settle(self._asking_after(messages, tool, arguments, id))[0]
 
     async def decide_after_async(
         self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = ""
     ) -> Decision:
-        """`append` for coroutines."""
+        """`decide_after` for coroutines."""
         return (await self._loop.settle(self._asking_after(messages, tool, arguments, id)))[0]
 
     def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> WantedDecisions:
@@ -270,8 +272,9 @@ class LiveSession:
         named: Named | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> None:
-        """The same, for a coroutine; a request with a name is taken once. `context` is what the host vouches for of
-        whoever answers."""
+        """`confirm` for coroutines; a request with an idempotency key takes effect once. `context` is that of the
+        person who answers.
+        """
         await self.take_async([self._confirming(card, yes, by, at, time, after)], named=named, context=context)
 
     def _confirming(
@@ -287,7 +290,7 @@ class LiveSession:
         return Mutation("confirm", {"confirmation": said, "time": given, "now": self.shield.clock()})
 
     def asked(self, id: str) -> Decision | None:
-        """The decision on the call of this id, if it stopped the call and somebody was asked about it."""
+        """The decision on the call with this id, if it stopped the call and somebody was asked."""
         with self._lock:
             before, state = self._service.open().handed_over, self._service.state
             if before != self._handed_over:
@@ -296,26 +299,26 @@ class LiveSession:
             return state.asked.get(id)
 
     def interrupt(self, id: str, decision: Decision) -> None:
-        """An allowed call stops before it is done, and may go on later, here or in another worker."""
+        """Interrupt an allowed call, which may continue later, here or in another worker."""
         self._settle(WantedDecisions(again=Interruption(id, decision)))
 
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
-        """Continue an interrupted call: the decision on it, once; None if the call is to be decided anew.
+        """Continue an interrupted call: returns its decision, once; None if the call must be decided again.
 
-        That is so if no such call waits, it was answered, the user has spoken since, a person has stopped such calls,
-        what was shown is too old by now, or a policy objects to it by what happened since.
+        That is the case if no such call waits, it has a result, the user has spoken since, a person has stopped such
+        calls, what was shown is too old, or a policy objects because of later events.
         """
         return next(iter(self._settle(WantedDecisions(again=Resumption(id, tool, arguments), by=self._by))), None)
 
     def flush(self) -> None:
-        """Write what happened since the last decision; on disk when this returns."""
+        """Write the events since the last decision; they are on disk when this returns."""
         if self._service.live is not None and self._service.live.has_undecided:
             self._apply(Mutation("assume_executed"))
         if self._service.unwritten:
             self._settle(WantedDecisions(by=self._by))
 
     def catch_up(self) -> None:
-        """Take in what others have written to the conversation meanwhile."""
+        """Read what others have written to the conversation meanwhile."""
         with self._lock:
             if not self._service.unwritten:
                 self._service.catch_up()
@@ -324,7 +327,7 @@ class LiveSession:
         with self._lock:
             self._service.apply(mutation)
             if self._service.has_news:
-                # What happened is written when the shield closes, even if nobody holds on to the session.
+                # Events are written when the shield closes, even if nobody holds the session.
                 self.shield.unwritten[id(self._service)] = self
 
     def _settle(self, wanted: WantedDecisions) -> list[Decision]:
@@ -335,7 +338,7 @@ class LiveSession:
 
     @cached_property
     def _loop(self) -> LoopSettling:
-        """How coroutines settle; few sessions have any."""
+        """Settles decisions for coroutines; created on demand."""
         has_models = self.shield.answers is not None or self.shield.requests is not None
         shield = self.shield
         return LoopSettling(self._service, shield.log, self._lock, has_models=has_models, scheduled=shield.scheduled)
@@ -347,7 +350,7 @@ class LiveSession:
 
     @property
     def lacks(self) -> str:
-        """Why what happened before is not known here; empty if it is."""
+        """Why earlier events are unknown; empty if they are known."""
         return self._service.lacks
 
     @lacks.setter
@@ -402,14 +405,15 @@ class LiveSession:
             return self._service.open().since(step)
 
     def trajectory(self, agent: str = "") -> Trajectory:
-        """The conversation so far as an audit reads it: refused calls are marked as such, and calls that rest on a
-        person's approval or on look-ups of the shield's own say so."""
+        """The conversation so far as an audit reads it: refused calls are marked, as are calls that used an approval or
+        the shield's own look-ups.
+        """
         with self._lock:
             return self._service.trajectory(agent)
 
     @property
     def allowance(self) -> Allowance | None:
-        """What the user's words so far allow; None if the pack holds no call to them, or nobody said anything."""
+        """What the user's words so far allow; None if the pack does not use requests, or nobody has said anything."""
         with self._lock:
             requests = self._service.open().session.requests
             return None if requests is None else requests.latest()

@@ -1,7 +1,7 @@
-"""How a decision is settled: read what others wrote, decide, write, and begin again if somebody was faster.
+"""Settles a decision: read others' entries, decide, write, and start again if somebody was faster.
 
-The steps are the same for a caller that waits and for a coroutine. In an event loop, what may take its time runs in
-threads: the loop waits for the log, a model or the host's tools, and never blocks.
+The steps are the same for blocking callers and coroutines. In an event loop, slow steps run in threads: the loop waits
+for the log, a model or the host's tools, and never blocks.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ from bylaw.shield.host import RunScheduled
 from bylaw.shield.repeating import Repeated
 
 MANY = 50
-"""Drafts from which they are written by the log's own thread, and not in the loop."""
+"""Number of drafts from which the log's own thread writes them, instead of the loop."""
 ASKING = 200
-"""Conversations that wait for a model or the host's tools at once, at most."""
+"""Maximum number of conversations that wait for a model or the host's tools at once."""
 
 Found = TypeVar("Found")
 
 
 class SettlingStep(Struct, frozen=True):
-    """A part of settling that may take its time."""
+    """A potentially slow step of settling."""
 
     kind: Literal["catch_up", "read", "ask", "attempt", "write"]
     run: Callable[[], Any]
@@ -41,7 +41,7 @@ class SettlingStep(Struct, frozen=True):
 
 
 def settle(service: DecisionService, log: Log, wanted: WantedDecisions) -> list[Decision]:
-    """Let things happen and decide; on disk when this returns."""
+    """Apply and decide; on disk when this returns."""
     steps = _steps(service, log, wanted)
     try:
         step = next(steps)
@@ -60,7 +60,7 @@ def _steps(service: DecisionService, log: Log, wanted: WantedDecisions) -> Gener
     known: int | None = None
     for _ in range(TRIES):
         yield SettlingStep("catch_up", service.catch_up)
-        # What is to happen was said by somebody who did not know of what others have written meanwhile.
+        # The caller did not know what others have written meanwhile.
         known = service.state.events if known is None else known
         left, before = service.aligned(wanted, known), None
         if wanted.named is not None:
@@ -88,8 +88,9 @@ def _steps(service: DecisionService, log: Log, wanted: WantedDecisions) -> Gener
 
 
 def _left_of(wanted: WantedDecisions, answers: Sequence[Repeated]) -> WantedDecisions:
-    """What is left of a request that was taken: what happened before it happened once, and whether a call that is
-    decided anew was made meanwhile is unknown."""
+    """The rest of a repeated request: earlier events happened once, and a call decided again may have been made
+    meanwhile.
+    """
     asked, places = list(wanted.asked), list[int]()
     for place, each in enumerate(answers):
         if not isinstance(each, Decision):
@@ -99,19 +100,19 @@ def _left_of(wanted: WantedDecisions, answers: Sequence[Repeated]) -> WantedDeci
 
 
 def _filled(answers: Sequence[Repeated], decisions: Sequence[Decision]) -> list[Decision]:
-    """The answer to a request of which some calls were decided anew."""
+    """The answer to a request some of whose calls were decided again."""
     new = iter(decisions)
     return [each if isinstance(each, Decision) else next(new) for each in answers]
 
 
 @cache
 def _asking() -> ThreadPoolExecutor:
-    """The threads that wait for others; those of the event loop are few, and the log needs them."""
+    """Threads that wait for others; the event loop's own are few, and the log needs them."""
     return ThreadPoolExecutor(ASKING, thread_name_prefix="bylaw-asking")
 
 
 class LoopSettling:
-    """Settles what coroutines want of one session, one after the other."""
+    """Settles the decisions of one session for coroutines, in order."""
 
     def __init__(
         self,
@@ -122,7 +123,9 @@ class LoopSettling:
         has_models: bool,
         scheduled: RunScheduled | None = None,
     ) -> None:
-        """`scheduled` runs work that asks nobody, in the loop or beside it; without it, all runs in the loop."""
+        """`scheduled` runs work that waits for nobody, in the loop or in a thread; without it, everything runs in the
+        loop.
+        """
         self._service = service
         self._log = log
         self._lock = lock
@@ -131,7 +134,7 @@ class LoopSettling:
         self._queue: asyncio.Lock | None = None
 
     async def settle(self, wanted: WantedDecisions) -> list[Decision]:
-        """Let things happen and decide; what is answered is on disk."""
+        """Apply and decide; the answer is on disk."""
         service, log = self._service, self._log
         if log is None:
             return (await self._asked(partial(service.attempt, wanted))).decisions
@@ -172,7 +175,7 @@ class LoopSettling:
             case "read":
                 return await self._here(step.run) if log.reads_at_once else await asyncio.to_thread(run)
             case "catch_up":
-                # What is decided now is written soon; a host's tools and models may take long.
+                # Decisions are written soon, but a host's tools and models may take long.
                 catch_up = partial(self._alone, partial(service.catch_up, settled=self._may_ask_others))
                 if not service.must_read:
                     return catch_up()
@@ -181,29 +184,29 @@ class LoopSettling:
                 return await self._here(catch_up) if log.reads_at_once else await asyncio.to_thread(catch_up)
 
     async def _here(self, do: Callable[[], Found]) -> Found:
-        """Do what asks nobody, where the host wants it done."""
+        """Run work that waits for nobody, where the host wants it run."""
         run = partial(self._alone, do)
         return run() if self._scheduled is None else await self._scheduled(run)
 
     async def _beside(self, do: Callable[[], Found]) -> Found:
-        """Do large work outside the loop."""
+        """Run large work outside the loop."""
         return await (asyncio.to_thread(do) if self._scheduled is None else self._scheduled(do, is_large=True))
 
     def _alone(self, do: Callable[[], Found]) -> Found:
-        """One thing at a time, whatever else is asked of the session."""
+        """Run one thing at a time, whatever else is asked of the session."""
         with self._lock:
             return do()
 
     @property
     def _may_ask_others(self) -> bool:
-        """Whether a decision may ask the host's tools, or a model: they take their time, and are asked once."""
+        """Whether a decision may ask the host's tools or a model, which is slow and done once."""
         return self._has_models or self._service.postures.resolve != "agent"
 
     async def _asked(self, do: Callable[[], Found]) -> Found:
-        """Do what may ask others, and wait for them in a thread."""
+        """Run work that may ask others, waiting in a thread."""
         if not self._may_ask_others:
             return await self._here(do)
-        # Each may wait long for a model, and nobody who needs none is to wait for it.
+        # Each may wait long for a model, which must not delay those that need none.
         context = contextvars.copy_context()
 
         def alone() -> Found:

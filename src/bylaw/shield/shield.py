@@ -35,11 +35,11 @@ class PinnedPack(BylawError):
 
 
 class Shield:
-    """A pack, ready to decide on the calls of live agents. Sessions of one shield may run in different threads.
+    """A pack, ready to decide live agents' calls. Sessions of one shield may run in different threads.
 
-    With a `log`, a path or `postgresql://...`, every decision is on disk before its answer leaves, and a conversation
-    can be taken up again by its id, here or in another process. It stays under the pack it began with: `earlier` are
-    older versions that conversations may still be under.
+    With a `log`, a path or `postgresql://...`, every decision is on disk before it is returned, and a conversation can
+    be continued by its id, here or in another process. It stays under the pack it began with: `earlier` lists older
+    versions that conversations may still use.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Shield:
         firmness = self.pack.postures if postures is None else door.postures(postures, self.pack)
         self.postures = held_to(firmness, self.pack.held_back)
         self.unaccepted = self.pack.held_back
-        """Policies whose check decides on no call, by a review or as `unenforced`, and how they stand."""
+        """Policies that decide no call, because of a review or as `unenforced`, with their status."""
         if self.unaccepted:
             _logger.warning("%s: %s; see `bylaw review`", self.pack.name, told_unaccepted(self.unaccepted))
         if self.pack.now is not None and not self.pack.root.is_relative_to(READY):
@@ -67,41 +67,40 @@ class Shield:
             _logger.warning("%s: " + told, self.pack.name, self.pack.now.isoformat())
         self.tenant = tenant
         self.tools = tools
-        """Makes a read call of the host's, for `resolve: live` and `resolve: show`."""
+        """Makes look-ups through the host, for `resolve: live` and `resolve: show`."""
         if self.postures.resolve != "agent" and tools is None:
             hint = "give `tools`, a function of a tool's name and its arguments"
             raise UsageError(f"`resolve: {self.postures.resolve}` needs the host's tools", hint=hint)
         self.answers = answers
         if answers is not None:
             warn_of_model(self.pack)
-        """Answers for predicates that code cannot settle, such as `bylaw.answering.Answerer`."""
+        """Settles predicates that code cannot, such as `bylaw.answering.Answerer`."""
         self.requests = requests
-        """Reads what a request allows, such as `bylaw.answering.RequestReader`; without it the catalogue's words do."""
+        """Reads what a request allows, such as `bylaw.answering.RequestReader`."""
         self.scheduled: RunScheduled | None = None
-        """Where the work of coroutines is done that asks nobody: a host of many tenants may set it."""
+        """Runs coroutine work that waits for nobody; a host with many tenants may set it."""
         self.doubts: Mapping[str, str] = {}
-        """By tool, what the host has against it now: each call of it is put to a person, whatever policies say."""
+        """The host's current objection to each tool: a person decides every call of it, whatever the policies say."""
         self.clock = clock
-        """Says when things happen that nobody gives a time for."""
+        """The clock for events without a time."""
         self.unwritten: dict[int, LiveSession] = {}
-        """Sessions in which something happened that is not in the log yet."""
+        """Sessions with events that are not in the log yet."""
         self.is_closed = False
         self._owns_log = not isinstance(log, Log)
         self.log = Log(str(log)) if isinstance(log, str | Path) else log
         older = [each if isinstance(each, Pack) else load_pack(each) for each in earlier]
         self._packs = {each.pin: (each, held_to(each.postures, each.held_back)) for each in older}
         self._packs[self.pack.pin] = (self.pack, self.postures)
-        # Logs of earlier versions of Bylaw have the digest of all files.
+        # Logs of earlier Bylaw versions contain the digest of all files.
         self._packs |= {each.digest: self._packs[each.pin] for each in (*older, self.pack)}
 
     def session(
         self, id: str = "", *, context: Mapping[str, Any] | None = None, agent: str = "", lacks: str = ""
     ) -> LiveSession:
-        """A conversation: a new one, or, where the log knows this id, that one, taken up where it was left.
+        """Open a conversation: a new one or, if the log has this id, the existing one.
 
-        `context` is what the host vouches for, such as who is signed in; `agent` is the name that its runs are
-        counted under. `lacks` says why what happened before is not known here: then no call that a policy binds is
-        allowed.
+        `context` is what the host vouches for, such as who is signed in; `agent` names the agent for statistics.
+        `lacks` says why earlier events are unknown: then no call that a policy binds is allowed.
         """
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = f'give `"{id}"`, and the same text each time'
@@ -122,21 +121,22 @@ class Shield:
         id: str = "",
         context: Mapping[str, Any] | None = None,
     ) -> Decision:
-        """A decision for a caller that keeps the history itself: all messages so far, in any shape logs may have.
+        """Decide for a caller that keeps the history itself: all messages so far, in any log format.
 
-        The last of them may be the one that asks for this call, alone or beside others. Where it asks for the very same
-        call twice, `id` says which one is meant; without it, it is the second, which comes after the first.
+        The last message may already ask for this call, alone or with others. If it asks for the same call twice, `id`
+        chooses one; by default the second, which comes after the first.
         """
         return LiveSession(self, context=door.context(context)).decide_after(messages, tool, arguments, id=id)
 
     def instructions(self, *, heard: bool = True) -> str:
-        """What belongs in the agent's system prompt, as Markdown: which writes need the user's yes, the sentence or
-        card for each, and what to look up first. Empty if no write needs any of it. If nobody reports what is said
-        (not `heard`), it says to make each call without asking."""
+        """Text for the agent's system prompt, as Markdown: which writes need the user's yes, the sentence or card for
+        each, and what to look up first. Empty if no write needs any of it. If user messages are not reported (not
+        `heard`), it says to make each call without asking.
+        """
         return instructions(self.pack, heard=heard)
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
-        """The pack of now, or the one that a conversation began under, with its postures."""
+        """The current pack, or the one a conversation began under, with its postures."""
         digest = self.pack.pin if opening is None else opening.digest
         found = self._packs.get(digest)
         if found is None:
@@ -148,14 +148,14 @@ class Shield:
         return found
 
     def stranded(self, *, within: float = 24 * 3600.0) -> int:
-        """How many conversations that were written to in these last seconds began under a pack that is not loaded."""
+        """The number of conversations, written to within this time, that began under a pack that is not loaded."""
         if self.log is None:
             return 0
         openings = self.log.openings(self.tenant, since=self.clock() - within)
         return sum(read_opening(body).digest not in self._packs for body in openings)
 
     def close(self) -> None:
-        """Write what happened and is not in the log yet, and let go of the log, where it was opened here."""
+        """Write pending events and close the log if it was opened here."""
         wrong: BylawError | None = None
         for session in list(self.unwritten.values()):
             try:
@@ -179,7 +179,7 @@ class Shield:
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Who copies an agent with all it holds means the same shield, and the same log."""
+        """A copied agent keeps the same shield and log."""
         return self
 
     def __reduce__(self) -> Any:

@@ -1,4 +1,4 @@
-"""What a person has stopped: which stops a call falls under, and the grounds they make."""
+"""Applies stops: which ones cover a call, and the grounds they give."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -14,7 +14,7 @@ from bylaw.record.stop import Stop, Stops, Target
 from bylaw.shield.decision import Ground, Question
 
 LOOKED_AT = 5000
-"""Entries of the log that are looked through for a name at most."""
+"""Maximum log entries searched for a name."""
 
 
 class _NamedPolicy(Struct):
@@ -22,7 +22,7 @@ class _NamedPolicy(Struct):
 
 
 class _Named(Struct):
-    """What an entry names that can be stopped."""
+    """The names in an entry that can be stopped."""
 
     tool: str = ""
     agent: str = ""
@@ -34,7 +34,7 @@ def _read_name(body: bytes | None) -> _Named:
 
 
 def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collection[str], now: float) -> list[Ground]:
-    """What stands against a judged call because a person said so; `agents` are the names of those whose call it is."""
+    """The grounds of stops against a judged call; `agents` are the names of the agents making it."""
     call, parts = judgement.call, judgement.parts or (judgement,)
     tools = dict.fromkeys((call.tool, *(part.made.call.tool for part in parts)))
     found = [stop for tool in tools for stop in stops_of(stops, pack, tool, {*agents, call.agent}, now)]
@@ -42,7 +42,7 @@ def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collect
 
 
 def stops_of(stops: Stops, pack: Pack, tool: str, agents: Collection[str], now: float) -> Sequence[Stop]:
-    """The stops that a call of a tool falls under; none where it is known to change nothing."""
+    """The stops that cover a call of a tool; none if it certainly changes nothing."""
     declared = pack.schema.tools.get(tool)
     if declared is not None and declared.effect != "write":
         return ()
@@ -59,25 +59,24 @@ def _is_under(stop: Stop, pack: Pack, tool: str, agents: Collection[str]) -> boo
             return _is_called(stop, agents)
         case "policy":
             named = [policy for name, policy in pack.policies.items() if _is_called(stop, (name,))]
-            # A rule that names no tools binds whatever the agent does.
+            # A rule that names no tools covers everything the agent does.
             return any(not policy.tools or tool in policy.tools for policy in named)
 
 
 def _is_called(stop: Stop, names: Collection[str]) -> bool:
-    """Whether a stop means one of these, case and blanks aside, as ids are compared: better one too many is stopped."""
+    """Whether a stop names one of these, ignoring case and spaces: better to stop one too many."""
     return stop.name in names or (bool(wanted := loose(stop.name)) and wanted in map(loose, names))
 
 
 def check_target(pack: Pack, what: Target, name: str) -> None:
-    """Refuse to stop a tool or a policy that the pack does not know: nothing would be stopped."""
+    """Raise if the pack has no such tool or policy, because the stop would cover nothing."""
     known = {"tool": pack.schema.tools, "policy": pack.policies}.get(what)
     if known is not None and name not in known:
         raise UsageError(f"the pack knows no {what} `{name}`", hint=meant(name, known))
 
 
 def unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
-    """What to warn of where nothing in the log falls under such a stop: the name may be mistyped. Empty where something
-    does; the last decisions and conversations are looked at."""
+    """A warning if nothing in the recent log matches such a stop, because the name may be mistyped; empty otherwise."""
     if what == "all":
         return ""
     known = {each for each in _names_in(log, tenant, what) if each}
@@ -101,7 +100,7 @@ def _names_in(log: Log, tenant: str, what: Target) -> Iterable[str]:
 
 
 def told(stop: Stop) -> str:
-    """What the agent is told of it."""
+    """The message about it for the agent."""
     return f"{stop.stopped} is stopped until {stop.end}: {stop.reason}"
 
 
