@@ -1,6 +1,6 @@
 """How long a person needs to settle undecided consents in the console: keys or taps, the page's time, and reading.
 
-    uv run --with playwright python lab/benchmarks/console_settling.py OUT [--most 23] [--phone]
+    uv run --with playwright python lab/benchmarks/console_settling.py OUT [--most 23] [--phone] [--page FILE]
 
 OUT is the folder of an audit, which is copied: nothing is written to it. Chromium settles one exchange after another as
 its reader would: all that the question shows is counted as read at 240 words a minute, with a second to decide, two
@@ -20,6 +20,7 @@ from time import perf_counter, sleep
 from typing import Any
 
 import uvicorn
+from console_page import put_section
 
 from bylaw.audit.attestation import read_attestations
 from bylaw.console.index import Wanted, open_index
@@ -96,6 +97,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--most", type=int, default=23)
     parser.add_argument("--phone", action="store_true")
+    parser.add_argument("--page", type=Path)
     given = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
@@ -110,9 +112,17 @@ def main() -> None:
     reading = 60 * counts["words"] / WORDS_A_MINUTE
     hands = KEY * counts["keys"] + TAP * counts["taps"] + DECIDING * counts["exchanges"]
     whole = reading + hands + counts["milliseconds"] / 1000
-    print(f"{counts['calls']} calls settled in {counts['exchanges']} answers, {counts['words']:,} words read")
-    print(f"{counts['keys']} keys, {counts['taps']} taps; the page took {counts['milliseconds'] / 1000:.1f} s")
-    print(f"reading {reading:.0f} s, deciding and typing {hands:.0f} s, in all {whole:.0f} s")
+    told = (
+        f"{counts['calls']} calls settled in {counts['exchanges']} answers, {counts['words']:,} words read at "
+        f"{WORDS_A_MINUTE} a minute; {counts['keys']} keys, {counts['taps']} taps. The page took "
+        f"{counts['milliseconds'] / 1000:.1f} s, reading {reading:.0f} s, deciding and typing {hands:.0f} s: "
+        f"{whole:.0f} s in all. Reading is computed, no person was timed."
+    )
+    print(told)
+    if given.page is not None:
+        made = f"lab/benchmarks/console_settling.py {given.out}{' --phone' if given.phone else ''} --page {given.page}"
+        text = f"Made by `uv run --with playwright python {made}`, after `bylaw demo`.\n\n{told}"
+        put_section(given.page, f"Settling undecided consents, {size['width']} px wide", text)
 
 
 if __name__ == "__main__":
