@@ -36,8 +36,11 @@ def test_every_example_prints_what_the_page_shows() -> None:
     assert examples_of(ROOT / "docs" / "reference" / "python.md") >= 8
 
 
-def test_the_guide_on_cards_prints_what_it_shows(tmp_path: Path, demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = ROOT / "docs" / "guides" / "cards.md"
+@pytest.mark.parametrize(("guide", "examples"), [("cards", 6), ("actions", 1)])
+def test_a_guide_prints_what_it_shows(
+    guide: str, examples: int, tmp_path: Path, demo: Demo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = ROOT / "docs" / "guides" / f"{guide}.md"
     walk(page, tmp_path, demo)
     monkeypatch.chdir(tmp_path)
-    assert examples_of(page) == 6
+    assert examples_of(page) == examples
