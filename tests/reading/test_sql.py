@@ -1,9 +1,11 @@
 """What SQL texts read and write, and that no write passes for a read."""
 
+from pathlib import Path
+
 import pytest
 
 from bylaw.reading import Unreadable
-from bylaw.reading.sql import Statement, read_sql
+from bylaw.reading.sql import DIALECTS, Statement, read_sql
 
 READS = """
 select 1
@@ -45,103 +47,8 @@ select a from t -- delete from t
 select a /* delete from t */ from t;
 """.strip().splitlines()
 
-HOSTILE = """
-delete from users
-select 1; delete from users
-select 1 delete from users
-select 1DELETE from users
-with x as (delete from users returning *) select * from x
-with x as (select 1) delete from users
-select * into copied from users
-select 1 into outfile '/tmp/x'
-select 1 into @a
-select @a := 1
-explain analyze delete from users
-explain (analyze true) delete from users
-explain (analyze) insert into t values (1)
-copy users to program 'sh'
-copy (select 1) to program 'sh'
-call archive()
-do $$ begin delete from users; end $$
-select nextval('s')
-select "nextval"('s')
-select pg_catalog.nextval('s')
-select pg_catalog . setval ( 's', 1 )
-select nextval/**/('s')
-select a from t where lo_import('/etc/passwd') > 0
-select * from dblink('x', 'delete from users') as t(a int)
-select dblink_exec('x', 'delete from users')
-select pg_terminate_backend(1)
-select set_config('role', 'admin', false)
-select pg_read_file('/etc/passwd')
-select pg_sleep(10)
-select query_to_xml('delete from users', true, true, '')
-select * from users for update
-select * from users for no key update
-select * from users for share
-select * from users lock in share mode
-select next value for s
-select load_extension('x')
-select writefile('x', 'y')
-pragma user_version = 3
-pragma user_version(3)
-pragma writable_schema = on
-pragma journal_mode(delete)
-attach database 'x' as y
-set role admin
-set session_replication_role = replica
-commit
-rollback
-vacuum
-lock table users
-truncate users
-grant all on users to public
-merge into a using b on a.id = b.id when matched then update set x = 1
-replace into users values (1)
-insert into users values (1)
-update users set a = 1
-create table x as select * from y
-drop table users
-alter table users add column x int
-execute prepared
-prepare p as delete from users
-select 1 exec xp_cmdshell 'dir'
-select 1 drop table users
-select 1 shutdown
-exec sp_rename 'a', 'b'
-sp_rename 'a', 'b'
-handler users open
-begin; delete from users; commit
-(delete from users)
-refresh materialized view v
-notify channel
-listen channel
-use other
-xp_cmdshell 'dir'
-select sleep(10)
-select get_lock('a', 1)
-select benchmark(1000000, md5('a'))
-select load_file('/etc/passwd')
-select * from openrowset('x', 'y', 'delete from z')
-reindex table users
-analyze users
-discard all
-select pg_advisory_lock(1)
-select txid_current()
-select seq.nextval from dual
-summarize users
-begin call archive()
-begin delete from users end
-begin select nextval('s')
-savepoint a delete from users
-start transaction delete from users
-select 1 receive * from queue
-show tables delete from users
-describe users delete from users
-explain execute p
-explain analyze execute p
-select t.nextval from t
-""".strip().splitlines()
+HOSTILE = Path(__file__).with_name("hostile_sql.txt").read_text(encoding="utf-8").splitlines()
+"""Statements that write, or that cannot be read for certain, whatever the dialect."""
 
 AMBIGUOUS = [
     "select '\\'; delete from users; --'",
@@ -199,10 +106,9 @@ def test_a_query_reads(text: str) -> None:
     assert not writes(text)
 
 
-@pytest.mark.parametrize("dialect", [None, "postgres", "mysql", "sqlite", "tsql", "bigquery", "snowflake", "duckdb"])
-@pytest.mark.parametrize("text", HOSTILE)
-def test_no_write_passes_for_a_read(text: str, dialect: str | None) -> None:
-    assert writes(text, dialect)
+@pytest.mark.parametrize("dialect", [None, *DIALECTS])
+def test_no_write_passes_for_a_read(dialect: str | None) -> None:
+    assert [text for text in HOSTILE if not writes(text, dialect)] == []
 
 
 @pytest.mark.parametrize("text", AMBIGUOUS)
