@@ -309,7 +309,7 @@ class Marked(Struct, frozen=True):
 
 
 class Pairs(Struct, frozen=True):
-    """What was written."""
+    """The result of an update."""
 
     pairs: int
     examples: int

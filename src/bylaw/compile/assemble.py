@@ -1,4 +1,6 @@
-"""The files of a pack, from what the stages made. A policy without a check is listed, and the pack does not load."""
+"""Assembles the files of a pack from the stages' results. A policy without a check is listed, and the pack does not
+load until it is accepted.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -25,11 +27,11 @@ from bylaw.trace import Trajectory
 Case = dict[str, Any]
 
 _WORTH = 0.8
-"""A variation is written as one where it takes at most this part of what the whole case takes."""
+"""A case is written as a variation if that is at most this share of its full length."""
 
 
 def compacted(cases: Sequence[Case]) -> list[Case]:
-    """The same cases, shorter; those that differ little from one stand together, under its `but`."""
+    """Shorten cases: similar ones become variations under `but` of another."""
     made: list[Case] = []
     for case in map(_without_default, cases):
         best: tuple[int, Case, Case] | None = None
@@ -44,7 +46,7 @@ def compacted(cases: Sequence[Case]) -> list[Case]:
 
 
 def count(cases: Iterable[Case]) -> int:
-    """How many cases these are, with those under `but`."""
+    """The number of cases, including those under `but`."""
     return sum(1 + len(_listed(case.get("but", []))) for case in cases)
 
 
@@ -64,7 +66,7 @@ def _listed(but: Any) -> list[Any]:
 
 
 def _variation(base: Case, case: Case) -> Case | None:
-    """What `but` would have to say under one case to make another; None where it cannot."""
+    """The variation that turns one case into another; None if there is none."""
     if not case.get("note") or any(base.get(name) != case.get(name) for name in ("policy", "rule")):
         return None
     if not isinstance(base.get("call", {}), dict) or not isinstance(case.get("call", {}), dict):
@@ -82,7 +84,7 @@ def _variation(base: Case, case: Case) -> Case | None:
 
 
 def _makes(base: Case, change: Case, case: Case) -> bool:
-    """Whether a variation makes just this case."""
+    """Whether a variation produces exactly this case."""
     alone = {name: part for name, part in base.items() if name != "but"}
     whole, wanted = (convert(each, WrittenCase, strict=False) for each in (alone, case))
     told = convert(change, Variation, strict=False)
@@ -96,7 +98,7 @@ def _makes(base: Case, change: Case, case: Case) -> bool:
 
 
 def _differs(before: Mapping[str, Any], after: Mapping[str, Any]) -> Case:
-    """Records, or parts of them, that stand only in the second or stand otherwise there."""
+    """Records, or parts of them, that are new or changed in the second."""
     made: Case = {}
     for name, record in after.items():
         old = before.get(name, UNSET)
@@ -113,7 +115,7 @@ _VERSION = "0.1.0"
 
 
 class Assembled(Struct, frozen=True):
-    """The files of a pack as the compiler makes them, without what it notes of them."""
+    """The files of a pack as compiled, without the compiler's notes."""
 
     files: dict[str, str]
     weighed: Weighed | None
@@ -126,7 +128,7 @@ def assemble(source: Source, work: Work, *, name: str, reading: Reading | None =
 
 
 def assembled(source: Source, work: Work, *, name: str, reading: Reading | None = None) -> Assembled:
-    """The pack's files before anybody has edited them."""
+    """The pack's files without owners' edits."""
     assert work.things is not None
     drafts = sorted(work.drafts, key=lambda draft: first_place(draft.quotes, source.document))
     manifest: dict[str, Any] = {"format": 1, "name": name, "version": _VERSION, "title": source.title}
@@ -170,7 +172,7 @@ def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
     sorted_as = work.kinds.get(draft.id)
     body: dict[str, Any] = {
         "id": draft.id,
-        # What nobody sorted is of a kind that must be enforced or accepted by name.
+        # An unsorted policy gets a kind that must be enforced or accepted by name.
         "kind": sorted_as.kind if sorted_as is not None else "rule",
         "tools": list(sorted_as.tools) if sorted_as is not None and sorted_as.kind == "guard" else [],
         "definition": draft.definition,
@@ -183,7 +185,7 @@ def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
 
 
 def unenforced(files: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """The policies, by id, that have neither a guard nor a rule."""
+    """The policies without a guard or a rule, by id."""
     parts = ("guards/", "rules.yaml", "policies.yaml")
     found = [pair for path in files if path.startswith(parts) for pair in read_items(path, files[path]).items()]
     held = {key[1] for key, _ in found if key[0] == "guards"}
@@ -197,7 +199,7 @@ def unenforced(files: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
 
 def on_trial(files: Mapping[str, str]) -> dict[str, str]:
-    """The files as a pack that loads although nobody has accepted yet what is unenforced; it is never written."""
+    """The files as a pack that loads even though unenforced policies have not been accepted; it is never written."""
     lacking, nobody = unenforced(files), {"accepted_by": "nobody", "reason": "on trial"}
     bodies = read_yaml(files["policies.yaml"], file="policies.yaml").data["policies"]
     made = [{"unenforced": nobody, **body} if body["id"] in lacking else body for body in bodies]
@@ -212,7 +214,7 @@ def record(
     questions: Mapping[str, Sequence[Question]] | None = None,
     notes: Sequence[str] = (),
 ) -> str:
-    """`compiled.yaml`: how each policy came about, and what a reviewer has to look at."""
+    """`compiled.yaml`: how each policy was compiled, and what a reviewer should look at."""
     said = flagged(on_trial(files), source.trajectories) if source.trajectories else {}
     kept = {key[2] for key in read_items("policies.yaml", files["policies.yaml"]) if len(key) == 3}
     drafts = sorted(work.drafts, key=lambda draft: first_place(draft.quotes, source.document))
@@ -264,7 +266,7 @@ def _file(document: Document, offset: int) -> dict[str, str]:
 
 
 def _merged(checks: list[Check]) -> dict[str, Any]:
-    """Rules of several policies in one file; a predicate that means two things gets a name for each."""
+    """Rules of several policies in one file; a predicate with two meanings gets a name for each."""
     predicates: dict[str, Any] = {}
     rules: list[dict[str, Any]] = []
     for check in checks:
@@ -283,13 +285,13 @@ def _question_record(question: Question, check: Check | None, source: Source) ->
 
 
 def _at_a_time(case: dict[str, Any], check: Check, source: Source) -> dict[str, Any]:
-    """A case with the time it was tried at, where its check asks for the time and the pack has no clock."""
+    """A case with the time it was tried at, if its check uses the time and the pack has no clock."""
     asks = "now(" in f"{check.code}{check.rules}" or (check.failed and not check.code)
     return case if source.now or not asks or "now" in case else {**case, "now": source.tried_at}
 
 
 def _part(draft: Draft, document: Document) -> str:
-    """The file that a policy's guard and cases stand in: named after the heading above it, or after its document."""
+    """The file for a policy's guard and cases, named after the heading above it, or after its document."""
     found = ranges(draft.quotes, document)
     heading = document.heading_at(found[0][0][0]) if found else ""
     if found and len(document.files) > 1:
@@ -302,7 +304,7 @@ _TOLD = ("violation", "near_miss", "inconclusive")
 
 
 def flagged(files: Mapping[str, str], trajectories: Sequence[Trajectory]) -> dict[str, dict[str, Any]]:
-    """By policy how often it speaks against a recorded act, and the first few: conversation, step and why."""
+    """By policy, how many recorded acts it flags, and the first few: conversation, step and reason."""
     if not trajectories:
         return {}
     pack = Pack.from_files(files)

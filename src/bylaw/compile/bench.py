@@ -1,4 +1,4 @@
-"""Where generated checks are tried: a small pack of their own, run by the machinery that will run them."""
+"""Tries generated checks in a small pack, with the code that will run them."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -28,13 +28,13 @@ Tried = TypeVar("Tried")
 
 _SENTENCE = "This is on trial."
 _OFTEN = 5
-"""Logged calls that tell what a tool is called with."""
+"""Number of logged calls that show how a tool is called."""
 _KEPT = 64
-"""Guards and rules that are not read again."""
+"""Number of compiled guards and rules cached."""
 
 
 class Bench:
-    """What all trials share: the tools, the things, what users say, the clock."""
+    """Shared by all trials: the tools, the entities, the user facts, the clock."""
 
     def __init__(
         self,
@@ -47,13 +47,13 @@ class Bench:
         *,
         has_clock: bool = False,
     ) -> None:
-        """`now` is the time checks are tried at; `has_clock` if it is that of every call, too."""
+        """`now` is the time of trials; set `has_clock` if it is also the time of every call."""
         self._has_clock = has_clock
         self.trajectories = trajectories
         self.cards = cards
         self.things = things
         self.described = described if described is not None else things
-        """The things as the compiler describes them, without edits of the pack's owner."""
+        """The entities as the compiler described them, without the owner's edits."""
         self.request = request
         self.now = now
         self._files = {
@@ -63,29 +63,29 @@ class Bench:
             "entities.yaml": entities_file(things, request),
         }
         self._case_files: dict[str, Read[CasesFile]] = {}
-        # The same code and the same rules are tried again and again, on other cases.
+        # The same code and rules are tried repeatedly on different cases.
         self._parsed = lru_cache(maxsize=_KEPT)(self._parse)
         self._loaded = lru_cache(maxsize=_KEPT)(self._load)
         self._tried: dict[Hashable, Any] = {}
 
     @cached_property
     def base(self) -> Pack:
-        """The pack without any policy; PackError where the things do not load."""
+        """The pack without policies; PackError if the entities do not load."""
         return Pack.from_files(self._files)
 
     @cached_property
     def inside(self) -> dict[tuple[str, str], Schema]:
-        """What stands inside fields that hold records."""
+        """The schemas inside fields that hold records."""
         return insides(self.things, self.cards)
 
     @cached_property
     def held(self) -> dict[tuple[str, str], Schema]:
-        """What stands inside all fields that are lists or objects."""
+        """The schemas inside all fields that are lists or objects."""
         return held(self.things, self.cards)
 
     @cached_property
     def shortest(self) -> dict[tuple[str, str], int]:
-        """By tool and argument the length of the shortest list that logged calls show; only of tools called often."""
+        """By tool and argument, the shortest list in logged calls, for tools called often."""
         lengths: dict[tuple[str, str], list[int]] = {}
         calls = (event for each in self.trajectories for event in each.events if isinstance(event, Call))
         for call in calls:
@@ -96,14 +96,14 @@ class Bench:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """What guards may speak of."""
+        """The names available to guards."""
         schema = self.base.schema
         arguments = schema.arguments(tuple(schema.tools))
         named = (frozenset(schema.tools), schema.declared(), schema.texts(), schema.zone)
         return Vocabulary(schema.entities, arguments, *named)
 
     def guard(self, policy: Policy, code: str) -> tuple[Guard | None, list[str]]:
-        """The guard that the code makes, or what keeps it from loading."""
+        """The compiled guard, or the errors that prevent it from loading."""
         guard, wrong = self._parsed(function_name(policy.id), code)
         return guard, list(wrong)
 
@@ -115,7 +115,7 @@ class Bench:
         return (None, wrong) if wrong else (found[name], [])
 
     def run(self, policy: Policy, guard: Guard, cases: Sequence[Case]) -> Iterator[CaseResult | BylawError]:
-        """What becomes of each case under a guard, one after the other."""
+        """The result of each case under a guard."""
         written = self._written(told_whole(guard, cases))
         return run_cases(replace(self._holding(policy, guard), cases={"cases/trial.yaml": written}))
 
@@ -124,7 +124,7 @@ class Bench:
         return self.on_its_clock(self._holding(policy, guard))
 
     def on_its_clock(self, pack: Pack) -> Pack:
-        """A pack for recorded calls: unless the pack to be has a clock, every call has its own time."""
+        """A pack for recorded calls: each call uses its own time unless the pack has a clock."""
         return pack if self._has_clock else replace(pack, now=None)
 
     def _holding(self, policy: Policy, guard: Guard) -> Pack:
@@ -132,20 +132,20 @@ class Bench:
         return replace(self.base, policies={policy.id: policy}, guards={policy.id: guard}, by_tool=by_tool)
 
     def _written(self, cases: Sequence[Case]) -> Read[CasesFile]:
-        """Cases as a file of a pack has them, written and read once however many guards are tried on them."""
+        """Cases as a pack's file has them; cached, because many guards are tried on the same cases."""
         key = repr(cases)
         if key not in self._case_files:
             self._case_files[key] = read_case_file(read_yaml(dump(list(cases)), file="cases/trial.yaml"))
         return self._case_files[key]
 
     def once(self, key: Hashable, make: Callable[[], Tried]) -> Tried:
-        """What was found under this key before, or is found now: the stages run again with each round of answers."""
+        """The cached result for a key; the stages run again after each round of answers."""
         if key not in self._tried:
             self._tried[key] = make()
         return self._tried[key]
 
     def misfits(self, policy: Policy, cases: Sequence[Case]) -> list[str]:
-        """What is wrong with cases of a guard, whatever the guard says."""
+        """What is wrong with a guard's cases, regardless of the guard."""
         code = f'def {function_name(policy.id)}(call, facts):\n    return deny("on trial")\n'
         guard, _ = self.guard(policy, code)
         assert guard is not None
@@ -158,7 +158,7 @@ class Bench:
         return [fault_text(each, case) for each, case in zip(found, cases, strict=True) if isinstance(each, BylawError)]
 
     def with_rules(self, policies: Sequence[Policy], rules: Mapping[str, Any], cases: Sequence[Case] = ()) -> Pack:
-        """A pack with these rules and their cases; PackError where it does not load."""
+        """A pack with these rules and their cases; PackError if it does not load."""
         pack = self._loaded(dump({"policies": [_policy(each) for each in policies]}), dump(rules))
         if isinstance(pack, PackError):
             raise pack
@@ -176,7 +176,7 @@ class Bench:
             return error
 
     def rule_faults(self, policies: Sequence[Policy], rules: Mapping[str, Any]) -> list[str]:
-        """What keeps rules from loading."""
+        """The errors that prevent rules from loading."""
         try:
             self.with_rules(policies, rules)
         except PackError as error:
@@ -185,7 +185,7 @@ class Bench:
 
 
 def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
-    """The cases of a guard that searches, each saying that there is nothing but what it tells."""
+    """The cases of a guard that searches, each declaring that nothing else exists."""
     if not guard.searches:
         return cases
     return [
@@ -203,7 +203,7 @@ def cases_answer(text: str) -> list[Case]:
 
 
 def fault_text(fault: BylawError, case: Case | None = None) -> str:
-    """A fault in words for whoever wrote what is at fault."""
+    """An error in words for the author of the faulty answer."""
     line = f"line {fault.place.rpartition(':')[2]}: " if fault.place.startswith("guards/") else ""
     of = f"case `{case.get('note', '')}`: " if case is not None else ""
     return f"{of}{line}{fault.message}" + (f"; {fault.hint}" if fault.hint else "")

@@ -1,4 +1,4 @@
-"""What is known of one tool before anybody has said what it does, and how schemas read in words."""
+"""The known facts about a tool before its effect is described, and schemas in words."""
 
 import re
 from collections import Counter
@@ -14,15 +14,15 @@ from bylaw.trace import Call, Result, Trajectory
 
 _LONGEST = 1_200
 _DOCUMENTED = re.compile(r"\b(?:Args|Arguments|Parameters|Returns|Raises):|:param\b")
-"""Where a docstring goes on with what is told of arguments and results by themselves."""
+"""Where a docstring begins to describe arguments and results."""
 DEEPEST = 6
-"""How far down a schema is followed."""
+"""Maximum depth to follow a schema."""
 _WORDS = 300
-"""Letters on one argument, and on a bound tool."""
+"""Maximum characters about one argument or one bound tool."""
 
 
 class Card(Struct, frozen=True):
-    """What is known of one tool before anybody has said what it does."""
+    """The known facts about one tool."""
 
     name: str
     description: str = ""
@@ -30,11 +30,11 @@ class Card(Struct, frozen=True):
     """Argument -> JSON schema."""
     required: tuple[str, ...] = ()
     effect: Effect | None = None
-    """As a hint in the catalogue says."""
+    """The effect according to a hint in the catalogue."""
     results: str = ""
     """The form of its results and errors, in words."""
     output: dict[str, Any] = field(default_factory=dict[str, Any])
-    """JSON schema of its results, where it is known."""
+    """JSON schema of its results, if known."""
 
     @property
     def signature(self) -> str:
@@ -47,7 +47,7 @@ class Card(Struct, frozen=True):
 
     @property
     def short(self) -> str:
-        """For whoever has to choose among tools."""
+        """A short description, for choosing among tools."""
         return self._line(_first(self.description))
 
     def _line(self, described: str) -> str:
@@ -56,19 +56,19 @@ class Card(Struct, frozen=True):
 
     @property
     def bound(self) -> str:
-        """For whoever has to write what its calls are held to."""
+        """A description for writing checks on its calls."""
         described = " ".join(_DOCUMENTED.split(self.description)[0].split())[:_WORDS]
         return "\n".join([self._line(described), *(f"    {line}" for line in self._arguments)])
 
     @property
     def _arguments(self) -> list[str]:
-        """What the catalogue says of arguments; nothing where it says nothing."""
+        """The catalogue's descriptions of arguments, if any."""
         said = {name: cast(dict[str, Any], schema or {}).get("description") for name, schema in self.parameters.items()}
         return [f"{name}: {' '.join(str(words).split())[:_WORDS]}" for name, words in said.items() if words]
 
     @property
     def whole(self) -> str:
-        """For whoever has to know what it reads and changes."""
+        """A complete description, for saying what it reads and changes."""
         hint = f"The catalogue says: {self.effect}." if self.effect else ""
         lines = [" ".join(self.description.split())[:_LONGEST], *self._arguments, hint, self.results]
         return "\n  ".join([self.signature, *(part for line in lines if line for part in line.splitlines())])
@@ -94,7 +94,7 @@ def kind_of(schema: Any) -> str:
 
 
 def schema_text(schema: Any) -> str:
-    """A result's JSON schema, in the words of `result.Form`."""
+    """A result's JSON schema in the words of `result.Form`."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     properties = record.get("properties")
     if isinstance(properties, dict):
@@ -112,7 +112,7 @@ def schema_text(schema: Any) -> str:
 
 
 def names_in(schema: Any, depth: int = 0) -> Iterator[str]:
-    """Every name of a part, however deep it stands."""
+    """Every property name, at any depth."""
     if not isinstance(schema, dict) or depth > DEEPEST:
         return
     record = cast(dict[str, Any], schema)
@@ -127,21 +127,21 @@ _ERRORS = 4
 _NAMES_OF_A_TABLE = 12
 _PARTS_OF_A_LISTING = 2
 _LISTS = 20
-"""Where so many lists were recorded and none was empty, none is."""
+"""If this many lists were recorded and none was empty, the list is never empty."""
 _WITH_A_DIGIT = re.compile(r"[^\s\"'{}\[\]:,]*\d[^\s\"'{}\[\]:,]*")
 
 
 class Form:
-    """Values that stood at one place, together."""
+    """The form of all values recorded at one place."""
 
     def __init__(self) -> None:
         self.values = SeenValues()
         self.fields: dict[str, Form] = {}
         self.seen = 0
-        """How many objects stood here."""
+        """Number of objects."""
         self.items: Form | None = None
         self.lists = self.shortest = 0
-        """How many lists stood here, and how few items one of them had."""
+        """Number of lists, and the length of the shortest."""
 
     def add(self, value: Any) -> None:
         self.values.add(value)
@@ -175,7 +175,7 @@ class Form:
         return self._kind(self._words)
 
     def named(self, name: str) -> str:
-        """Its form under a name: an id is no enumeration, however few of them were recorded."""
+        """Its form under a name: an id is not an enumeration, however few values were recorded."""
         is_id = name == "id" or name.endswith(("_id", "Id"))
         return str(self) if self.fields or self.items is not None or not is_id else self._kind(())
 
@@ -184,7 +184,7 @@ class Form:
         return f"{kind} or null" if self.values.nullable else kind
 
     def schema(self) -> dict[str, Any]:
-        """The same as a JSON schema."""
+        """The form as a JSON schema."""
         if self.items is not None:
             listed = {"type": "array", "items": self.items.schema()}
             return listed | {"minItems": 1} if self.shortest and self.lists >= _LISTS else listed
@@ -201,12 +201,12 @@ class Form:
 
     @property
     def _words(self) -> tuple[str, ...]:
-        """The few words that it takes; none where one has a digit, as an id has."""
+        """The few words it takes; none if one contains a digit, as ids do."""
         return () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
 
     @property
     def _inner(self) -> "Form":
-        """What all its fields have in common, where their names are data."""
+        """The common form of all its fields, if their names are data."""
         inner = Form()
         for form in self.fields.values():
             inner.merge(form)
@@ -214,12 +214,12 @@ class Form:
 
     @property
     def _is_table(self) -> bool:
-        """Whether its names are data, such as the ids of what stands under them."""
+        """Whether its names are data, such as ids."""
         named_by_data = sum(bool(re.search(r"\d", name)) for name in self.fields) * 2 > len(self.fields)
         return len(self.fields) > 1 and (named_by_data or len(self.fields) > _NAMES_OF_A_TABLE * 3)
 
     def merge(self, other: "Form") -> None:
-        """Take in all that another has seen."""
+        """Merge another form."""
         self.values = self.values.joined(other.values)
         self.seen += other.seen
         for name, form in other.fields.items():
@@ -253,11 +253,11 @@ class Results:
                 form.add(event.value())
 
     def schema(self, tool: str) -> dict[str, Any]:
-        """The form of a tool's results; empty where none was recorded."""
+        """The form of a tool's results; empty if none were recorded."""
         return self._forms[tool].schema() if tool in self._forms else {}
 
     def text(self, tool: str) -> str:
-        """The form of a tool's results and its errors, in words; empty where none was recorded."""
+        """The form of a tool's results and its errors in words; empty if none were recorded."""
         lines: list[str] = []
         if tool in self._forms:
             lines.append(f"results: {self._forms[tool]}")
@@ -267,7 +267,7 @@ class Results:
 
 
 def has_table(schema: Any) -> bool:
-    """Whether a record that holds more than an id and a list has a table of records among its parts."""
+    """Whether a record with more than an id and a list contains a table of records."""
     if not isinstance(schema, dict):
         return False
     record = cast(dict[str, Any], schema)

@@ -1,4 +1,4 @@
-"""What became of one policy: its check, the cases it passes, and what a person has to look at."""
+"""The result for one policy: its check, the cases it passes, and questions for a person."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -11,17 +11,17 @@ from bylaw.scan.written import dump
 
 
 class Question(Struct, frozen=True):
-    """Something that a reviewer should decide."""
+    """A decision for a reviewer."""
 
     about: str
-    """In a few words, as a heading."""
+    """A short heading."""
     text: str
     input: dict[str, Any] | None = None
-    """The call and the facts that it is about."""
+    """The call and the facts in question."""
 
 
 UNANSWERED = "a question about it has no answer yet"
-"""Why a policy has no check where a compile was ended before its time."""
+"""Why a policy has no check if a compile ended early."""
 
 
 class Check(Struct, frozen=True):
@@ -35,18 +35,18 @@ class Check(Struct, frozen=True):
     cases: tuple[Case, ...] = ()
     questions: tuple[Question, ...] = ()
     failed: str = ""
-    """Why nothing enforces it."""
+    """Why it is not enforced."""
     repairs: int = 0
     generated: int = 0
-    """Generated inputs it was tried on."""
+    """Number of generated inputs it was tried on."""
     divided: int = 0
-    """How many of these two generations answered differently."""
+    """Number of inputs on which two generations differed."""
     shown: str = ""
-    """Digest of all that questions about it showed: the same again, the check stands."""
+    """Digest of everything its questions showed; if it is unchanged, the check stands."""
 
 
 class Ruling(Struct, frozen=True):
-    """What was said of one situation."""
+    """A referee's ruling on one situation."""
 
     number: int
     want: Literal["permit", "deny", "kept", "broken", "unclear"]
@@ -63,7 +63,7 @@ _REFEREE = json_prompt("referee", _Answer)
 def rule_on(
     desk: Desk, situations: Sequence[Case], wants: tuple[str, str], shown: Mapping[str, str]
 ) -> dict[int, Ruling]:
-    """The rulings by the situations' positions. The wants of cases are not shown."""
+    """The rulings by position. The expected outcomes of cases are not shown."""
     bare = [{name: part for name, part in each.items() if name not in _UNSHOWN} for each in situations]
     listed = "\n".join(dump({"number": number, **each}) for number, each in enumerate(bare, 1))
     allowed = (*wants, "unclear")
@@ -82,9 +82,10 @@ def _judged(answer: _Answer, count: int, allowed: Sequence[str]) -> tuple[tuple[
 
 
 def ruled(case: Case, ruling: Ruling | None, questions: list[Question], *, shown: Case | None = None) -> list[Case]:
-    """A disputed case as the referee has it, and none where the sentences leave it open; the owner is told of either.
+    """A disputed case with the referee's outcome, or none if the sentences leave it undecided; either way the owner is
+    told.
 
-    `shown` is what the owner sees of it.
+    `shown` is the part the owner sees.
     """
     shown = shown or {name: part for name, part in case.items() if name not in ("policy", "note")}
     if ruling is None or ruling.want == "unclear":

@@ -1,7 +1,7 @@
-"""Where stages ask: what is answered already, and what has yet to be asked.
+"""The desk at which stages ask: it has the known answers and collects the missing ones.
 
-A stage never waits. It asks for what it needs and ends where an answer is missing; everything that was missing is
-then asked at once, and the stages run again. So a stage is a pure function of its input and the answers.
+A stage never waits. It asks for what it needs and stops at a missing answer. All missing answers are then requested
+together, and the stages run again. A stage is thus a pure function of its input and the answers.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,29 +23,29 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 Data = TypeVar("Data")
 Judge = Callable[[Data], tuple[Made, list[str]]]
-"""Makes something of an answer, and says what is wrong with it, in words for whoever answered."""
+"""Interprets an answer and lists what is wrong with it, in words for its author."""
 
 
 FAULTY = "the answer was "
-"""How a complaint begins about an answer that was refused, cut or malformed."""
+"""Prefix of complaints about an answer that was refused, truncated or malformed."""
 
 
 class Outcome(Struct, Generic[Made], frozen=True):
-    """What came of a question in the end."""
+    """The final result of a question."""
 
     made: Made
     complaints: tuple[str, ...]
-    """What was still wrong with the last answer."""
+    """The remaining complaints about the last answer."""
     rounds: int
     """How often it was asked."""
 
 
 class Unanswered(Exception):
-    """An answer is missing; its request is wanted at the desk."""
+    """An answer is missing; its request was recorded at the desk."""
 
 
 def stage(work: Callable[Given, Made]) -> Callable[Given, Made | None]:
-    """Work that may ask: it gives None while an answer is missing."""
+    """Decorate work that may ask: it returns None while an answer is missing."""
 
     @wraps(work)
     def made(*args: Given.args, **named: Given.kwargs) -> Made | None:
@@ -58,30 +58,30 @@ def stage(work: Callable[Given, Made]) -> Callable[Given, Made | None]:
 
 
 class Desk:
-    """Answers by request; a request without one is noted as wanted."""
+    """Answers by request; a request without an answer is recorded as wanted."""
 
     def __init__(self, at_hand: Callable[[Request], Answer | None] | None = None) -> None:
         self._at_hand = at_hand
-        """Finds an answer that is there already, without asking."""
+        """Finds an existing answer without asking."""
         self._answers: dict[str, Answer] = {}
         self.wanted: dict[str, Request] = {}
         self.asked: dict[str, Request] = {}
         """Every request whose answer was used in the last run."""
         self.usage = Usage()
-        """Tokens of these requests and their answers, where whoever answered counted them."""
+        """Tokens of these requests and answers, if counted."""
         self.can_ask = True
-        """Whether whoever answers can be asked anything new; recordings cannot."""
+        """Whether new questions can be asked; recordings cannot answer any."""
         self.gives_up = False
-        """Whether what has no answer now counts as having none: its policy is then without a check."""
+        """Whether missing answers are given up: their policies then have no check."""
 
     def begin(self) -> None:
-        """Before the stages run (again)."""
+        """Prepare for a run of the stages."""
         self.wanted.clear()
         self.asked.clear()
         self.usage = Usage()
 
     def answer(self, request: Request) -> Answer:
-        """The answer; where there is none, the request is wanted, and the work ends."""
+        """The answer; if it is missing, the request is recorded as wanted and the work stops."""
         found = self._answers.get(request.key)
         if found is None and self._at_hand is not None:
             found = self._at_hand(request)
@@ -94,7 +94,9 @@ class Desk:
         return found
 
     def each(self, items: Iterable[Item], work: Callable[[Item], Made]) -> list[Made]:
-        """What work makes of each item. All are tried before a missing answer ends it, so that all is asked at once."""
+        """Apply work to each item. All items are tried before a missing answer stops it, so that all requests go out
+        together.
+        """
         made: list[Made] = []
         is_missing = False
         for item in items:
@@ -107,7 +109,7 @@ class Desk:
         return made
 
     def attempt(self, work: Callable[[], Made]) -> Made | None:
-        """What work makes; None if it needs an answer that nobody can be asked for."""
+        """The work's result; None if it needs an answer nobody can be asked for."""
         wanted = dict(self.wanted)
         try:
             return work()
@@ -118,7 +120,7 @@ class Desk:
             return None
 
     def fetch(self, chat: Chat) -> None:
-        """Ask everything that is wanted; `Pending` where answers have yet to come."""
+        """Ask all wanted questions; raises `Pending` if answers are not there yet."""
         requests = list(self.wanted.values())
         answers = chat.ask(requests)
         if answers and all(each.fault == "failed" for each in answers):
@@ -134,12 +136,12 @@ class Desk:
         empty: Made,
         attempt: int = 1,
     ) -> Outcome[Made]:
-        """Ask a stage's question. An answer that cannot be read makes `empty`."""
+        """Ask a stage's question. An unreadable answer gives `empty`."""
         request = prompt.request(shown, attempt)
         return self.converse(request, lambda text: prompt.judged(text, judge, empty), rounds=prompt.rounds)
 
     def converse(self, request: Request, judge: Judge[str, Made], *, rounds: int) -> Outcome[Made]:
-        """Ask, and send back what is wrong, `rounds` times in all at most."""
+        """Ask, and return an answer with complaints for correction, in at most `rounds` attempts."""
         for number in range(1, rounds + 1):
             answer = self.answer(request)
             made, complaints = judge(answer.text)
@@ -154,7 +156,7 @@ class Desk:
 
 
 def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
-    """What is wrong with an answer that came back with a fault; of one that is no answer, nothing else is told."""
+    """The complaints about a faulty answer; for a missing answer, only that."""
     if answer.fault == "truncated":
         return [f"{FAULTY}truncated: it was longer than it may be; answer in full, in fewer words"]
     complaint = f"{FAULTY}{answer.fault}: {answer.why}"
@@ -162,12 +164,12 @@ def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
 
 
 def grouped(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
-    """Items that are asked about together, `size` at most in one question."""
+    """Split items into groups of at most `size` per question."""
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Request:
-    """The same question, with the answer it got and what is wrong with it."""
+    """The same question with its earlier answer and the complaints about it."""
     listed = "\n".join(f"- {each}" for each in complaints)
     ask = "Answer again, in full, in the same form. Keep what was right."
     text = f"Your answer cannot be used as it is:\n\n{listed}\n\n{ask}"
@@ -178,18 +180,18 @@ def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Reque
 _FOLDER = Path(__file__).parent / "prompts"
 
 render = partial(render_file, _FOLDER)
-"""The request that a prompt makes with the values given."""
+"""Build the request of a prompt file with values."""
 
 
 class Unreadable(Exception):
-    """An answer is not in the form asked for; the message says so to whoever answered."""
+    """The answer is not in the requested form; the message is for its author."""
 
 
 class Prompt(Struct, Generic[Data], frozen=True):
-    """The question of one stage, how its answer is read, and how often it is asked in all."""
+    """The question of one stage: how its answer is read, and how often it may be asked."""
 
     name: str
-    """Of the file in `prompts/`."""
+    """The name of its file in `prompts/`."""
     read: Callable[[str], Data]
     """Raises `Unreadable`."""
     max_tokens: int = 4096
@@ -204,7 +206,7 @@ class Prompt(Struct, Generic[Data], frozen=True):
         )
 
     def judged(self, text: str, judge: Judge[Data, Made], empty: Made) -> tuple[Made, list[str]]:
-        """What an answer makes, and what is wrong with it."""
+        """The result of an answer, and what is wrong with it."""
         try:
             data = self.read(text)
         except Unreadable as error:
@@ -213,7 +215,7 @@ class Prompt(Struct, Generic[Data], frozen=True):
 
 
 def json_prompt(name: str, shape: type[Data], *, max_tokens: int = 4096, folder: Path = _FOLDER) -> Prompt[Data]:
-    """A question with an answer in JSON of this shape."""
+    """A question whose answer is JSON of this type."""
 
     def read(text: str) -> Data:
         try:
@@ -233,5 +235,5 @@ def yaml_answer(text: str) -> dict[str, Any]:
 
 
 def prompt_text(name: str) -> str:
-    """A part of a prompt that only some requests need."""
+    """A part of a prompt used only in some requests."""
     return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()

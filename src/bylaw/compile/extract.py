@@ -1,7 +1,8 @@
-"""The policies of the document: listed part by part, each with the sentences it stands on, letter for letter.
+"""Extracts the document's policies, section by section, each with verbatim quotes.
 
-What no policy cites is asked about once more, and then listed. A policy whose quote does not stand in the document is
-sent back, and left out where it still does not. Where the document has changed, what still stands is not read anew.
+Sentences that no policy cites are asked about once more and then listed. A policy whose quote is not in the document is
+returned for correction, and left out if it is still wrong. If the document has changed, unchanged parts are not read
+again.
 """
 
 import re
@@ -21,7 +22,7 @@ from bylaw.policy.document import HEADING, Document, File, Range, Sentence, read
 from bylaw.policy.statement import told_place
 
 LONGEST = 3_000
-"""Letters in one part; a paragraph that is longer stays whole."""
+"""Maximum characters per section; a longer paragraph stays whole."""
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
@@ -34,14 +35,14 @@ class Section(Struct, frozen=True):
     above: tuple[str, ...]
     text: str
     file: str = ""
-    """Which document it is of, where there are several."""
+    """The document, if there are several."""
 
     def sentences(self, document: Document) -> list[Sentence]:
         return list(document.starting_in(self.start, self.end))
 
 
 def sections(document: Document, *, longest: int = LONGEST) -> tuple[Section, ...]:
-    """The document in parts of about `longest` letters, each with at least one sentence."""
+    """Split the document into sections of about `longest` characters, each with at least one sentence."""
     found = [_section(document, file, *each) for file in document.files for each in _parts(file.text, longest)]
     return tuple(each for each in found if document.starting_in(each.start, each.end))
 
@@ -66,7 +67,7 @@ def _section(document: Document, file: File, start: int, end: int) -> Section:
 
 
 def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
-    """Ranges that are not cut: a heading with what stands under it, or its paragraphs where that is too long."""
+    """Ranges that are not split: a heading with its text, or its paragraphs if that is too long."""
     cuts = sorted({0, len(text), *(match.start() for match in _HEADING.finditer(text))})
     for start, end in pairwise(cuts):
         if end - start <= longest:
@@ -77,12 +78,12 @@ def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
 
 
 _LONGEST = 1_500
-"""Letters of another document that are shown."""
+"""Maximum characters shown of another document."""
 _MOST = 3
-"""Documents that are shown beside one policy."""
+"""Maximum number of other documents shown with one policy."""
 _LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 _SHORTEST = 2
-"""Words of a title that a sentence can be said to name; one word, such as `Fees`, is any sentence's."""
+"""Minimum words of a title that a sentence can refer to; a single word such as `Fees` occurs in any sentence."""
 
 
 class _Article(Struct, frozen=True):
@@ -97,11 +98,11 @@ _LEANS = re.compile(
     r"|it|they|the same|even (then|so)|both|neither)\b",
     re.IGNORECASE,
 )
-"""How a sentence begins that nobody can read without the one before."""
+"""Beginnings of sentences that depend on the previous one."""
 
 
 def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft, ...]:
-    """The drafts, each with what stands elsewhere that its sentences refer to."""
+    """The drafts with the text that their sentences refer to."""
     files = document.files if len(document.files) > 1 else ()
     articles = [_Article(file, PurePosixPath(file.name).name, _title(file)) for file in files]
     before = {
@@ -117,7 +118,7 @@ def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft,
 
 
 def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence]) -> Iterator[str]:
-    """The sentences, not its own, that a policy's sentences lean on."""
+    """Other sentences that a policy's sentences depend on."""
     own = covered([draft.quotes], document)
     for start in sorted(own):
         if start in before and before[start].start not in own:
@@ -125,7 +126,7 @@ def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence])
 
 
 def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) -> list[str]:
-    """The documents that a policy's sentences name, each with how it begins."""
+    """The documents a policy's sentences name, with their beginnings."""
     found = places(draft.quotes, document)
     own = {document.file_at(start).name for start, _ in found}
     text = " ".join(document.whole(start, end) for start, end in found)
@@ -141,7 +142,7 @@ def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) ->
 
 
 def _title(file: File) -> str:
-    """The words of a document's first heading; empty where they are too few to be known again in a sentence."""
+    """The first heading of a document; empty if it is too short to be recognised in a sentence."""
     heading = next((match[2] for line in file.text.split("\n") if (match := HEADING.match(line.strip()))), "")
     words = _plain(heading)
     return words if len(words.split()) >= _SHORTEST else ""
@@ -154,25 +155,25 @@ def _plain(text: str) -> str:
 _LITTLE = frozenset(
     re.findall(r"\w+", "a an the this that of to in on at for by with from be is are was were has have")
 )
-"""Words that two wordings of the same thing may have or lack; none of them turns a meaning round."""
+"""Words that two wordings of the same statement may or may not have; none changes the meaning."""
 
 
 class Repeats(Struct, frozen=True):
-    """What came of drafts that stand on the same words in several parts."""
+    """The result of comparing drafts that quote the same words in several sections."""
 
     drafts: tuple[Draft, ...]
-    """Without those that say the same again; those that say something else name their place."""
+    """Without repetitions; drafts that differ name their place."""
     dropped: dict[str, str]
-    """Those that say the same again, by id, and which they repeat."""
+    """The repetitions by id, with the draft they repeat."""
     questions: dict[str, tuple[Question, ...]]
-    """By policy: whether it says something else than one that stands on the same words elsewhere."""
+    """By policy, whether it differs from one that quotes the same words elsewhere."""
 
 
 def repeats_text(section: Section, document: Document) -> str:
-    """What is said of the sentences of a part that stand in an earlier part, too; empty where none does."""
+    """A note on a section's sentences that also occur in an earlier section; empty if there are none."""
     lines: dict[str, str] = {}
     for sentence in section.sentences(document):
-        # By all its words: clauses with numbers of their own are told apart by whoever wrote them.
+        # Including clause numbers, by which authors distinguish clauses.
         first, *_ = document.places(sentence.text)
         if first[0] < section.start:
             lines[sentence.text] = f"- {sentence.text} ({_place(first, document)})"
@@ -185,7 +186,7 @@ def repeats_text(section: Section, document: Document) -> str:
 
 
 def told_apart(found: Sequence[tuple[Section, Draft]], document: Document) -> Repeats:
-    """The drafts of all parts, in order, each once; their ids must differ already."""
+    """The drafts of all sections in order, without repetitions; their ids must already differ."""
     kept: list[tuple[Section, Draft]] = []
     by_words: dict[frozenset[str], list[int]] = {}
     dropped: dict[str, str] = {}
@@ -211,7 +212,7 @@ def told_apart(found: Sequence[tuple[Section, Draft]], document: Document) -> Re
 
 
 def _repeated_words(draft: Draft, document: Document) -> frozenset[str]:
-    """The sentences of a draft, where each of them stands more than once and nothing says which is meant."""
+    """The sentences of a draft, if all of them occur more than once and no place is given."""
     found = ranges(draft.quotes, document)
     if not found or any(len(places) == 1 for places in found):
         return frozenset()
@@ -219,14 +220,14 @@ def _repeated_words(draft: Draft, document: Document) -> frozenset[str]:
 
 
 def _at_home(quote: str, section: Section, document: Document) -> str:
-    """A quote that says it means its place in a part; as it is where headings do not tell the places apart."""
+    """A quote that names its place in a section; unchanged if headings do not distinguish the places."""
     words = read_quote(quote, document).words
     own = [start for start, _ in document.places(words) if section.start <= start < section.end]
     return (under_heading(words, own[0], document) if own else "") or quote
 
 
 def _gist(draft: Draft) -> frozenset[str]:
-    """What a draft says, whatever the little words."""
+    """The content words of a draft."""
     return frozenset(re.findall(r"\w+", f"{draft.definition} {draft.scope}".lower())) - _LITTLE
 
 
@@ -244,11 +245,11 @@ def _place(place: Range, document: Document) -> str:
 
 
 UNSAID = "nothing was said of it"
-"""What stands beside a sentence that was asked about, and that the answer passed over."""
+"""The remark for a sentence that was asked about and not answered."""
 
 
 class Remark(Struct, frozen=True):
-    """A sentence that is said to lay nothing down."""
+    """A sentence that states no policy."""
 
     number: int
     why: str = ""
@@ -268,21 +269,21 @@ _COVER = json_prompt("cover", _Covering)
 
 
 class Extraction(Struct, frozen=True):
-    """What the document was found to say."""
+    """The result of reading the document."""
 
     drafts: tuple[Draft, ...]
     dropped: tuple[str, ...] = ()
-    """Policies that were left out, each with why."""
+    """Policies left out, with the reason."""
     aside: dict[str, str] = {}
-    """Sentences that no policy cites, by digest, with what was said of them."""
+    """Sentences that no policy cites, by digest, with the remark about them."""
     questions: dict[str, tuple[Question, ...]] = {}
-    """By policy what the owner of the document has to say of it."""
+    """Questions for the document's owner, by policy."""
     repeats: dict[str, str] = {}
-    """Policies that were left out, since they say what another one says on the same words in another part."""
+    """Policies left out because another says the same with the same words in another section."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What was left out, and why, a line each."""
+        """Everything left out, with reasons, one per line."""
         told = (f"`{name}` says what `{other}` says, on the same words" for name, other in self.repeats.items())
         return (*self.dropped, *told)
 
@@ -308,12 +309,12 @@ def extract(desk: Desk, document: Document, title: str) -> Extraction:
 
 @stage
 def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extraction:
-    """The policies in sentences that none cites, and what is said of the others."""
+    """The policies in uncited sentences, and remarks on the others."""
     asked: set[str] = set()
     quoted = covered((draft.quotes for draft in first.drafts), document)
     uncited: list[tuple[Section, list[Sentence]]] = []
     for section in sections(document):
-        # A sentence that stands again is asked about where it stands first.
+        # A repeated sentence is asked about at its first occurrence.
         left = list({each.digest: each for each in section.sentences(document) if each.start not in quoted}.values())
         left = [each for each in left if each.digest not in first.aside and each.digest not in asked]
         asked |= {each.digest for each in left}
@@ -343,7 +344,7 @@ def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extr
         found += drafts
         dropped += outcome.complaints
         aside |= {left[each.number - 1].digest: each.why for each in others if 0 < each.number <= len(left)}
-        # What nobody spoke of is listed, too, so that the same document is not asked about again.
+        # Unmentioned sentences are listed too, so that the same document is not asked about again.
         spoken_of = covered((draft.quotes for draft in drafts), document)
         unsaid = [each for each in left if each.start not in spoken_of and each.digest not in aside]
         aside |= {each.digest: UNSAID for each in unsaid}
@@ -357,7 +358,7 @@ def _called(title: str, section: Section) -> str:
 
 
 def named_apart(drafts: Sequence[Draft], taken: Iterable[str] = ()) -> tuple[Draft, ...]:
-    """The drafts, each under an id of its own that a guard's function can bear."""
+    """The drafts, each with a unique id usable as a function name."""
     used = set(taken)
     made: list[Draft] = []
     for draft in drafts:
@@ -371,7 +372,7 @@ def named_apart(drafts: Sequence[Draft], taken: Iterable[str] = ()) -> tuple[Dra
 
 
 def _quoted(drafts: Sequence[Listed], document: Document) -> tuple[tuple[Draft, ...], list[str]]:
-    """The drafts whose quotes stand in the document, and a complaint for each other."""
+    """The drafts whose quotes are in the document, and a complaint for each other one."""
     kept: list[Draft] = []
     complaints: list[str] = []
     for draft in drafts:
@@ -386,11 +387,11 @@ def _quoted(drafts: Sequence[Listed], document: Document) -> tuple[tuple[Draft, 
 
 
 _ALIKE = 0.6
-"""How much of the words two versions of a policy's sentences share."""
+"""Share of common words at which two sentences are versions of the same one."""
 
 
 def still_standing(earlier: Sequence[Extraction], document: Document) -> Extraction:
-    """The policies all of whose sentences still stand in the document, and what was said of sentences without one."""
+    """The policies whose sentences are all still in the document, and the remarks on uncited sentences."""
     drafts = [draft for each in earlier for draft in each.drafts]
     present = {sentence.digest for sentence in document.sentences}
     aside = {digest: said for each in earlier for digest, said in each.aside.items() if digest in present}
@@ -402,7 +403,7 @@ def still_standing(earlier: Sequence[Extraction], document: Document) -> Extract
 
 
 def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]) -> Extraction:
-    """New policies, each under the id of the one whose sentences it has in a new wording, where there is one."""
+    """New policies, with the id of the earlier one whose sentences they reword, if any."""
     standing = {draft.id for draft in kept.drafts}
     gone = [draft for draft in before if draft.id not in standing]
     pairs = sorted(
@@ -413,7 +414,7 @@ def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]
     for alike, new, old in pairs:
         if alike >= _ALIKE and new not in names and old not in names.values():
             names[new] = old
-    # A name that goes to another policy is no longer its bearer's.
+    # A name transferred to another policy is free again.
     taken = standing | set(names.values())
     drafts: list[Draft] = []
     for draft in found.drafts:

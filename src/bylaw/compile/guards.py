@@ -1,7 +1,7 @@
-"""Guards: cases and code are written apart, each from the sentences alone; then they are held against each other.
+"""Writes guards: cases and code are written separately, each from the sentences alone, and then compared.
 
-Two generations of the code and the cases make three readings of a policy. Where they differ, a referee who sees none of
-them says what the sentences say. Code that fails a case is mended, a few times; what still fails is no guard.
+Two generations of the code and the cases are three readings of a policy. If they differ, a referee who sees none of
+them interprets the sentences. Code that fails a case is repaired a few times; if it still fails, there is no guard.
 """
 
 import ast
@@ -33,7 +33,7 @@ from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult
 
 _LACKS = re.compile(r"\d+: the call has no argument .*")
-"""How a guard fails that reads an argument which not every call has."""
+"""The failure of a guard that reads an argument not every call has."""
 _CANNOT = re.compile(r"^#\s*cannot\s+([\w-]+)\s*:\s*(.*)$", re.MULTILINE)
 
 
@@ -43,11 +43,11 @@ class Written(Struct, frozen=True):
     codes: dict[str, str]
     """By policy."""
     cannot: dict[str, str]
-    """Policies that were said not to be checkable, with why."""
+    """Policies declared uncheckable, with the reason."""
 
 
 def one_function(text: str, name: str) -> str:
-    """The function of that name in an answer; the whole answer where there is none, for its faults to be told."""
+    """The named function in an answer; the whole answer if it is missing, so that its errors are reported."""
     try:
         return functions_of(text).get(name, text)
     except SyntaxError:
@@ -80,7 +80,7 @@ def read_given_cases(
 
 
 def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
-    """The cases of an answer; of one that breaks off, those before the break."""
+    """The cases of an answer; if it was cut off, the complete ones."""
     try:
         return cases_answer(text), []
     except Unreadable as error:
@@ -92,7 +92,7 @@ def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
 
 
 _CASES = Prompt("cases", _listed_cases, max_tokens=16_384)
-"""Cases of four policies whose tools take many arguments are long."""
+"""Cases of four policies with many arguments are long."""
 
 
 def read_guards(source: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
@@ -115,7 +115,7 @@ def read_guards(source: str, policies: Sequence[Policy], bench: Bench) -> tuple[
 
 
 def functions_of(source: str) -> dict[str, str]:
-    """The text of each function of an answer."""
+    """The source of each function in an answer."""
     try:
         nodes = parse_python(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -128,7 +128,7 @@ _GUARDS = Prompt("guards", unfenced, max_tokens=8192)
 
 
 class PolicyBrief(Struct, frozen=True):
-    """One policy, and all that questions about it show."""
+    """One policy with everything that its questions show."""
 
     draft: Draft
     policy: Policy
@@ -137,33 +137,33 @@ class PolicyBrief(Struct, frozen=True):
     things: str
     now: str
     beside: tuple[Draft, ...] = ()
-    """Policies that bear on this one."""
+    """Related policies."""
     described: str = ""
-    """The things without edits of the pack's owner, which are no reason to ask again."""
+    """The entities without the owner's edits, which are no reason to ask again."""
 
     def text(self, group: Sequence[str] = ()) -> str:
-        """The policy in words, with those that bear on it; not those that a question asks about, too."""
+        """The policy in words, with related policies that the question does not already include."""
         others = [each for each in self.beside if each.id not in group]
         return _bound(self.draft, self.policy.tools) + related_text(others)
 
     @property
     def digest(self) -> str:
-        """What is the same as long as nothing that bears on the policy alone has changed."""
+        """A digest that changes only if something relevant to the policy does."""
         things = [line for line in self.described.splitlines() if not line.startswith("Request[")]
         return digest_of(_bound(replace(self.draft, remark=""), self.policy.tools), self.tools, *things, self.now)
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a referee sees beside the situations."""
+        """The context a referee sees with the situations."""
         return {"policy": self.text(), "general": self.general, "things": self.things, "now": self.now}
 
     def code_notes(self, bench: Bench) -> str:
-        """The bound tools, for whoever writes code."""
+        """The bound tools, for writing code."""
         sentences = f"{self.general}\n{self.text()}"
         return self.tools + code_notes(bench.things, bench.cards, self.policy.tools, sentences)
 
     def is_settled(self, bench: Bench, earlier: Mapping[str, Check], edited: Container[str]) -> bool:
-        """Whether an earlier check was made of just this, and still loads or was edited since."""
+        """Whether an earlier check was made from exactly this and still loads, or was edited since."""
         check = earlier.get(self.draft.id)
         if check is None or check.shown != self.digest:
             return False
@@ -171,7 +171,7 @@ class PolicyBrief(Struct, frozen=True):
 
 
 def brief_of(bench: Bench, draft: Draft, tools: Sequence[str], general: str, beside: tuple[Draft, ...]) -> PolicyBrief:
-    """What is shown of a policy that binds some tools."""
+    """The brief of a policy that binds some tools."""
     policy = Policy(draft.id, "guard", draft.definition, tuple(tools))
     sentences = draft_text(draft)
     things = things_text(bench.things, bench.cards, tools, bench.request, sentences)
@@ -185,12 +185,12 @@ def _bound(draft: Draft, tools: Sequence[str]) -> str:
 
 
 TOGETHER = 4
-"""Policies in one question."""
+"""Policies per question."""
 REPAIRS = 3
 _WALKED = 8
-"""Situations beyond its cases that the referee is shown for one policy."""
+"""Maximum situations beyond its cases shown to the referee per policy."""
 _DIVIDING = 3
-"""Generated inputs that the referee is shown for one policy."""
+"""Maximum generated inputs shown to the referee per policy."""
 
 
 def write_guards(
@@ -203,7 +203,7 @@ def write_guards(
     beside: Mapping[str, tuple[Draft, ...]],
     edited: Container[str] = (),
 ) -> dict[str, Check]:
-    """A check for every policy of kind guard, asked for where none stands yet; one that waits for an answer says so."""
+    """A check for every guard policy that lacks one; a check still waiting for an answer says so."""
     bound = [
         brief_of(bench, draft, kinds[draft.id].tools, general, beside.get(draft.id, ()))
         for draft in drafts
@@ -223,7 +223,7 @@ def write_guards(
 def _ask(
     desk: Desk, bench: Bench, group: Sequence[PolicyBrief], general: str
 ) -> tuple[Mapping[str, list[Case]], Sequence[Written], Sequence[str]]:
-    """The cases of some policies, two generations of their code, and why either was refused."""
+    """The cases of some policies, two generations of their code, and why either was rejected."""
     policies = [each.policy for each in group]
     tools = [tool for policy in policies for tool in policy.tools]
     shown = {
@@ -240,7 +240,7 @@ def _ask(
     outcomes = [stage(desk.ask)(_GUARDS, for_code, judge, empty=Written({}, {}), attempt=n) for n in (1, 2)]
     codes = [each for each in outcomes if each is not None]
     written = [each.made for each in codes]
-    # What every generation says no call can tell needs no case of either kind.
+    # A policy that every generation declares uncheckable needs no cases.
     uncheckable = {each.id for each in policies if written and all(each.id in one.cannot for one in written)}
     for_cases = {**shown, "now": bench.now}
     needed = partial(read_given_cases, policies=policies, bench=bench, uncheckable=uncheckable)
@@ -260,7 +260,7 @@ def _settle(
     written: Sequence[Written],
     refusals: Sequence[str],
 ) -> Check:
-    """Hold cases and generations against each other until one guard passes."""
+    """Compare cases and generations until one guard passes."""
     name = brief.draft.id
     cases = given.get(name, [])
     codes = [each.codes[name] for each in written if name in each.codes]
@@ -320,7 +320,9 @@ def _settled(
     sound: Sequence[tuple[str, Guard]],
     divided: Sequence[Trial],
 ) -> tuple[list[Case], list[Question]]:
-    """The cases after a referee has ruled on every one that a generation fails, and on inputs that divide two."""
+    """The cases after a referee's rulings on those a generation fails, and on inputs on which two
+    generations differ.
+    """
     failed = {
         index
         for _, guard in sound
@@ -363,7 +365,7 @@ def _settled(
 def _walked(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case], questions: list[Question]
 ) -> list[Case]:
-    """Cases for words of enumerations and bounds that no case has; a question for each that nobody could settle."""
+    """Cases for enumeration values and bounds not yet covered; a question for each that stays undecided."""
     found = bench.once((brief.draft.id, code, repr(cases)), lambda: _gaps(bench, brief, code, cases))
     situations = [gap.case for gap in found]
     rulings = desk.attempt(lambda: rule_on(desk, situations, ("permit", "deny"), brief.shown)) if found else {}
@@ -385,7 +387,7 @@ def _walked(
 
 
 def _gaps(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) -> list[Gap]:
-    """What no case has, as calls that cases can state."""
+    """The situations no case covers, as calls that cases can state."""
     policy = brief.policy
     guard, _ = bench.guard(policy, code)
     assert guard is not None
@@ -406,7 +408,7 @@ def _gaps(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) ->
 def _mend(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaints: list[str], cases: Sequence[Case]
 ) -> tuple[str, list[str], int]:
-    """The code, what is wrong with it after the last repair, and the repairs."""
+    """The code, what is wrong with it after the last repair, and the number of repairs."""
     repairs = 0
     while complaints and repairs < REPAIRS:
         code = _repaired(desk, bench, brief, code, complaints)
@@ -416,7 +418,7 @@ def _mend(
 
 
 def _repaired(desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaints: Sequence[str]) -> str:
-    """The function that comes back for a guard and what is wrong with it."""
+    """The repaired function."""
     shown = {
         "general": brief.general,
         "tools": brief.code_notes(bench),
@@ -432,9 +434,9 @@ def _repaired(desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaint
 def _looked_at_again(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case], questions: list[Question]
 ) -> tuple[str, int]:
-    """The guard after one more look at what it says of recorded calls, where that is odd, and how often it was mended.
+    """The guard after reconsidering odd results on recorded calls, and the number of repairs.
 
-    What comes back counts if it still passes its cases. What stays odd is a question for the owner.
+    A new version counts if it still passes its cases. Anything still odd is a question for the owner.
     """
     told = _of_logs(bench, brief, code)
     if not told:
@@ -448,14 +450,14 @@ def _looked_at_again(
 
 
 def _of_logs(bench: Bench, brief: PolicyBrief, code: str) -> str:
-    """What is odd about what a guard says of recorded calls."""
+    """What is odd about a guard's results on recorded calls."""
     guard, _ = bench.guard(brief.policy, code)
     assert guard is not None
     return bench.once((brief.policy, code, "logged"), lambda: complaint(bench, brief.policy, guard))
 
 
 def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) -> list[str]:
-    """What is wrong with a guard: it does not load, fails cases, never denies, or has other numbers than its text."""
+    """What is wrong with a guard: it does not load, fails cases, never denies, or uses other numbers than its text."""
     policy = brief.policy
     guard, wrong = bench.guard(policy, code)
     if guard is None:
@@ -489,7 +491,7 @@ def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Cas
 
 
 def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -> list[Trial]:
-    """What guards, each with its code, say of generated calls."""
+    """The results of guards, each with its code, on generated calls."""
     codes = tuple(code for code, _ in guards)
 
     def make() -> list[Trial]:
@@ -501,8 +503,9 @@ def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -
 
 
 def _thrift(bench: Bench, policy: Policy, code: str) -> tuple[bool, int]:
-    """Of two guards that say the same, the one is kept that does not search, where what was looked up never suffices to
-    permit; then the one that looks at fewer facts over all generated calls."""
+    """Sort key for equivalent guards: first one that does not search if look-ups never suffice to permit, then the one
+    that reads fewer facts over all generated calls.
+    """
     guard, _ = bench.guard(policy, code)
     trials = _trials(bench, policy, [(code, guard)]) if guard is not None else []
     facts = sum(len(fields or ()) for trial in trials for fields in trial.case["facts"].values())
@@ -510,7 +513,7 @@ def _thrift(bench: Bench, policy: Policy, code: str) -> tuple[bool, int]:
 
 
 def _unlike(divided: Iterable[Trial], is_runnable: Callable[[Case], bool]) -> list[Trial]:
-    """A few dividing inputs that differ in what was said of them, those with the fewest facts first."""
+    """A few inputs with different results, those with the fewest facts first."""
     chosen: dict[tuple[str, ...], Trial] = {}
     for trial in sorted(divided, key=lambda trial: len(str(trial.case))):
         said = (*trial.outcomes, *trial.because)

@@ -1,7 +1,7 @@
-"""Generated inputs: calls in worlds made up from the constants that guards mention, one world for each seed.
+"""Generated inputs: calls in invented worlds built from the constants in guards, one world per seed.
 
-Nothing is searched for: every field of every thing has a value that is drawn, by its type, from a small pool around the
-constants, so that limits are met from both sides and ids are often equal.
+Every field of every entity has a value drawn by type from a small pool around the constants, so that limits are
+approached from both sides and ids often match.
 """
 
 import ast
@@ -43,9 +43,9 @@ class Pool(Struct, frozen=True):
     times: tuple[str, ...]
     words: tuple[str, ...]
     read_as: Mapping[str, str]
-    """Arguments that guards read as money, days or times."""
+    """Arguments that guards read as money, dates or times."""
     inner_as: Mapping[str, str] = {}
-    """The same of names inside records."""
+    """The same for names inside records."""
 
 
 def pool_of(codes: Iterable[str], now: datetime) -> Pool:
@@ -94,7 +94,7 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
 
 
 def _decisive(node: ast.AST) -> Iterator[ast.AST]:
-    """Every part of the code but what a denial tells, which no input should be made of."""
+    """Every syntax node except in denial texts, from which no input should be built."""
     yield node
     for part in ast.iter_child_nodes(node):
         if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "deny"):
@@ -112,7 +112,7 @@ def _argument(node: ast.expr) -> str:
 
 
 def _part(node: ast.expr) -> str:
-    """The name of a part of a record that is read."""
+    """The name of a record's part that is read."""
     match node:
         case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
             return name
@@ -123,7 +123,7 @@ def _part(node: ast.expr) -> str:
 
 
 class World:
-    """One made-up world; it notes what was read of it."""
+    """One invented world; it records what is read."""
 
     def __init__(self, seed: str, pool: Pool, inside: Mapping[tuple[str, str], Schema]) -> None:
         self._seed = seed
@@ -131,11 +131,11 @@ class World:
         self._inside = inside
         self.read_so_far: dict[tuple[str, Key], dict[str, Any] | None] = {}
         self.absent: list[Key] = []
-        """Keys of records that are not there."""
+        """Keys of records that do not exist."""
         self.done_so_far: list[dict[str, Any]] = []
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The value that this world has there."""
+        """The value in this world."""
         key = key_of(key)
         thing = (entity.name, key)
         if thing not in self.read_so_far:
@@ -155,7 +155,7 @@ class World:
         return coerce(field, shown[field.name])
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Sometimes there are such things, one or two of them."""
+        """Sometimes one or two such entities exist."""
         found: list[Key] = []
         if len(entity.key) != 1 or not all(isinstance(value, str | int) for value in match.values()):
             return found, True
@@ -168,7 +168,7 @@ class World:
         return found, True
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
-        """Sometimes there was such a call."""
+        """Sometimes such a call was made."""
         happened = self._random("done", tool, *sorted(map(str, match.items()))).random() < 0.3
         if happened:
             self.done_so_far.append({tool: dict(match)})
@@ -191,7 +191,7 @@ class World:
             case "array":
                 words = (*_IDS, *self._pool.words) if not name.endswith("_ids") else _IDS
                 items = cast(dict[str, Any], schema.get("items") or {}).get("enum") or words
-                # Lists that stand side by side are nearly always of one length; now and then an agent forgets one.
+                # Parallel lists usually have the same length; occasionally an agent forgets an item.
                 is_unlike = self._random("unlike").random() < _UNLIKE_SHARE
                 length = self._random("length", *([name] if is_unlike else [])).choice(_LENGTHS)
                 length = max(length, int(schema.get("minItems") or 0))
@@ -215,7 +215,7 @@ class World:
                 return self._scalar(field.type, draw, is_id=field.name.endswith("_id"))
 
     def _scalar(self, kind: str, draw: random.Random, *, is_id: bool = False) -> Any:
-        """A value of a type or a format; a word or an id where it is of none that is known."""
+        """A value of a type or format; a word or an id if the type is unknown."""
         pool = self._pool
         match kind:
             case "boolean":
@@ -232,7 +232,7 @@ class World:
                 return draw.choice(_IDS if is_id else (*_IDS, *pool.words))
 
     def _made(self, name: str, schema: Schema, draw: random.Random) -> Any:
-        """A value of a schema: records inside lists, tables and objects."""
+        """A value that fits a schema, including records in lists, tables and objects."""
         if words := schema.get("enum"):
             return draw.choice(cast(list[Any], words))
         if isinstance(inner := schema.get("additionalProperties"), dict):
@@ -251,16 +251,17 @@ class World:
 
 
 class Trial(Struct, frozen=True):
-    """What guards said of one generated call."""
+    """The results of guards for one generated call."""
 
     case: Case
-    """The input as a case, without what it wants."""
+    """The input as a case, without an expected outcome."""
     outcomes: tuple[str, ...]
     """`permit`, `deny` or `failed`, by guard."""
     because: tuple[str, ...]
     is_broken: bool = False
-    """Whether nobody ever saw the like: a record that another one points to is not there or has no id, or a list, in a
-    record or among the arguments, is shorter than any that was recorded."""
+    """Whether the input is unrealistic: a referenced record is missing or has no id, or a list is shorter than any
+    recorded.
+    """
 
 
 def tried(
@@ -273,10 +274,10 @@ def tried(
     held: Mapping[tuple[str, str], Schema] | None = None,
     shortest: Mapping[tuple[str, str], int] | None = None,
 ) -> list[Trial]:
-    """What guards of one policy say of generated calls, the same ones for each.
+    """The results of one policy's guards on the same generated calls.
 
-    `inside` has the schemas of fields that hold records, `held` those of all lists and objects; `shortest` tells how
-    short a list among the arguments has ever been.
+    `inside` has the schemas of fields that hold records, `held` those of all lists and objects; `shortest` gives the
+    minimum length of list arguments in the logs.
     """
     pool = pool_of(codes, now)
     by_code = dict(zip(codes, guards, strict=True))
@@ -304,7 +305,7 @@ def tried(
 
 
 def _is_unrecorded(world: World, held: Mapping[tuple[str, str], Schema]) -> bool:
-    """Whether a list was read that is shorter than any that records show."""
+    """Whether a list was read that is shorter than any recorded."""
     return any(
         is_shorter(value, held.get((entity, field)))
         for (entity, _), fields in world.read_so_far.items()
@@ -313,12 +314,12 @@ def _is_unrecorded(world: World, held: Mapping[tuple[str, str], Schema]) -> bool
 
 
 def _is_short(value: Any, shortest: int) -> bool:
-    """Whether an argument is a shorter list than any call was logged with."""
+    """Whether an argument is a shorter list than in any logged call."""
     return isinstance(value, list) and len(cast(list[Any], value)) < shortest
 
 
 def _absent_share(entity: Entity) -> float:
-    """How often a thing is not there; one of which there is only one always is, unless a conversation makes it."""
+    """How often an entity is absent; a keyless entity never is, unless the conversation creates it."""
     if entity.origin == "conversation":
         return _UNMADE_SHARE
     return _ABSENT_SHARE if entity.key else 0.0

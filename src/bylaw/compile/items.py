@@ -1,6 +1,6 @@
-"""The files of a pack as items (policies, tools, entities, cases, functions), and as files again.
+"""Converts the files of a pack to items (policies, tools, entities, cases, functions) and back.
 
-An item is known by its name, whichever file it is in. A file that is edited keeps its other lines as they are.
+An item is identified by its name, whichever file it is in. In an edited file, all other lines stay unchanged.
 """
 
 import ast
@@ -18,11 +18,11 @@ from bylaw.policy.yaml import LOADER, YamlError, read_yaml
 from bylaw.scan.written import packed
 
 Key = tuple[str, ...]
-"""`(guards, NAME)`, `(cases, POLICY: NOTE)`, or the file, its section and the name there."""
+"""`(guards, NAME)`, `(cases, POLICY: NOTE)`, or the file, its section and the name in it."""
 Items = dict[Key, Any]
 
 _ANYWHERE = ("guards", "lookups", "cases")
-"""Folders whose items are the same in any of their files."""
+"""Folders in which items may be in any file."""
 _LISTS = {"policies.yaml": ("policies",), "rules.yaml": ("rules", "limits")}
 
 
@@ -50,7 +50,7 @@ def key_of(path: str, section: str, name: str) -> Key:
 
 
 def entries(value: Any) -> dict[str, Any]:
-    """The parts of a section by name; the section itself, without a name, if its parts have none."""
+    """The entries of a section by name; the section itself, unnamed, if its entries have no names."""
     listed = cast(list[Any], value) if isinstance(value, list) else [None]
     if isinstance(value, dict):
         return cast(dict[str, Any], value)
@@ -58,7 +58,7 @@ def entries(value: Any) -> dict[str, Any]:
 
 
 def named(listed: list[Any]) -> dict[str, Any]:
-    """The members of a list by what identifies them."""
+    """The members of a list by identifying name."""
     found: dict[str, Any] = {}
     for each in listed:
         name, count = _name(each), 1
@@ -77,14 +77,14 @@ def _name(member: Any) -> str:
 
 
 class _Chunk(Struct):
-    """Lines of a file: an item, the head of a section (its name is `*`), or what is between."""
+    """Lines of a file: an item, a section's head (named `*`), or text in between."""
 
     key: Key | None
     text: str
 
 
 def edited(path: str, text: str, made: str, wanted: Items) -> str:
-    """The text of a file with these items, as they are in `text` or else as they are in `made`."""
+    """The text of a file with these items, taken from `text` if they are there, or else from `made`."""
     try:
         found = _edited(path, text, made, wanted)
         if read_items(path, found) == wanted:
@@ -132,7 +132,7 @@ def _ended(text: str) -> str:
 
 
 def _chunks(path: str, text: str) -> Iterator[_Chunk]:
-    """A file in order, whole lines each."""
+    """The chunks of a file, in whole lines and in order."""
     lines = text.splitlines(keepends=True)
     starts = list(_functions(path, text) if path.endswith(".py") else _sections(path, text))
     place = 0
@@ -159,7 +159,7 @@ def _functions(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
 
 
 def _sections(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
-    """Where each item of a YAML file begins; a section on one line is an item that cannot be edited in part."""
+    """Where each item of a YAML file begins; a section on one line is a single item."""
     root: Any = cast(Any, yaml).compose(text, Loader=LOADER)
     data = read_yaml(text, file=path).data
     if isinstance(root, yaml.SequenceNode):
@@ -189,7 +189,7 @@ def _packed(path: str, key: Key, value: Any) -> str:
 
 
 def _whole(path: str, wanted: Items) -> str:
-    """A file of these items alone."""
+    """A file with only these items."""
     if path.endswith(".py"):
         return "\n\n\n".join(wanted.values()) + "\n"
     if path.startswith("cases/"):

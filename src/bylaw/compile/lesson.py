@@ -1,7 +1,8 @@
-"""Weights of soft rules, learned from labelled calls (ShieldAgent, section 3.2.4), and episodes for their risk.
+"""Learns the weights of soft rules from labelled calls (ShieldAgent, section 3.2.4), and collects episodes for their
+risk.
 
-Verdicts of guards are no labels: they say nothing about consent or any other rule, so weights learned from them switch
-rules off.
+Verdicts of guards are not labels: they say nothing about consent or any other rule, so weights learned from them would
+turn rules off.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,7 +45,7 @@ class Label(Struct, frozen=True, forbid_unknown_fields=True):
     safe: bool
     step: int | None = None
     rules: list[str] | None = None
-    """The rules that the person judged it by; by default all of them. It teaches nothing about any other rule."""
+    """The rules the person judged; by default all. It teaches nothing about other rules."""
 
 
 def read_labels(path: Path) -> dict[str, list[Label]]:
@@ -68,9 +69,9 @@ def soft_rules(pack: Pack) -> list[Rule]:
 
 
 def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> list[LabelledAct]:
-    """What the soft rules say of each call or conversation that has a label; 0 for a rule its label does not judge.
+    """The soft rules' opinions on each labelled call or conversation; 0 for a rule its label does not judge.
 
-    Calls that a hard rule denies are left out: no weight changes what becomes of them.
+    Calls denied by a hard rule are left out, because no weight changes them.
     """
     if not labels:
         return []
@@ -94,7 +95,7 @@ def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> lis
 
 
 def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | None]:
-    """By step, what each soft rule says of a call: -1 against it, 1 for it, 0 nothing certain.
+    """By step, each soft rule's opinion on a call: -1 against, 1 for, 0 uncertain.
 
     None for a call that a hard rule denies.
     """
@@ -116,13 +117,13 @@ class Lesson(Struct, frozen=True):
     learned: Learned
     taught: list[LabelledAct]
     kept_back: list[LabelledAct]
-    """Every fifth conversation, which the weights were not learned from."""
+    """Every fifth conversation, held back from learning."""
     rules: list[Rule]
     eps: float
     """The pack's own margin."""
 
     def accuracies(self, examples: Sequence[LabelledAct]) -> tuple[float, float]:
-        """The share of examples that the rules get right: with the pack's weights, and with the learned ones."""
+        """The accuracy of the rules on examples: with the pack's weights, and with the learned ones."""
         before = accuracy(examples, [rule.weight for rule in self.rules], threshold_of(self.eps))
         after = [self.learned.weights[rule.name] for rule in self.rules]
         return before, accuracy(examples, after, self.learned.threshold)
@@ -197,20 +198,20 @@ def teach(
 
 
 Episode = list[dict[str, bool]]
-"""What a rule saw of one conversation: its predicates at each act."""
+"""A rule's view of one conversation: its predicates at each act."""
 
 
 class Episodes(Struct):
-    """What one rule saw of recorded conversations; a `FOR EACH` rule, of each value apart."""
+    """One rule's view of recorded conversations; for a `FOR EACH` rule, separately for each value."""
 
     rule: Rule
     seen: list[Episode] = field(default_factory=list[Episode])
     left_out: int = 0
-    """Those in which some predicate of the rule had no value."""
+    """Conversations in which some predicate of the rule was unknown."""
 
 
 def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
-    """What every rule saw of these conversations."""
+    """Every rule's view of these conversations."""
     found = [Episodes(rule) for rule in pack.book.rules]
     for trajectory in trajectories:
         acts = Session(pack).acts(trajectory.events)
@@ -225,7 +226,7 @@ def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
 
 
 def _seen_by(rule: Rule, acts: Acts, actions: Sequence[str]) -> Iterator[list[dict[str, bool | None]]]:
-    """The rule's predicates at each act; for a `FOR EACH` rule once for each value that the acts name."""
+    """The rule's predicates at each act; for a `FOR EACH` rule, once for each value named in the acts."""
     names = atoms(rule.formula)
     if not rule.for_each:
         yield [{name: values[name] for name in names} for _, values in acts]
@@ -244,14 +245,14 @@ def _seen_by(rule: Rule, acts: Acts, actions: Sequence[str]) -> Iterator[list[di
 
 
 class Weighed(Struct, frozen=True):
-    """What the labels of a compile taught."""
+    """The result of learning from a compile's labels."""
 
     weights: str
     """`weights.yaml`; empty if held-back examples do not show that the weights help."""
     record: dict[str, Any]
     """For `compiled.yaml`."""
     questions: dict[str, list[Question]]
-    """By policy, a question to the reviewer about each rule that no longer denies a call on its own."""
+    """By policy, a question for the reviewer about each rule that no longer denies a call on its own."""
 
 
 def learn_weights(

@@ -1,6 +1,6 @@
-"""What a new guard says of recorded calls: one that fails on some, or denies most of them, is looked at once more.
+"""Tries a new guard on recorded calls: one that fails on some, or denies most, is reconsidered once.
 
-What is told of them are counts, places in the code and texts of denials: no value of a record.
+Complaints contain counts, code locations and denial texts, but no values from records.
 """
 
 import re
@@ -16,9 +16,9 @@ from bylaw.policy.statement import Policy
 from bylaw.trace import Call, Trajectory
 
 _TRIED = 200
-"""Recorded conversations that a guard is tried on."""
+"""Maximum recorded conversations per guard."""
 _FEWEST = 5
-"""Denied calls that are too many, if they are more than half."""
+"""Minimum number of denied calls that counts as odd if it is more than half."""
 ADVICE = (
     ". Most of what was recorded is right: if the check asks for more than the policy does, or reads a record otherwise"
     " than it is, mend it; else write it again as it is"
@@ -28,7 +28,7 @@ _QUOTED = re.compile(r"`([^`]*)`")
 
 
 def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
-    """What is odd about what a guard says of recorded calls; empty if nothing is."""
+    """What is odd about a guard's results on recorded calls; empty if nothing is."""
     pack = bench.with_guard(policy, guard)
     called = set(policy.tools)
     said: list[tuple[str, str]] = []
@@ -47,7 +47,7 @@ def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
 
 
 def rule_complaint(bench: Bench, policy: Policy, rules: Mapping[str, Any]) -> str:
-    """That a rule is broken in most recorded conversations with a write; empty if it is not."""
+    """A complaint if a rule is broken in most recorded conversations with a write; empty otherwise."""
     pack = bench.on_its_clock(bench.with_rules([policy], rules))
     writes = {tool.name for tool in pack.schema.tools.values() if tool.effect == "write"}
     talks = _calling(bench.trajectories, writes)
@@ -58,7 +58,7 @@ def rule_complaint(bench: Bench, policy: Policy, rules: Mapping[str, Any]) -> st
 
 
 def _calling(trajectories: Iterable[Trajectory], tools: set[str]) -> list[Trajectory]:
-    """The first conversations in which one of these tools is called."""
+    """The first conversations that call one of these tools."""
     found = (
         each for each in trajectories if any(isinstance(event, Call) and event.tool in tools for event in each.events)
     )
@@ -66,7 +66,7 @@ def _calling(trajectories: Iterable[Trajectory], tools: set[str]) -> list[Trajec
 
 
 def _denial(guard: Guard, because: str) -> str:
-    """The text of a denial without the values in it."""
+    """A denial's text without its values."""
     for text in guard.denials:
         if re.fullmatch(".*".join(map(re.escape, text.split("..."))), because, re.DOTALL):
             return text
@@ -74,7 +74,7 @@ def _denial(guard: Guard, because: str) -> str:
 
 
 def _names(bench: Bench) -> set[str]:
-    """Names of arguments, of things and of fields, inside records too."""
+    """Names of arguments, entities and fields, including those inside records."""
     schema = bench.base.schema
     found = {name for entity in schema.entities.values() for name in (entity.name, *entity.key, *entity.fields)}
     for card in bench.cards.values():

@@ -1,6 +1,7 @@
-"""Look-up functions: code that searches what was shown, where observations do not reach (the near-miss paper's way).
+"""Writes look-up functions: code that searches the results shown, for fields that observations cannot reach (as in the
+near-miss paper).
 
-They are in the guard language, so nothing foreign runs, and they are tried on recorded results before they count.
+They use the guard language, so no foreign code runs, and are tried on recorded results first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,9 +26,9 @@ from bylaw.policy.statement import Policy
 from bylaw.trace import Call, Result, Trajectory
 
 _PER_QUESTION = 24
-"""Fields in one question."""
+"""Fields per question."""
 _TRIED = 50
-"""Recorded conversations that a function is tried on."""
+"""Maximum recorded conversations per function."""
 
 
 def _functions(text: str) -> dict[str, str]:
@@ -41,7 +42,7 @@ LOOKUPS = Prompt("lookups", _functions, max_tokens=8192, rounds=3)
 
 
 class Lookups(Struct, frozen=True):
-    """Look-up functions by `Entity.field`, and the fields for which none was written, with why."""
+    """Look-up functions by `Entity.field`, and the fields without one, with the reason."""
 
     codes: dict[str, str]
     failed: dict[str, str]
@@ -52,7 +53,7 @@ class Lookups(Struct, frozen=True):
 
 
 def out_of_reach(bench: Bench, checks: Mapping[str, Check]) -> dict[str, list[str]]:
-    """By entity the fields that guards read and that no observation of any tool shows."""
+    """By entity, the fields that guards read and no observation shows."""
     guards = [bench.guard(Policy(check.policy, "guard", ""), check.code)[0] for check in checks.values() if check.code]
     return {
         entity: unshown
@@ -62,7 +63,7 @@ def out_of_reach(bench: Bench, checks: Mapping[str, Check]) -> dict[str, list[st
 
 
 def fields_read(guards: Iterable[Guard], schema: Schema) -> dict[str, list[str]]:
-    """By entity the fields that guards may read and that tools know, in the order declared."""
+    """By entity, the fields of tools that guards may read, in declared order."""
     read = {name for guard in guards for name in guard.facts}
     found: dict[str, list[str]] = {}
     for name, entity in schema.entities.items():
@@ -76,7 +77,7 @@ def fields_read(guards: Iterable[Guard], schema: Schema) -> dict[str, list[str]]
 
 
 def _is_shown(bench: Bench, entity: str, field: str) -> bool:
-    """Whether some observation shows a field: by name, or with all that stands in its results."""
+    """Whether some observation shows a field, by name or together with the whole result."""
     for tool, kinds in bench.base.schema.shows.items():
         for observation in kinds.get(entity, ()):
             if field == "exists" or field in observation.fields:
@@ -116,7 +117,7 @@ def write_lookups(
 def shown_fields(
     cards: Mapping[str, Card], part: Sequence[tuple[str, str]], entities: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The values of the question about some fields, each with its entity."""
+    """The template values of a question about fields, each with its entity."""
     lines: list[str] = []
     for entity in dict.fromkeys(entity for entity, _ in part):
         body = cast(dict[str, Any], entities[entity])
@@ -137,7 +138,7 @@ class _Recorded:
                 self._entries.append((call.tool, entry))
 
     def results(self, tool: str, match: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Those of one tool, of calls with these arguments."""
+        """The results of one tool's calls with these arguments."""
         return [
             entry
             for name, entry in self._entries
@@ -145,13 +146,13 @@ class _Recorded:
         ]
 
     def keys(self, entity: Entity) -> set[tuple[Any, ...]]:
-        """Keys of such things that stand among the arguments of calls."""
+        """Keys of such entities among call arguments."""
         found = [[entry["arguments"].get(part) for part in entity.key] for _, entry in self._entries]
         return {tuple(map(str, key)) for key in found if None not in key}
 
 
 def _failures(lookup: LookupFunction, trajectories: Sequence[Trajectory]) -> list[str]:
-    """How a function fails on what was recorded; it may find nothing, but it must not fail."""
+    """The failures of a function on recorded results; it may find nothing but must not fail."""
     for trajectory in trajectories[:_TRIED]:
         history = _Recorded(trajectory)
         for key in sorted(history.keys(lookup.entity)):

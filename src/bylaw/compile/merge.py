@@ -1,7 +1,7 @@
-"""Three-way merge of a pack: what the compiler wrote last, what the owner has now, what the compiler would write.
+"""Three-way merge of a pack: the compiler's last version, the owner's current one, and the compiler's new one.
 
-The merge goes item by item. A deletion is an edit like any other. Where both changed the same, the owner's edit stays
-and a question says so. A policy's kind, tools and check belong together: they are the owner's or the compiler's.
+The merge goes item by item. A deletion is an edit like any other. If both changed the same item, the owner's edit stays
+and a question says so. A policy's kind, tools and check belong together and come from one side.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,19 +17,19 @@ from bylaw.scan.written import dump
 _POLICIES = ("policies.yaml", "policies")
 _CHECK = ("guards", "rules.yaml")
 _BINDING = ("kind", "tools")
-"""What of a policy belongs to its check."""
+"""The fields of a policy that belong to its check."""
 
 
 class Merge(Struct):
-    """What comes of a merge."""
+    """The result of a merge."""
 
     items: Items
     base: Items
-    """What the next merge compares with: a clash that nobody has settled stays one."""
+    """The base of the next merge; an unsettled conflict stays one."""
     questions: dict[str, list[Question]] = field(default_factory=dict[str, list[Question]])
-    """By policy, for its owner."""
+    """Questions for the owner, by policy."""
     notes: list[str] = field(default_factory=list[str])
-    """Clashes that belong to no policy of the pack."""
+    """Conflicts that belong to no policy of the pack."""
 
     def ask(self, policy: str, what: str, theirs: Any) -> None:
         text = f"{what}; your version is kept. The compiler would write: {_text(theirs)}"
@@ -44,8 +44,8 @@ def merge(
 ) -> Merge:
     """The items of a pack after an update.
 
-    `redone` policies had their check rejected, so that the new
-    one takes its place; `settled` ones are signed as they are, so that they are not asked about again.
+    The checks of `redone` policies were rejected, so the new ones replace them; `settled` policies are signed as they
+    are and not asked about again.
     """
     made = Merge(dict(ours), dict(theirs))
     owner = _policies_of({**base, **theirs, **ours})
@@ -76,7 +76,7 @@ def merge(
 
 
 def merged_value(sides: Sequence[Any], at: str, clashes: list[str]) -> Any:
-    """A value of the base, ours and theirs, part by part; `clashes` gets what both changed, where ours stays."""
+    """Merge base, ours and theirs, part by part; `clashes` collects parts changed by both, where ours stays."""
     base, ours, theirs = sides
     if theirs in (base, ours):
         return ours
@@ -94,13 +94,13 @@ def merged_value(sides: Sequence[Any], at: str, clashes: list[str]) -> Any:
 
 
 def _parts(value: Any) -> dict[str, Any] | None:
-    """Parts that are merged one by one; None for what is one."""
+    """The parts to merge separately; None for an indivisible value."""
     if isinstance(value, list):
         return named(cast(list[Any], value))
     if not isinstance(value, dict):
         return None
     record = cast(dict[str, Any], value)
-    # A single variation of a case is written without its list.
+    # A case's only variation is written without a list.
     return {**record, "but": [record["but"]]} if isinstance(record.get("but"), dict) else record
 
 
@@ -112,7 +112,7 @@ def _set(items: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _policies_of(items: Items) -> dict[Key, str]:
-    """By item the policy that it belongs to; what belongs to none is left out."""
+    """The policy of each item; items without one are left out."""
     ids = {key[2] for key in items if key[:2] == _POLICIES}
     functions = {("guards", function_name(name)): name for name in ids}
     rules = {
@@ -128,7 +128,7 @@ def _policies_of(items: Items) -> dict[Key, str]:
 
 
 def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items) -> None:
-    """A policy whose sentences are gone from the document goes with its check; an edit of it is told in full."""
+    """Remove a policy whose sentences are gone, with its check; if it was edited, the note quotes it in full."""
     edits = [key for key in keys if key in ours and ours[key] != base.get(key)]
     for key in keys:
         made.items.pop(key, None)
@@ -140,7 +140,7 @@ def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items)
 def _hold_together(
     made: Merge, policy: str, keys: list[Key], base: Items, ours: Items, theirs: Items, *, is_redone: bool
 ) -> None:
-    """Where the owner edited a check and the compiler wrote another, all of it stays as the owner has it."""
+    """If the owner edited a check and the compiler wrote another, keep the owner's completely."""
     at = (*_POLICIES, policy)
     checks = [key for key in keys if key[0] in _CHECK]
     if is_redone:
@@ -174,7 +174,7 @@ def _check(items: Items, at: Key, checks: list[Key]) -> list[Any]:
 def _still_accepted(
     body: dict[str, Any], base: Any, theirs: Any, keys: list[Key], before: Items, after: Items
 ) -> dict[str, Any]:
-    """The policy without the word that nothing enforces it, if it reads otherwise now or has a check."""
+    """The policy without its `unenforced` acceptance, if it has changed or now has a check."""
     if base is None or theirs is None or "unenforced" not in body:
         return body
     is_same = all(base.get(part) == theirs.get(part) for part in ("definition", "spans"))
@@ -189,7 +189,7 @@ def _text(value: Any) -> str:
 
 
 def differing(one: Mapping[Key, Any], other: Mapping[Key, Any]) -> Iterator[Key]:
-    """The items that are not the same in both."""
+    """The items that differ."""
     for key in dict.fromkeys([*one, *other]):
         if one.get(key, UNSET) != other.get(key, UNSET):
             yield key

@@ -1,4 +1,4 @@
-"""Names that models give, made fit for ids, functions and fields; one that means two things becomes two names."""
+"""Turns names given by models into ids, functions and fields; a name with two meanings becomes two names."""
 
 import hashlib
 import keyword
@@ -8,7 +8,7 @@ from typing import Any, cast
 
 
 def slug(text: str) -> str:
-    """Lower-case words joined by `-`, the first letter a letter; empty where nothing is left."""
+    """Lower-case words joined by `-`, beginning with a letter; empty if nothing is left."""
     name = "-".join(re.findall(r"[a-z0-9]+", text.lower()))[:60].strip("-")
     name = re.sub(r"^[0-9-]+", "", name)
     return f"{name}-policy" if keyword.iskeyword(name) else name
@@ -19,7 +19,7 @@ def function_name(policy: str) -> str:
 
 
 def digest_of(*shown: str) -> str:
-    """What is the same as long as a question would show the same again."""
+    """A digest of everything a question shows."""
     return hashlib.sha256("\0".join(shown).encode()).hexdigest()[:16]
 
 
@@ -31,7 +31,7 @@ _NAME = re.compile(r'"([^"]+)"|([^\s(),"]+)')
 
 
 def named_apart(rules: Mapping[str, Any], policy: str, taken: Mapping[str, Any]) -> Rules:
-    """The rules of a policy, its predicates renamed where `taken` has the name for something else."""
+    """The rules of a policy, with predicates renamed if `taken` uses the name for something else."""
     prefix = slug(policy).replace("-", "_")
     predicates: dict[str, Any] = {}
     renamed: dict[str, str] = {}
@@ -46,7 +46,7 @@ def named_apart(rules: Mapping[str, Any], policy: str, taken: Mapping[str, Any])
 
 
 def meaning(body: Any) -> dict[str, Any]:
-    """What a predicate says, whatever the words that describe it."""
+    """A predicate's definition without its description."""
     return {part: value for part, value in cast(dict[str, Any], body or {}).items() if part != "description"}
 
 

@@ -1,7 +1,7 @@
-"""Numbers that sentences name, and whether a guard uses them.
+"""Finds numbers in sentences and whether a guard uses them.
 
-A number that a guard does not use is a hint for the reviewer. A guard that uses another in its place, so that 30 days
-became 60, is wrong, unless a case shows that the sentence's number is kept.
+An unused number is a hint for the reviewer. A guard that uses another number instead, such as 60 days for 30, is wrong,
+unless a case shows that the sentence's number is kept.
 """
 
 import ast
@@ -17,17 +17,17 @@ _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
 def unused_numbers(quotes: Iterable[str], code: str) -> list[str]:
-    """The numbers of the quotes, in digits, that stand nowhere in the code."""
+    """The numbers of the quotes, in digits, that do not occur in the code."""
     used = _used(code)
     named = (found for quote in quotes for found in _NUMBER.findall(_CLAUSE.sub("", quote)))
     return list(dict.fromkeys(each for each in named if _decimal(each) not in used))
 
 
 def replaced_numbers(quotes: Sequence[str], others: str, code: str, cases: str) -> tuple[list[str], list[str]]:
-    """Numbers of the quotes that neither code nor cases have, and those that stand in the code in their place.
+    """Numbers of the quotes missing from code and cases, and the numbers the code uses instead.
 
-    Both are empty where either is: a number that `others` name, that counts the same in other units (a week, 7 days;
-    10 %, 0.1), or that is 0, 1 or 2 replaces none.
+    Both are empty if either is. A number does not count as a replacement if `others` contain it, if it is the same in
+    other units (a week, 7 days; 10 %, 0.1), or if it is 0, 1 or 2.
     """
     tried = {_decimal(found) for found in _NUMBER.findall(cases)}
     missing = [each for each in unused_numbers(quotes, code) if _decimal(each) not in tried]

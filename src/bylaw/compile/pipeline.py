@@ -1,7 +1,7 @@
-"""All stages, one after the other, as far as the answers go; `compile_pack` asks until nothing is left to ask.
+"""Runs all stages as far as the answers allow; `compile_pack` asks until nothing is left to ask.
 
-document ──extract──▶ drafts ──cover──▶ further drafts          tools, logs ──describe──▶ things
-drafts ──sort──▶ kinds and tools ──write_guards, write_rules──▶ checks with cases ──assemble──▶ the files of a pack
+document ──extract──▶ drafts ──cover──▶ further drafts tools, logs ──describe──▶ things drafts ──sort──▶ kinds and tools
+──write_guards, write_rules──▶ checks with cases ──assemble──▶ the files of a pack
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,45 +41,45 @@ class CompileError(BylawError):
 
 
 class Source(Struct, frozen=True):
-    """What a pack is made of."""
+    """The input of a compile."""
 
     document: Document
     title: str
     cards: Mapping[str, Card]
     trajectories: Sequence[Trajectory] = ()
     now: str = ""
-    """A fixed clock; empty where calls bear their own time."""
+    """A fixed clock; empty if calls have their own time."""
     earlier: "Work | None" = None
-    """What an earlier compile made: what the change of a document does not touch is taken from it."""
+    """The result of an earlier compile; anything unaffected by the document's changes is reused."""
     refinements: int = 0
-    """How many rules may be replaced by refined ones; 0 leaves rules as they were written."""
+    """Maximum number of rules replaced by refined ones; 0 turns refinement off."""
     labels: Mapping[str, Sequence[Label]] | None = None
-    """By conversation which calls were safe: weights of rules are learned from them."""
+    """Labels by conversation, from which rule weights are learned."""
     owner: "Owner | None" = None
-    """What the pack's owner has edited since the earlier compile."""
+    """The owner's edits since the earlier compile."""
     rejected: Mapping[str, str] = {}
-    """By policy why its check was rejected, and what to tell beside it: it is asked for again."""
+    """By policy, why its check was rejected and what to add to its question; it is asked for again."""
     embed: Embedder | None = None
-    """Tells which predicates are alike, for refining; None: by their spelling."""
+    """Finds similar predicates for refinement; None to compare spelling."""
 
     @property
     def tried_at(self) -> str:
-        """The time at which checks are tried: the pack's clock, else the day that the document names, else any."""
+        """The time of trials: the pack's clock, else the day the document names, else any."""
         stated = None if self.now else stated_clock(self.document)
         return self.now or (stated.by_day if stated is not None else _ANY_TIME)
 
 
 class Owner(Struct, frozen=True):
-    """What the owner of a pack has edited, as far as requests and trials depend on it."""
+    """The owner's edits, as far as requests and trials depend on them."""
 
     things: Callable[[Mapping[str, Card], Things], Things]
-    """Entities and tools as the owner has them, of those that the compiler describes."""
+    """The owner's entities and tools, from those the compiler describes."""
     checks: frozenset[str] = frozenset()
-    """Policies whose check the owner edited."""
+    """Policies with an edited check."""
 
 
 class Work(Struct):
-    """What the stages have made; a stage that still waits for answers has left None."""
+    """The results of the stages; None for a stage still waiting for answers."""
 
     things: Things | None = None
     first: Extraction | None = None
@@ -88,7 +88,7 @@ class Work(Struct):
     checks: dict[str, Check] = field(default_factory=dict[str, Check])
     lookups: Lookups | None = None
     overlaps: dict[str, tuple[Question, ...]] = field(default_factory=dict[str, tuple[Question, ...]])
-    """By policy which of another document it may repeat or contradict."""
+    """By policy, the policies of other documents it may repeat or contradict."""
     steps: tuple[Step, ...] = ()
     """How the rules were refined."""
 
@@ -98,12 +98,12 @@ class Work(Struct):
 
     @property
     def extractions(self) -> tuple[Extraction, ...]:
-        """Both readings of the document, as far as they went."""
+        """Both readings of the document, as far as complete."""
         return tuple(each for each in (self.first, self.second) if each is not None)
 
     @property
     def questions(self) -> dict[str, tuple[Question, ...]]:
-        """By policy what its words leave to the owner of the document."""
+        """Questions for the document's owner, by policy."""
         found = dict(self.overlaps)
         for name, asked in (pair for each in self.extractions for pair in each.questions.items()):
             found[name] = (*asked, *found.get(name, ()))
@@ -111,16 +111,16 @@ class Work(Struct):
 
     @property
     def request(self) -> dict[str, object]:
-        """What only users can say, as fields."""
+        """Facts only users can state, as fields."""
         return request_fields([fact for each in self.kinds.values() for fact in each.user_facts])
 
 
 def compile_pack(
     source: Source, chat: Chat, *, progress: Callable[[str], None] = lambda _: None, as_is: bool = False
 ) -> tuple[Work, Desk]:
-    """Run the stages until every question is answered; `Pending` where answers have yet to come.
+    """Run the stages until every question is answered; raises `Pending` if answers are not there yet.
 
-    With `as_is` the work ends there, once the document is read: policies whose questions wait have no check.
+    With `as_is` it stops once the document is read: policies whose questions are waiting have no check.
     """
     require_tools(source.cards)
     desk = Desk(at_hand(chat))
@@ -147,18 +147,18 @@ def compile_pack(
 
 
 def require_tools(cards: Mapping[str, Card]) -> None:
-    """Without a tool there is nothing to hold to a policy, whoever is asked."""
+    """Raise if there are no tools, because nothing could be checked."""
     if not cards:
         raise UsageError("no tool is given", hint="--tools FILE, or --logs with calls of tools")
 
 
 def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
-    """Every stage as far as the answers go; what is missing is then wanted at the desk.
+    """Run every stage as far as the answers allow; missing answers are recorded at the desk.
 
-    `benches` keeps what was tried, for the next run.
+    `benches` caches trials for the next run.
 
-    Policies come in two waves, those of the first reading and those that a second look at uncovered sentences adds, so
-    that nothing waits for what it does not need.
+    Policies come in two waves, those of the first reading and those found in uncovered sentences, so that nothing waits
+    unnecessarily.
     """
     work = Work()
     known = source.earlier.things if source.earlier is not None else None
@@ -201,7 +201,7 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
 
 
 def _finish(desk: Desk, source: Source, work: Work, bench: Bench) -> None:
-    """What takes all checks of a kind to be there: rules refined together, functions for facts that nothing shows."""
+    """The steps that need all checks: joint refinement of rules, and functions for facts that nothing shows."""
     waits = any(work.checks[name].failed == UNANSWERED for name, kind in work.kinds.items() if kind.kind == "rule")
     if source.refinements and (desk.gives_up or not waits):
         given = (desk, bench, work.checks, work.drafts, _general(work))
@@ -220,7 +220,7 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
     general = _general(work)
     earlier = _still_read_alike(source.earlier, work)
     earlier = {name: check for name, check in earlier.items() if name not in source.rejected}
-    # What a second look adds comes later: a question that is asked already must not change.
+    # Policies of the second reading come later: a question already asked must not change.
     known = drafts if work.first is not None and drafts is work.first.drafts else work.drafts
     beside = related(known, work.kinds, source.document)
     edited = source.owner.checks if source.owner is not None else frozenset[str]()
@@ -229,7 +229,7 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
 
 
 def _bench(benches: list[Bench], source: Source, work: Work, described: Things) -> Bench:
-    """Where checks are tried, with the owner's entities: that of an earlier run, where it is of the same things."""
+    """The bench with the owner's entities; an earlier run's if its entities are the same."""
     for bench in benches:
         if bench.described == described and bench.request == work.request:
             return bench
@@ -240,7 +240,7 @@ def _bench(benches: list[Bench], source: Source, work: Work, described: Things) 
 
 
 def _still_read_alike(earlier: Work | None, work: Work) -> Mapping[str, Check]:
-    """The checks of an earlier compile; none where a way of reading the document, which all were shown, is gone."""
+    """The checks of an earlier compile; none if general advice shown to all of them has gone."""
     if earlier is None:
         return {}
     standing = {replace(draft, remark="") for draft in work.drafts}
@@ -251,6 +251,6 @@ def _still_read_alike(earlier: Work | None, work: Work) -> Mapping[str, Check]:
 
 
 def _general(work: Work) -> str:
-    """What whoever reads a policy must know of the document as a whole."""
+    """General advice for reading any policy of the document."""
     told = [draft for draft in work.drafts if (kind := work.kinds.get(draft.id)) is not None and kind.general]
     return "\n".join(f"- {draft.definition}" for draft in told) or "none"

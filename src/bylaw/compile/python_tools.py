@@ -1,4 +1,4 @@
-"""Python functions as tools: name, docstring and annotations, read from the source; nothing is imported or run."""
+"""Reads Python functions as tools (name, docstring and annotations) from their source; nothing is imported or run."""
 
 import ast
 import re
@@ -27,13 +27,13 @@ _NESTED = 12
 
 
 class Types:
-    """Annotations as schemas; `classes` are those of the same file: records and enumerations."""
+    """Converts annotations to schemas; `classes` are the file's records and enumerations."""
 
     def __init__(self, classes: Mapping[str, ast.ClassDef]) -> None:
         self._classes = classes
 
     def schema(self, annotation: ast.expr, depth: int = 0) -> dict[str, Any]:
-        """What an annotation says; an object where it says nothing that is known here."""
+        """The schema of an annotation; an object if it is unknown."""
         if depth > _NESTED:
             return {"type": "object"}
         match annotation:
@@ -57,7 +57,7 @@ class Types:
             return {"type": "object"}
 
     def _first(self, parts: list[ast.expr], depth: int) -> dict[str, Any]:
-        """Of a union, the first that is not None."""
+        """The first member of a union that is not None."""
         found = [self.schema(part, depth + 1) for part in parts]
         return next(filter(None, found), found[0])
 
@@ -97,7 +97,7 @@ class Types:
 
 
 def texts(nodes: Iterable[ast.expr]) -> Iterator[str]:
-    """Those that are texts as they stand."""
+    """The nodes that are string constants."""
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
@@ -115,7 +115,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _words(node: ast.expr) -> str:
-    """A description beside a type: a text, or `Field(description=...)`."""
+    """A description in an annotation: a string, or `Field(description=...)`."""
     match node:
         case ast.Constant(str() as text):
             return text
@@ -132,7 +132,7 @@ _FOLLOWED = 8
 
 
 def python_cards(said: str) -> list[Card]:
-    """The tools of a Python file or module: those named after a colon, or all that it offers."""
+    """The tools of a Python file or module: those named after a colon, or all it offers."""
     where, _, names = said.partition(":")
     path = Path(where) if where.endswith(".py") else _module_file(where)
     if path is None or not path.is_file():
@@ -147,7 +147,7 @@ def python_cards(said: str) -> list[Card]:
 
 
 class _Source:
-    """One file of Python, read as text."""
+    """One Python file, read as text."""
 
     def __init__(self, path: Path, depth: int = 0) -> None:
         self._path, self._depth = path, depth
@@ -180,7 +180,7 @@ class _Source:
         self._types = Types(classes)
 
     def offered(self) -> Iterator[Card]:
-        """What is marked as a tool; where nothing is, what `__all__` names, or every public function."""
+        """The functions marked as tools; if there are none, those in `__all__`, or every public function."""
         marked = [each for each in (*self._functions.values(), *self._methods.values()) if _is_marked(each)]
         if marked:
             yield from (self._read(each) for each in marked)
@@ -190,7 +190,7 @@ class _Source:
             yield from (self._read(each) for name, each in self._functions.items() if not name.startswith("_"))
 
     def card(self, name: str, said: str) -> Card:
-        """One function by name, followed to the file that it is imported from."""
+        """One function by name, followed through imports."""
         if function := self._functions.get(name) or self._methods.get(name):
             return self._read(function)
         if (imported := self._imports.get(name)) and self._depth < _FOLLOWED:
@@ -226,7 +226,7 @@ class _Source:
 
 
 def _module_file(name: str, roots: list[str] | None = None) -> Path | None:
-    """Where a module's source lies on the path, found without importing it."""
+    """The source file of a module on the path, found without importing it."""
     if not all(part.isidentifier() for part in name.split(".")):
         return None
     for root in roots or ["", *sys.path]:
@@ -245,7 +245,7 @@ def _imported_file(statement: ast.ImportFrom, importer: Path) -> Path | None:
 
 
 def _is_marked(function: _Function) -> bool:
-    """Whether a decorator says that it is a tool: `@tool`, `@mcp.tool()`, `@is_tool(ToolType.READ)`."""
+    """Whether a decorator marks a tool: `@tool`, `@mcp.tool()`, `@is_tool(ToolType.READ)`."""
     for mark in function.decorator_list:
         target = mark.func if isinstance(mark, ast.Call) else mark
         name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
@@ -260,7 +260,7 @@ _FIELD = re.compile(r"^\s*:param\s+(?:[\w\[\], ]+\s+)?(\w+)\s*:\s*(.+)$")
 
 
 def _argument_words(doc: str) -> dict[str, str]:
-    """What a docstring says of each argument: under `Args:`, or by `:param name:`."""
+    """A docstring's descriptions of arguments: under `Args:`, or by `:param name:`."""
     found: dict[str, str] = {}
     inside, indent, last = False, 0, ""
     for line in doc.splitlines():

@@ -1,4 +1,4 @@
-"""Documents in: Markdown, text, HTML, PDF and DOCX become texts, whose lines lead back to file, page and line."""
+"""Converts Markdown, text, HTML, PDF and DOCX documents to text whose lines lead back to file, page and line."""
 
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,36 +14,36 @@ from bylaw.policy.document import TEXTS, Document
 
 _HTML = (".html", ".htm", ".xhtml")
 _READ = (*TEXTS, *_HTML, ".pdf", ".docx")
-"""What is read of a folder."""
+"""File types read from a folder."""
 FOLDER = "documents"
-"""Where the texts of several documents lie in a pack."""
+"""Folder for the texts of several documents in a pack."""
 _LISTED = 12
-"""So many documents a pack names one by one, in the order given; of more it names the folder."""
+"""Up to this many documents are listed by name in a pack; for more, the folder is."""
 
 
 class Place(Struct, frozen=True):
-    """Where lines of a text come from: these and those after them, up to the next place."""
+    """The origin of a line and those after it, up to the next place."""
 
     line: int
     """1-based, in the text."""
     file: str
     page: int = 0
-    """0 where the file has no pages."""
+    """0 if the file has no pages."""
     source_line: int = 0
-    """The line of the file that it was; 0 where the file has no lines of its own."""
+    """The line in the file; 0 if the file has no lines."""
     document: str = ""
-    """Which text, where there are several."""
+    """The text, if there are several."""
 
 
 class Reading(Struct, frozen=True):
-    """The document of a pack, and where its lines come from."""
+    """The document of a pack, and the origins of its lines."""
 
     document: Document
     title: str
     places: tuple[Place, ...]
 
     def origin(self, line: int, document: str = "") -> str:
-        """`policy.pdf, page 3` for a line of a text."""
+        """The origin of a line, such as `policy.pdf, page 3`."""
         place = [each for each in self.places if each.line <= line and each.document == document][-1]
         if place.page:
             return f"{place.file}, page {place.page}"
@@ -53,12 +53,12 @@ class Reading(Struct, frozen=True):
 
     @property
     def is_made(self) -> bool:
-        """Whether a text is another than that of its file, so that places tell something."""
+        """Whether a text differs from its file, so that origins are useful."""
         return any(not place.source_line for place in self.places)
 
 
 def read_documents(paths: Sequence[Path]) -> Reading:
-    """The texts of all files, in the order given, those of a folder by name; a single file becomes `policy.md`."""
+    """Read all files in the order given, those of a folder by name; a single file becomes `policy.md`."""
     found = dict(pair for path in paths for pair in _found(path))
     names = _names(found)
     texts: dict[str, str] = {}
@@ -86,13 +86,13 @@ def read_documents(paths: Sequence[Path]) -> Reading:
 
 
 def named_in_pack(document: Document) -> str | list[str]:
-    """What `document:` of a pack says: the file, the files in their order, or, where they are many, their folder."""
+    """The `document:` entry of a pack: the file, the files in order, or, if there are many, their folder."""
     names = [file.name for file in document.files]
     return names[0] if len(names) == 1 else names if len(names) <= _LISTED else FOLDER
 
 
 def _found(path: Path) -> list[tuple[Path, str]]:
-    """A file, or those of a folder, each with what it is called there."""
+    """A file, or those of a folder, each with its name there."""
     if not path.is_dir():
         return [(path, path.name)]
     inside = sorted(each for each in path.rglob("*") if each.is_file() and each.suffix.lower() in _READ)
@@ -104,7 +104,7 @@ def _found(path: Path) -> list[tuple[Path, str]]:
 
 
 def _names(found: Mapping[Path, str]) -> dict[Path, str]:
-    """What each text is called in the pack: `policy.md`, or its own name in the folder of documents."""
+    """The name of each text in the pack: `policy.md`, or its own name in the documents folder."""
     if len(found) == 1:
         return dict.fromkeys(found, "policy.md")
     made: dict[Path, str] = {}
@@ -118,12 +118,12 @@ def _names(found: Mapping[Path, str]) -> dict[Path, str]:
 
 
 def _is_made(path: Path) -> bool:
-    """Whether the lines of the text are not those of the file."""
+    """Whether the text's lines differ from the file's."""
     return path.suffix.lower() in (*_HTML, ".docx", ".pdf")
 
 
 def _pages(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a file by page; page 0 where it has none."""
+    """The lines of a file by page; page 0 if it has none."""
     if not path.is_file():
         raise UsageError("no such file", place=str(path))
     data = path.read_bytes()
@@ -139,7 +139,7 @@ def _pages(path: Path) -> Iterator[tuple[int, list[str]]]:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise UsageError("the document is not UTF-8 text", place=str(path), hint="save it as UTF-8") from None
-        # `split`, not `splitlines`: a form feed or an odd separator inside a line is no end of it.
+        # `split` rather than `splitlines`: a form feed or unusual separator does not end a line.
         yield 0, html_lines(text) if suffix in _HTML else text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
@@ -230,7 +230,7 @@ class _Lines(HTMLParser):
             self._words.append(data)
 
     def end_block(self) -> None:
-        """Put down what was said since the last block."""
+        """Write the text since the last block."""
         start, text = self._start, self._taken()
         self._start = ""
         if text:

@@ -1,9 +1,9 @@
-"""Rules made verifiable and free of doubles: ShieldAgent's Algorithm 2, over the rules of a compile.
+"""Refines rules until they are verifiable and free of duplicates: ShieldAgent's Algorithm 2.
 
-Rules wait in a heap, the vaguest first. Each is asked about, and replaced where its new form loads and passes the
-policy's cases; it is refined further only while that makes it less vague, or one gap after another would be found in
-a pattern and no end. Then predicates that lie near to each other are asked about, and merged where every rule still
-passes. This goes on until nothing changes or the budget ends. What each step left is recorded.
+Rules wait in a heap, the vaguest first. Each is asked about, and replaced if its new form loads and passes the policy's
+cases. It is refined again only while that makes it less vague; otherwise gaps in patterns would be found without end.
+Then similar predicates are asked about, and merged if every rule still passes. This repeats until nothing changes or
+the budget ends. The result of each step is recorded.
 """
 
 import heapq
@@ -31,11 +31,11 @@ from bylaw.scan.written import dump
 
 _MERGE = Prompt("merge", yaml_answer)
 _ALIKE = 0.5
-"""From which likeness two predicates are joined in the graph that is clustered."""
+"""Minimum similarity for an edge between two predicates in the clustered graph."""
 
 
 class Step(Struct, frozen=True):
-    """What one step left: the paper's figures 4 to 6."""
+    """The result of one step: the paper's figures 4 to 6."""
 
     iteration: int
     stage: Literal["start", "refined", "pruned"]
@@ -44,15 +44,15 @@ class Step(Struct, frozen=True):
     vagueness: float
     """The mean over rules, each as vague as its vaguest predicate (the paper's Eq. 3)."""
     judged: float | None
-    """The mean of what the model says of each rule's vagueness, 0 to 10; None where it was asked about none."""
+    """The mean of the model's vagueness ratings, 0 to 10; None if it rated none."""
     changed: int
-    """Rules replaced, or predicates and rules that were merged away."""
+    """Number of rules replaced, or of predicates and rules merged away."""
     refused: int
-    """New forms and merges that were not taken, since a case failed or they did not load."""
+    """Number of new forms and merges rejected because a case failed or they did not load."""
 
 
 class Ruleset:
-    """Rules by policy; a predicate has one meaning over all of them."""
+    """Rules by policy; a predicate has the same meaning in all of them."""
 
     def __init__(self, bench: Bench, checks: Mapping[str, Check], embed: Embedder | None = None) -> None:
         self.bench = bench
@@ -64,7 +64,7 @@ class Ruleset:
             self.put(check)
 
     def put(self, check: Check) -> None:
-        """Take in a policy's rules, in the place of those it had."""
+        """Add or replace a policy's rules."""
         taken = {
             name: body
             for policy, other in self.checks.items()
@@ -87,7 +87,7 @@ class Ruleset:
         return self._book
 
     def vagueness(self) -> dict[str, float]:
-        """By policy how vague its rules are: as the vaguest predicate, among those of its type."""
+        """By policy, the vagueness of its rules: that of its vaguest predicate among predicates of the same type."""
         scores: dict[str, float] = {}
         for texts in self._texts():
             scores |= vagueness(texts, likeness=self._likeness)
@@ -98,7 +98,7 @@ class Ruleset:
         }
 
     def groups(self) -> list[list[str]]:
-        """Predicates of one type that lie near to each other: by likeness, or since one rule has both."""
+        """Groups of predicates of one type that are similar or occur in one rule."""
         found = [cluster(self.book.every, texts, threshold=_ALIKE, embed=self._embed) for texts in self._texts()]
         return [group for each in found for group in each.groups if len(group) > 1]
 
@@ -115,7 +115,7 @@ class Ruleset:
         return Step(iteration, stage, len(self.book.rules), len(self.predicates), mean, None, changed, refused)
 
     def tried(self, check: Check, rules: Rules) -> tuple[list[Case], list[str]]:
-        """A policy's cases for new rules of it, each with the part that it is about, and what goes wrong."""
+        """A policy's cases for new rules, each with its part, and what fails."""
         policy = Policy(check.policy, "rule", "")
         names = [str(each["id"]) for each in rules["rules"]]
         strange = [name for name in names if name != check.policy and not name.startswith(f"{check.policy}-")]
@@ -147,12 +147,12 @@ class Ruleset:
 
 
 def rules_of(check: Check) -> Rules:
-    """`predicates` and `rules` of a check; empty where it has none."""
+    """`predicates` and `rules` of a check; empty if it has none."""
     return check.rules if check.rules is not None else {"predicates": {}, "rules": []}
 
 
 def _undivided(cases: Sequence[Case]) -> list[Case]:
-    """Cases as they were written, where rules that were split share them."""
+    """Cases as originally written, if rules that were split share them."""
     found: dict[bytes, Case] = {}
     for case in cases:
         whole = {part: value for part, value in case.items() if part != "rule"}
@@ -161,23 +161,23 @@ def _undivided(cases: Sequence[Case]) -> list[Case]:
 
 
 class Pruned:
-    """What one round of pruning did."""
+    """The result of one round of pruning."""
 
     def __init__(self) -> None:
         self.gone: list[str] = []
-        """Predicates and rules that were merged away."""
+        """Predicates and rules merged away."""
         self.touched: set[str] = set()
-        """Policies whose rules are others now."""
+        """Policies with changed rules."""
         self.refused = 0
-        """Merges that would have failed a case."""
+        """Number of merges that would have failed a case."""
 
 
 def prune(desk: Desk, rules: Ruleset) -> Pruned:
-    """Merge what means the same."""
+    """Merge predicates and rules with the same meaning."""
     pruned = Pruned()
     for keep, other in _doubles(rules):
         _merge(rules, keep, other, pruned)
-    # All are asked before any is merged, so that no question hangs on another's answer.
+    # All questions are asked before any merge, so that none depends on another's answer.
     groups = rules.groups()
     answers = desk.each(groups, lambda group: desk.answer(_question(rules, group)))
     for group, answer in zip(groups, answers, strict=True):
@@ -199,7 +199,7 @@ def _question(rules: Ruleset, group: Sequence[str]) -> Any:
 
 
 def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
-    """Predicates that are the same but for their names and words need no question."""
+    """Predicates that differ only in name and wording, for which no question is needed."""
     known = list(rules.predicates.items())
     for place, (name, body) in enumerate(known):
         same = [one for one, other in known[:place] if meaning(other) == meaning(body)]
@@ -208,7 +208,7 @@ def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
 
 
 def _pairs(text: str, group: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What an answer would merge: the predicate to keep, and one that it stands for."""
+    """The merges in an answer: the predicate to keep, and the one it replaces."""
     try:
         listed = yaml_answer(text).get("merges")
     except Unreadable:
@@ -222,7 +222,7 @@ def _pairs(text: str, group: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _merge(rules: Ruleset, keep: str, other: str, pruned: Pruned) -> None:
-    """Let `keep` stand for `other` everywhere; nowhere, where a rule would then fail its cases."""
+    """Replace `other` with `keep` everywhere, unless a rule would then fail its cases."""
     known = rules.predicates
     if keep not in known or other not in known:
         return
@@ -247,7 +247,7 @@ def _merge(rules: Ruleset, keep: str, other: str, pruned: Pruned) -> None:
 
 
 def _drop(rules: Ruleset, policy: str, pruned: Pruned) -> None:
-    """Of several rules of one policy, drop those that say nothing that another does not say already."""
+    """Drop rules of a policy that another of its rules implies."""
     check = rules.checks[policy]
     own = rules_of(check)
     if len(own["rules"]) < 2:
@@ -273,19 +273,19 @@ _REFINE = Prompt("refine", yaml_answer)
 
 
 class Refined(Struct, frozen=True):
-    """The checks in the end, and how they came about."""
+    """The final checks, and how they came about."""
 
     checks: dict[str, Check]
     steps: tuple[Step, ...]
     judged: dict[str, float]
-    """By form, as YAML, how vague the model calls it."""
+    """The model's vagueness rating by form, as YAML."""
 
 
 class Reply(Struct, frozen=True):
-    """What an answer says of a rule."""
+    """An answer about a rule."""
 
     rules: Rules | None = None
-    """Its new form; None where it is to stay as it is."""
+    """Its new form; None to keep it as it is."""
     cases: tuple[dict[str, Any], ...] = ()
     why: str = ""
     vagueness: float | None = None
@@ -303,7 +303,7 @@ def refine(
     embed: Embedder | None = None,
     rounds: int = ITERATIONS,
 ) -> Refined:
-    """Refine the rules among the checks, in so many rounds at most."""
+    """Refine the rules among the checks, in at most this many rounds."""
     own = {name: check for name, check in checks.items() if check.rules is not None and not check.failed}
     told = {draft.id: draft_text(draft) for draft in drafts}
     work = _Refinement(desk, Ruleset(bench, own, embed), told, general, budget)
@@ -324,11 +324,11 @@ class _Refinement:
         self._left = budget
         self._heap: list[tuple[float, str]] = []
         self._forms = {name: {dump(rules_of(check))} for name, check in rules.checks.items()}
-        """By policy every form that its rules have had: going back to one is no refinement."""
+        """Every form of each policy's rules so far; returning to one is not a refinement."""
         self.judged: dict[str, float] = {}
-        """By form how vague the model calls it."""
+        """The model's vagueness rating by form."""
         self._replaced: dict[str, tuple[float | None, float]] = {}
-        """By policy how vague the form was that the present one stands for: as the model calls it, and by Eq. 3."""
+        """The vagueness of the form that the current one replaced, by policy: the model's rating, and Eq. 3."""
         self._steps: list[tuple[Step, list[str]]] = []
 
     def run(self, rounds: int) -> None:
@@ -345,7 +345,7 @@ class _Refinement:
                 break
 
     def judged_steps(self) -> list[Step]:
-        """The steps, with what the model said of the forms that there were."""
+        """The steps, with the model's ratings of the forms at each."""
         made: list[Step] = []
         for step, forms in self._steps:
             scores = [self.judged[form] for form in forms if form in self.judged]
@@ -361,14 +361,14 @@ class _Refinement:
             heapq.heappush(self._heap, (-scores[name], name))
 
     def _refine_all(self) -> tuple[int, int]:
-        """How many rules were replaced, and how many new forms were not taken."""
+        """The number of rules replaced, and of new forms rejected."""
         refined = refused = missing = 0
         while self._heap and self._left > missing:
             _, name = heapq.heappop(self._heap)
             try:
                 outcome = self._asked(name)
             except Unanswered:
-                # What is asked of the others does not hang on this one: all are asked at once.
+                # Questions about the others do not depend on this one; all are asked together.
                 missing += 1
                 continue
             reply, check = outcome.made, self.rules.checks[name]
@@ -393,7 +393,7 @@ class _Refinement:
         return refined, refused
 
     def _needless(self, name: str, reply: Reply) -> str:
-        """Why a rule is not refined again: its last refinement made it no less vague."""
+        """Why a rule is not refined again: its last refinement did not make it less vague."""
         if reply.rules is None or name not in self._replaced:
             return ""
         called, measured = self._replaced[name]
@@ -404,7 +404,7 @@ class _Refinement:
         return "" if now < before else f"its last refinement made it no less vague ({before:g} before, {now:g} now)"
 
     def _asked(self, name: str) -> Outcome[Reply]:
-        """What is said of one policy's rules, with a second try where a case fails."""
+        """The answer about one policy's rules, with a second try if a case fails."""
         check = self.rules.checks[name]
         shown = {
             "tools": catalogue_text(self.rules.bench.cards, self._told[name]),

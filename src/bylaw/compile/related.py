@@ -1,8 +1,8 @@
-"""Policies that bear on another one: whoever writes its check must see where it ends.
+"""Finds related policies: whoever writes a check must see where the policy ends.
 
-One bears on another where both bind a tool and one of these holds: they stand on the same sentence, or they stand under
-the same heading and one says that it makes an exception ("unless", "does not apply", "instead"). Policies of different
-documents that may say the same, or contradict each other, are questions for the owner.
+Two policies are related if both bind a tool and either cite the same sentence, or are under the same heading and one
+states an exception ("unless", "does not apply", "instead"). Policies of different documents that may repeat or
+contradict each other become questions for the owner.
 """
 
 import re
@@ -17,7 +17,7 @@ from bylaw.compile.span import Draft, covered, places
 from bylaw.policy.document import Document
 
 _MOST = 4
-"""Policies that are shown beside one."""
+"""Maximum related policies shown."""
 _EXCEPTS = re.compile(
     r"\b(except|unless|exempt|waive|exceptions?|instead of|in place of|regardless|overrides?|takes precedence"
     r"|(?:does|do|shall|will) not apply)",
@@ -26,7 +26,7 @@ _EXCEPTS = re.compile(
 
 
 def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Document) -> dict[str, tuple[Draft, ...]]:
-    """By policy those that bear on it, nearest first; only policies that bind tools, and none that has none."""
+    """Related policies by policy, closest first; only policies that bind tools."""
     bound = [each for each in drafts if each.id in kinds and kinds[each.id].tools]
     starts = {each.id: covered([each.quotes], document) for each in bound}
     headings = {name: {document.headings_at(start)[-1:] for start in found} - {()} for name, found in starts.items()}
@@ -48,7 +48,7 @@ def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Docu
 
 
 def related_text(policies: Sequence[Draft]) -> str:
-    """What is told of them, as lines below the policy; nothing where there is none."""
+    """Related policies as lines below the policy; empty if there are none."""
     if not policies:
         return ""
     lines = (f"\n    {each.id}: {each.definition}" for each in policies)
@@ -56,11 +56,11 @@ def related_text(policies: Sequence[Draft]) -> str:
 
 
 _ALIKE = 0.6
-"""The share of words, of all that two policies use, that they have in common."""
+"""Minimum share of common words of two similar policies."""
 _ASKED = 3
-"""Questions about one policy."""
+"""Maximum questions per policy."""
 _COMMON = 0.1
-"""A word that more than this share of policies use tells none of them from the others."""
+"""Words used by more than this share of policies distinguish none."""
 _FEW = 20
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -74,7 +74,7 @@ class _Said(Struct, frozen=True):
 
 
 def overlaps(drafts: Sequence[Draft], document: Document) -> dict[str, tuple[Question, ...]]:
-    """By policy what to ask the owner of it: it may repeat, or contradict, one of an earlier document."""
+    """By policy, questions whether it repeats or contradicts one of an earlier document."""
     if len(document.files) == 1:
         return {}
     said = [_said(draft, document) for draft in drafts]

@@ -1,4 +1,4 @@
-"""What a compile would ask, before anything is asked; and what came of it, as the files of the pack have it."""
+"""Forecasts what a compile would ask, and reports its result from the pack's files."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from bylaw.policy.yaml import read_yaml
 
 
 def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) -> tuple[list[str], bool]:
-    """Lines to print on a pack's files, and whether every policy that can be enforced is."""
+    """Lines about a pack's files, and whether every enforceable policy is enforced."""
     paths = [path for path in made if path.startswith(("policies.yaml", "cases/"))]
     items = [pair for path in paths for pair in read_items(path, made[path]).items()]
     bodies = [body for key, body in items if key[:2] == ("policies.yaml", "policies")]
@@ -54,13 +54,13 @@ def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) 
 _POLICIES_PER_SENTENCE = 0.45
 _GUARDS_PER_POLICY = 0.75
 _GUARDS_PER_WRITE = 3
-"""However long a document is, so many of its policies bind one tool, about."""
+"""Typical number of policies per write tool, however long the document."""
 _DISPUTED = 0.2
-"""The share of guards about which a referee is asked, or which are repaired."""
+"""Typical share of guards that need a referee or a repair."""
 
 
 def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
-    """What asking would take, in lines to print."""
+    """Lines that estimate the cost of asking."""
     desk = Desk()
     run(desk, source, [])
     first = estimate(list(desk.wanted.values()), price)

@@ -1,4 +1,6 @@
-"""Rules over conversations: predicates and a formula for each policy about order and manner; cases written apart."""
+"""Writes rules over conversations: predicates and a formula for each policy about order or manner; cases are written
+separately.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -33,7 +35,7 @@ class Written(Struct, frozen=True):
     cannot: dict[str, str]
 
     def of(self, policy: str) -> dict[str, Any]:
-        """`rules.yaml` with one policy's rule, its predicates under names of its own."""
+        """`rules.yaml` with one policy's rule and its own predicate names."""
         formula = self.formulas[policy]
         return {"predicates": used_in([formula], self.predicates), "rules": [{"id": policy, "formula": formula}]}
 
@@ -51,7 +53,7 @@ def write_rules(
     general: str,
     earlier: Mapping[str, Check],
 ) -> dict[str, Check]:
-    """A check for every policy of kind rule, asked for where none stands yet; one that waits for an answer says so."""
+    """A check for every rule policy that lacks one; a check still waiting for an answer says so."""
     bound = [draft for draft in drafts if draft.id in kinds and kinds[draft.id].kind == "rule"]
     tools = bound_tools_text(bench.cards, bench.cards)
     digests = {each.id: digest_of(draft_text(replace(each, remark="")), tools) for each in bound}
@@ -92,7 +94,7 @@ def _settle(
     written: Written,
     shown: Mapping[str, str],
 ) -> Check:
-    """Hold a rule against its cases; a referee rules on those it fails, then it is mended."""
+    """Check a rule against its cases; a referee rules on failures, then the rule is repaired."""
     policy = _policy(draft)
     cases: Sequence[Case] = given.get(draft.id, [])
     if policy.id not in written.formulas:
@@ -129,7 +131,7 @@ def _settle(
             tried.append((own, results))
         if repairs == REPAIRS:
             break
-        # Asked for one policy alone: the answer it is shown is its own part of the first one.
+        # Asked about one policy only: the answer shown is its own part of the first one.
         request = sent_back(request, dump(own), wrong)
         judge = partial(_judged_rules, policies=[policy], bench=bench)
         made, _ = _RULES.judged(desk.answer(request).text, judge, _NOTHING)
@@ -155,7 +157,7 @@ def _looked_at_again(
     request: Request,
     questions: list[Question],
 ) -> dict[str, Any]:
-    """The rule after one more look, where it is broken in most recorded conversations; if it still is, a question."""
+    """The rule after reconsideration if it is broken in most recorded conversations; if it still is, a question."""
     told = rule_complaint(bench, policy, own)
     if not told:
         return own
@@ -177,9 +179,9 @@ def _nearest(
     cases: Sequence[Case],
     questions: Sequence[Question],
 ) -> Check | None:
-    """The rule that finds most, where all that any could not do is to find some breach; each of these is told.
+    """The rule that finds the most, if its only fault is missing some breaches; each missed one is reported.
 
-    A rule that accuses where the policy is kept is rejected, and so is one that finds no breach at all.
+    A rule that accuses where the policy is kept is rejected, as is one that finds no breach at all.
     """
     for rules, results in sorted(tried, key=lambda each: sum(map(bool, each[1]))):
         passed = [case for case, wrong in zip(cases, results, strict=True) if not wrong]
@@ -198,7 +200,7 @@ def _nearest(
 def _decidable_cases(
     bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]
 ) -> Sequence[Case]:
-    """The cases without those breaches of which the predicates' words do not tell: no rule can be mended by them."""
+    """The cases without breaches that the predicates' words cannot show, for which no rule can be repaired."""
     if not cases or bench.rule_faults([policy], rules):
         return cases
     kept: list[Case] = []
@@ -212,7 +214,7 @@ def _decidable_cases(
 
 
 def _results(bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:
-    """Per case what went wrong; empty where nothing did."""
+    """What failed, per case; empty if nothing did."""
     if not cases:
         return []
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""What kind each policy is, which tools it binds, and what only the user can tell for it."""
+"""Classifies policies: kind, bound tools, and facts that only the user can state."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -14,18 +14,18 @@ from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.statement import PolicyKind, Severity
 
 TOGETHER = 12
-"""Policies in one question."""
+"""Policies per question."""
 
 
 class Saying(Struct, frozen=True):
-    """What a message of the user states."""
+    """A statement in a user message."""
 
     value: str
     pattern: str
 
 
 class UserFact(Struct, frozen=True):
-    """A fact that only the user can state."""
+    """A fact only the user can state."""
 
     name: str
     type: Literal["boolean", "enum", "string", "integer", "money", "date"]
@@ -36,7 +36,7 @@ class UserFact(Struct, frozen=True):
 
 
 class Sorted(Struct, frozen=True):
-    """What was said of one policy."""
+    """The classification of one policy."""
 
     id: str
     kind: PolicyKind
@@ -58,7 +58,7 @@ _SORT = json_prompt("sort", _Answer, max_tokens=8192)
 def sort(
     desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card], known: Mapping[str, Sorted]
 ) -> dict[str, Sorted]:
-    """What was said of each policy, by id, asked for where it is not known."""
+    """The classification of each policy by id, asking for unknown ones."""
 
     def ask(group: Sequence[Draft]) -> dict[str, Sorted]:
         policies = "\n\n".join(draft_text(draft) for draft in group)
@@ -76,7 +76,7 @@ def _still_fits(sorted_as: Sorted | None, cards: Mapping[str, Card]) -> bool:
 
 
 def draft_text(draft: Draft) -> str:
-    """A policy as later questions show it."""
+    """A policy as shown in later questions."""
     quotes = "\n".join(f"  > {' '.join(quote.split())}" for quote in draft.quotes)
     more = f"\n  To look at: {draft.description}" if draft.description else ""
     cited = "".join(f"\n  It refers to {each}" for each in draft.refers.splitlines())
@@ -85,7 +85,7 @@ def draft_text(draft: Draft) -> str:
 
 
 def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
-    """The fields of `Request` in `entities.yaml`; of facts with the same name the first counts."""
+    """The fields of `Request` in `entities.yaml`; the first of several facts with one name counts."""
     fields: dict[str, Any] = {}
     for fact in facts:
         if fact.name in fields or not fact.name.isidentifier():
@@ -100,7 +100,7 @@ def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
 
 
 def _way(fact: UserFact, saying: Saying) -> dict[str, Any]:
-    """How a message states a fact: by what the pattern's last group matches, if no value is given."""
+    """The pattern entry of a statement: the value, or the pattern's last group if none is given."""
     value = saying.value.lower() == "true" if fact.type == "boolean" else saying.value
     return {"says": saying.pattern} | ({"value": value} if value != "" else {})
 
@@ -119,11 +119,11 @@ def _judged(answer: _Answer, group: Sequence[Draft], cards: Mapping[str, Card]) 
 
 
 _FIGURES = ("integer", "money", "date")
-"""Types with more values than patterns can tell."""
+"""Types with more values than patterns can distinguish."""
 
 
 def _figures(each: Sorted) -> list[str]:
-    """Complaints about figures that patterns should read: "no extra bags" would be no bag at all."""
+    """Complaints about numbers to be read by patterns: "no extra bags" would be no bag at all."""
     return [
         f"`{each.id}`: `{fact.name}` is of type {fact.type}, and people state figures in more ways than patterns with"
         " fixed values can tell: give patterns whose last group is the figure, each with an empty `value`; or leave its"
@@ -135,7 +135,7 @@ def _figures(each: Sorted) -> list[str]:
 
 
 def _unread(fact: UserFact) -> UserFact:
-    """A figure without patterns of fixed values, whoever insists on them; any other fact as it is."""
+    """A number without fixed-value patterns, even if the answer insists on them; other facts unchanged."""
     read = tuple(saying for saying in fact.sayings if not saying.value)
     return replace(fact, sayings=read) if fact.type in _FIGURES else fact
 

@@ -1,7 +1,7 @@
-"""A policy as it was extracted, where its quotes stand, and how `policies.yaml` has them.
+"""Extracted policies, the locations of their quotes, and their form in `policies.yaml`.
 
-What is covered, in every stage, goes by this. A quote that stands more than once means all its places; where other
-quotes of the policy stand once, it means the place nearest to them, and its span says so.
+All stages determine coverage with this module. A quote that occurs several times means all occurrences; if other quotes
+of the policy occur once, it means the closest occurrence, and its span says so.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ class Listed(Struct, frozen=True):
 
     id: str
     definition: str
-    # What may be empty may be left out: a schema asks for it, and not every model has one.
+    # Optional fields have defaults: a schema requires them, but not every model supports schemas.
     scope: str = ""
     description: str = ""
     quotes: tuple[str, ...] = ()
@@ -27,13 +27,13 @@ class Draft(Listed, frozen=True):
     """A policy as it was extracted."""
 
     refers: str = ""
-    """What stands elsewhere that its sentences refer to: where that changes, its check is asked for again."""
+    """Text elsewhere that its sentences refer to; if it changes, the check is asked for again."""
     remark: str = ""
-    """What is told of it for one update alone, such as why its check was rejected."""
+    """A remark for one update, such as why its check was rejected."""
 
 
 def ranges(quotes: Sequence[str], document: Document) -> list[tuple[Range, ...]]:
-    """The places of each quote that stands in the document."""
+    """The places of each quote found in the document."""
     found = [places for quote in quotes if (places := places_of(quote, document))]
     sure = [places[0][0] for places in found if len(places) == 1]
     if not sure:
@@ -42,28 +42,28 @@ def ranges(quotes: Sequence[str], document: Document) -> list[tuple[Range, ...]]
 
 
 def stands(quotes: Sequence[str], document: Document) -> bool:
-    """Whether every quote stands in the document, where it says."""
+    """Whether every quote is in the document, at its stated place."""
     return all(places_of(quote, document) for quote in quotes)
 
 
 def places(quotes: Sequence[str], document: Document) -> list[Range]:
-    """The places of all quotes, one after the other."""
+    """The places of all quotes in order."""
     return [place for found in ranges(quotes, document) for place in found]
 
 
 def first_place(quotes: Sequence[str], document: Document) -> int:
-    """Where the first of them stands; 0 where none does."""
+    """The place of the first one; 0 if there is none."""
     return min((start for start, _ in places(quotes, document)), default=0)
 
 
 def covered(quotes: Iterable[Sequence[str]], document: Document) -> set[int]:
-    """The sentences, by their start, that the quotes of policies are part of, or hold."""
+    """The starts of sentences that overlap the policies' quotes."""
     found = (place for each in quotes for place in places(each, document))
     return {sentence.start for start, end in found for sentence in document.within(start, end)}
 
 
 def spans(quotes: Sequence[str], document: Document) -> list[dict[str, Any]]:
-    """The spans of a policy as `policies.yaml` has them: quotes that mean just the places of `ranges`."""
+    """The spans of a policy in `policies.yaml`: quotes that mean exactly the places of `ranges`."""
     standing = [quote for quote in quotes if places_of(quote, document)]
     return [_span(quote, found, document) for quote, found in zip(standing, ranges(standing, document), strict=True)]
 
@@ -84,7 +84,7 @@ def _span(quote: str, found: tuple[Range, ...], document: Document) -> dict[str,
 
 
 def under_heading(words: str, start: int, document: Document) -> str:
-    """The words with as few headings as tell their place from the others, and the file at need; empty for none."""
+    """The words with just enough headings, and the file if needed, to identify the place; empty if impossible."""
     above = document.headings_at(start)
     file = document.file_at(start).name if len(document.files) > 1 else ""
     ways = [Which(headings=above[-1:]), Which(headings=above[-2:]), Which(headings=above)]

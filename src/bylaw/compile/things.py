@@ -1,7 +1,7 @@
-"""The data behind the tools: entities, what each result shows of them, what each write changes.
+"""Describes the data behind the tools: entities, what each result shows of them, and what each write changes.
 
-The answer is YAML as a pack has it. The loader of packs reads it, and recorded results are held against it; what either
-finds is sent back.
+The answer is YAML in pack format. It is loaded as a pack and compared with recorded results; problems found by either
+are returned for correction.
 """
 
 import re
@@ -29,15 +29,15 @@ from bylaw.scan.written import dump, packed
 from bylaw.trace import Call, Result, Trajectory
 
 _MOST_WORDS = 20
-"""Words of an enumeration; where more are recorded, it is none."""
+"""Maximum values of an enumeration; a field with more recorded values is not one."""
 OddWords = Mapping[tuple[str, str], set[str | None]]
-"""By entity and field, what recorded values of an enumeration are that no word of it is."""
+"""By entity and field, recorded values that are not in the enumeration."""
 
 
 def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]) -> tuple[list[str], OddWords]:
-    """Tools with observations that do not fit what was recorded, and reads that show nothing at all.
+    """Tools whose observations do not fit the recorded results, and look-ups that show nothing.
 
-    With it, by entity and field, what recorded values of enumerations are that no word of them is.
+    Also, by entity and field, recorded values missing from enumerations.
     """
     wrong: Counter[tuple[str, tuple[str, ...]]] = Counter()
     count: Counter[str] = Counter()
@@ -47,7 +47,7 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
             continue
         count[call.tool] += 1
         shows = pack.schema.shows.get(call.tool, {})
-        # A look-up whose whole result is one of several things shows one of them at a time.
+        # A look-up whose whole result may be one of several entities shows one at a time.
         whole = tuple(
             kind for kind, all_of in shows.items() if any(each.each is None and not each.only for each in all_of)
         )
@@ -70,7 +70,7 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
 
 
 def _accepted(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
-    """Every recorded call of a known tool with its result, where that was not a refusal."""
+    """Every recorded call of a known tool with its result, without refusals."""
     for trajectory in trajectories:
         for result in trajectory.events:
             call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
@@ -82,7 +82,7 @@ def _accepted(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[
 
 
 class _Typed:
-    """Recorded values that are not of their declared type."""
+    """Recorded values that do not have their declared type."""
 
     def __init__(self) -> None:
         self._seen: Counter[tuple[str, str]] = Counter()
@@ -112,7 +112,7 @@ class _Typed:
                         self._odd.setdefault((observation.entity.name, name), set()).add(raw)
 
     def odd(self) -> OddWords:
-        """What stood where a word of an enumeration should, and is none; where it is most of it, the path is wrong.
+        """Values outside their enumeration; if that is most of them, the path is wrong.
 
         None for a field of another type that was `null`.
         """
@@ -131,7 +131,7 @@ class _Typed:
 
 
 def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
-    """Enumerations with the words that recorded results have beside them; fields that were `null`, as such."""
+    """Enumerations extended by recorded values, and fields that were `null` made nullable."""
     made = dict(entities)
     for (kind, name), words in odd.items():
         fields = section(made[kind], "fields")
@@ -140,7 +140,7 @@ def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
         known = [*listed, *sorted(word for word in words if word is not None)]
         body: dict[str, Any] = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
         if None in words:
-            # An amount, a day or a text that is not there; of a word it is not known which it is.
+            # An absent amount, date or text; for an enumeration it is unknown which value it would be.
             kind_of = f"{body.get('type') or (spec if isinstance(spec, str) else 'string')}?"
             wide: Any = {**body, "type": kind_of} if body else kind_of
         else:
@@ -151,7 +151,7 @@ def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
 
 
 def section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A part of an answer; nothing where it is no record."""
+    """A section of an answer; empty if it is not a record."""
     found = data.get(name)
     return cast(dict[str, Any], found) if isinstance(found, dict) else {}
 
@@ -165,11 +165,11 @@ def shown_as(observed: Any) -> list[str]:
 def with_defaults(
     entities: Mapping[str, Any], tools: Mapping[str, Any], pack: Pack, trajectories: Sequence[Trajectory]
 ) -> dict[str, Any]:
-    """Entities whose records lack a field at times, with what it then is: an empty list or object, else nothing.
+    """Entities with defaults for fields that records sometimes lack: an empty list or object, else none.
 
-    A record is whole where it has all that the tool which fetches such things always shows. Where some result shows
-    only a part of such a thing, a missing field says nothing, and no default is given. What no record ever has and some
-    write makes true (`closed`) is false until then.
+    A record is complete if it has everything the entity's own look-up always shows. If some result shows only part of
+    the entity, a missing field means nothing, and there is no default. A field no record has and some write sets to
+    true (`closed`) is false until then.
     """
     seen: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for call, result in _accepted(pack, trajectories):
@@ -203,7 +203,7 @@ def with_defaults(
 
 
 def _made_true(kind: str, tools: Mapping[str, Any]) -> set[str]:
-    """Fields of a kind of thing that the effects of some tool set to true."""
+    """Fields of an entity that the effects of some tool set to true."""
     effects = [each for body in tools.values() for each in _records(section({"": body}, "").get("effects"))]
     return {
         str(name)
@@ -220,22 +220,22 @@ def _records(value: Any) -> list[dict[str, Any]]:
 
 
 LONGEST = 30_000
-"""Letters of tools in one question."""
+"""Maximum characters of tools per question."""
 _EMPTY_DOCUMENT = "# Policy\n\nNothing yet.\n"
 
 
 class Things(Struct, frozen=True):
-    """Entities and observations as `entities.yaml` has them, and per tool its effect, changes and effects."""
+    """Entities and observations for `entities.yaml`, and each tool's effect, changes and effects."""
 
     entities: dict[str, Any]
     observations: dict[str, Any]
     tools: dict[str, dict[str, Any]]
     complaints: tuple[str, ...] = ()
-    """What was still wrong when asking ended, so that no pack can stand on it."""
+    """Remaining errors after the last question, which prevent a pack."""
     misfits: tuple[str, ...] = ()
-    """What does not fit recorded results; a pack can stand on it, and a reviewer should know."""
+    """Differences from recorded results; a pack is possible, but a reviewer should know."""
     shown: str = ""
-    """Digest of the tools as they were shown."""
+    """Digest of the tools shown."""
 
 
 def _answer(text: str) -> dict[str, Any]:
@@ -257,9 +257,9 @@ def describe(
     *,
     asks_who: bool = False,
 ) -> Things:
-    """The data behind the tools, part by part where there are many.
+    """The data behind the tools, in parts if there are many.
 
-    With `asks_who` the document has the assistant establish who the user is, which is then one of the things.
+    Set `asks_who` if the document has the agent identify the user, who is then one of the entities.
     """
     who = f"\n\n{prompt_text('things_who')}" if asks_who else ""
     notes = (who, _tables_note(cards), _null_note(cards), _reads_note(cards, cards))
@@ -286,18 +286,18 @@ def describe(
 
 
 def _tables_note(cards: Mapping[str, Card]) -> str:
-    """How tables inside records are described, where some result has one; else nothing."""
+    """How to describe tables inside records, if some result has one; else empty."""
     return f"\n\n{prompt_text('things_tables')}" if any(has_table(card.output) for card in cards.values()) else ""
 
 
 def _null_note(cards: Mapping[str, Card]) -> str:
-    """How to say that `null` is an answer, where some result has one; else nothing."""
+    """How to declare that `null` is a value, if some result has one; else empty."""
     has_null = any(re.search(r" or null\b", card.results) for card in cards.values())
     return f"\n\n{prompt_text('things_null')}" if has_null else ""
 
 
 def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
-    """How to say which argument holds a key, where a look-up calls an id otherwise than all results; else nothing."""
+    """How to map an argument to a key, if a look-up names an id differently from all results; else empty."""
     shown = {name for card in cards.values() for name in names_in(card.output)}
     unlike = [
         f"{card.name}({name})"
@@ -313,7 +313,7 @@ _ID = re.compile(r"(^|_)(id|number|code|key|ref|reference)$", re.IGNORECASE)
 
 
 def _made_by_tools(things: Things) -> dict[str, Any]:
-    """The entities without those that a conversation should make and no tool ever shows: they would never be there."""
+    """The entities without those of origin `conversation` that no tool shows, which would never exist."""
     shown = {name for observed in things.observations.values() for name in shown_as(observed)}
     return {
         name: body
@@ -323,7 +323,7 @@ def _made_by_tools(things: Things) -> dict[str, Any]:
 
 
 def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
-    """The tools in the order given, as many at once as one question holds."""
+    """The tools in order, in groups that fit one question."""
     part: dict[str, Card] = {}
     size = 0
     for name, card in cards.items():
@@ -336,7 +336,7 @@ def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
 
 
 def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
-    """Entities as a later part needs them: key, read and the fields' types."""
+    """Entities as later parts need them: key, read and field types."""
     return {
         name: {part: body[part] for part in ("key", "read", "fields") if part in body}
         for name, body in cast(Mapping[str, dict[str, Any]], entities).items()
@@ -346,7 +346,7 @@ def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
 def tools_file(
     cards: Mapping[str, Card], things: Things, *, write: Callable[[Any], str] = packed, sentences: bool = False
 ) -> str:
-    """`tools.yaml`: each tool as the catalogue has it, what it does, and first `sentences` for the writes."""
+    """`tools.yaml`: each tool of the catalogue, its effects, and first `sentences` for the writes."""
     tools: dict[str, Any] = {}
     taken: set[str] = set()
     for name, card in cards.items():
@@ -374,7 +374,7 @@ def tools_file(
 def entities_file(
     things: Things, request: Mapping[str, Any] | None = None, *, write: Callable[[Any], str] = packed
 ) -> str:
-    """`entities.yaml`, with the facts that only the user can state."""
+    """`entities.yaml`, with the facts only the user can state."""
     entities = dict(things.entities)
     if request:
         entities["Request"] = {"key": [], "fields": dict(request)}
@@ -382,11 +382,11 @@ def entities_file(
 
 
 def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
-    """The files of a pack that holds nothing but the schema."""
+    """The files of a pack with only the schema."""
     return {
         "pack.yaml": dump({"format": 1, "name": "trial", "document": "policy.md"}),
         "policy.md": _EMPTY_DOCUMENT,
-        # Nobody reads these: laying them out for people would take most of the time of a compile.
+        # Nobody reads these files, and pretty-printing would take most of the time of a compile.
         "tools.yaml": tools_file(cards, things, write=dump),
         "entities.yaml": entities_file(things, write=dump),
     }
@@ -399,7 +399,7 @@ def _judged(
     before: Things,
     trajectories: Sequence[Trajectory],
 ) -> tuple[Things, list[str]]:
-    """What an answer about the tools of one part adds to what earlier parts told, and what is wrong with it."""
+    """The additions of an answer about one part's tools, and what is wrong with it."""
     complaints = [f"`{name}` is not a tool" for name in section(data, "tools") if name not in part]
     complaints += [f"`tools` says nothing of `{name}`" for name in part if name not in section(data, "tools")]
     observed = section(data, "observations")
@@ -423,9 +423,9 @@ def _judged(
 
 
 def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
-    """Writes whose results name a thing that their arguments do not, and of which nothing says that they make one.
+    """Writes whose results name an entity that their arguments do not, without being declared to create it.
 
-    A later call that names the new thing would be denied: a database does not have it.
+    A later call with the new entity would be denied, because a database does not have it.
     """
     complaints: list[str] = []
     for name, card in part.items():
@@ -443,7 +443,7 @@ def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
 
 
 def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Entities of earlier parts with what a later one adds to them; what was said before stays."""
+    """Entities of earlier parts with the additions of a later one; earlier statements stay."""
     joined = dict(before)
     for name, body in more.items():
         old = joined.get(name)
@@ -456,7 +456,7 @@ def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any
 
 
 def _told(fault: BylawError) -> str:
-    """A fault of the loader, without lines of files that whoever answers has not seen."""
+    """A loader error without line numbers of files the answer's author has not seen."""
     return f"{fault.message}; {fault.hint}" if fault.hint else fault.message
 
 
@@ -476,7 +476,7 @@ _ESTABLISHES = tuple(
 
 
 def asks_who_it_is(document: Document) -> bool:
-    """Whether some sentence speaks of authenticating or identifying users."""
+    """Whether some sentence mentions authenticating or identifying users."""
     return any(pattern.search(sentence.text) for sentence in document.sentences for pattern in _ESTABLISHES)
 
 
@@ -484,12 +484,12 @@ Schema = Mapping[str, Any]
 
 
 def insides(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
-    """By entity and field the JSON schema of records inside it; only fields that hold records are listed."""
+    """By entity and field, the JSON schema of the records inside; only fields with records."""
     return {field: schema for field, schema in held(things, cards).items() if holds_records(schema)}
 
 
 def held(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
-    """By entity and field the JSON schema of a list or an object; of records, where some tool shows records there."""
+    """By entity and field, the JSON schema of a list or object; with records if some tool shows them."""
     shown_by = _shown_by(things)
     found: dict[tuple[str, str], Schema] = {}
     for entity, body in things.entities.items():
@@ -505,7 +505,7 @@ def held(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Sch
 
 
 def is_shorter(value: Any, schema: Any) -> bool:
-    """Whether some list in a value has fewer items than any that was recorded."""
+    """Whether some list in a value is shorter than any recorded."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     if isinstance(value, list):
         items = cast(list[Any], value)
@@ -518,7 +518,7 @@ def is_shorter(value: Any, schema: Any) -> bool:
 
 
 def holds_records(schema: Any) -> bool:
-    """Whether records with names of their own stand in it."""
+    """Whether it contains records with named fields."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     if record.get("type") == "array":
         return holds_records(record.get("items"))
@@ -526,7 +526,7 @@ def holds_records(schema: Any) -> bool:
 
 
 def _shown_by(things: Things) -> dict[str, list[str]]:
-    """The tools that show each entity, the one that reads it first."""
+    """The tools that show each entity, its own look-up first."""
     found: dict[str, list[str]] = {}
     for entity, body in things.entities.items():
         read = cast(dict[str, Any], body).get("read")
@@ -539,7 +539,7 @@ def _shown_by(things: Things) -> dict[str, list[str]]:
 
 
 def _named(schema: Any, name: str, depth: int = 0) -> Iterator[Schema]:
-    """The schemas of properties of that name, the outermost first."""
+    """The schemas of properties with that name, outermost first."""
     if not isinstance(schema, dict) or depth > DEEPEST:
         return
     record = cast(dict[str, Any], schema)

@@ -1,4 +1,4 @@
-"""A pack whose document changed: what it was made of, what its owner has edited since, and what an update alters."""
+"""Updates a pack whose document changed: its sources, the owner's edits, and the differences."""
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ Change = Literal["new", "gone", "sentences", "check", "both"]
 
 
 class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a pack was compiled from; paths are relative to its folder where they can be."""
+    """The sources of a pack; paths are relative to its folder if possible."""
 
     documents: tuple[str, ...]
     tools: tuple[str, ...] = ()
@@ -49,27 +49,27 @@ class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
     refine: int = 0
     embedder: str = ""
     written: dict[str, str] = {}
-    """Digests of the files as they were made, by path: a file with another one has been edited since."""
+    """Digests of the files as compiled, by path; a file with a different one was edited."""
 
 
 class _Kept(Struct, frozen=True):
-    """`work.json`: what the last compile made, without anybody's edits."""
+    """`work.json`: the last compile's result, without edits."""
 
     work: Work
     items: list[tuple[Key, Any]]
 
 
 class Before(Struct, frozen=True):
-    """A compiled pack as it is before an update."""
+    """A compiled pack before an update."""
 
     root: Path
     made_of: MadeOf
     work: Work
     base: Items
-    """The items that the compiler wrote last."""
+    """The items the compiler wrote last."""
     texts: dict[str, str]
     items: dict[str, Items]
-    """The items of each file as they are now."""
+    """The current items of each file."""
 
     @property
     def ours(self) -> Items:
@@ -77,9 +77,9 @@ class Before(Struct, frozen=True):
 
 
 def read_before(root: Path) -> Before:
-    """The pack in a folder; an error that lists the faults if it does not load with its owner's edits."""
+    """Read a pack; raises with all errors if it does not load with its owner's edits."""
     made_of = read_made_of(root)
-    # A copy of the document that was edited is replaced: whether quotes stand in it shows at the end.
+    # An edited copy of the document is replaced; whether quotes are in it is checked at the end.
     _require_loaded(root, [fault for fault in faults_of(root) if not isinstance(fault, StatementError)])
     raw = _read_file(root / WORK)
     texts = {path: (root / path).read_text(encoding="utf-8") for path in others(root, ())}
@@ -89,7 +89,7 @@ def read_before(root: Path) -> Before:
         return Before(root, made_of, kept.work, dict(kept.items), texts, items)
     except msgspec.ValidationError:
         pass
-    # Written before `work.json` had items: of an edited file nobody knows what it was, so that all of it stays.
+    # Written before `work.json` had items: the original of an edited file is unknown, so all of it stays.
     try:
         work = msgspec.json.decode(raw, type=Work)
     except msgspec.DecodeError as error:
@@ -107,7 +107,7 @@ def _read_file(path: Path) -> bytes:
 
 
 def read_made_of(root: Path) -> MadeOf:
-    """What the pack in a folder was compiled from."""
+    """Read the sources of a pack."""
     if not (root / MADE_OF).is_file():
         hint = "compile it again with --document and --tools"
         raise UsageError(f"`{MADE_OF}` is missing, so the pack's sources are unknown", place=str(root), hint=hint)
@@ -118,7 +118,7 @@ def read_made_of(root: Path) -> MadeOf:
 
 
 def owner_of(before: Before) -> Owner:
-    """What the owner of a pack has edited, as requests and trials need it."""
+    """The owner's edits, as requests and trials need them."""
     ours = before.ours
     checks = {key for key in differing(before.base, ours) if key[0] in ("guards", "rules.yaml")}
     names = frozenset(name for name in before.work.checks if {("guards", function_name(name))} & checks)
@@ -150,11 +150,11 @@ _FILES = {"entities": "entities.yaml", "observations": "entities.yaml", "tools":
 
 
 class Update(Struct, frozen=True):
-    """What was written."""
+    """The result of an update."""
 
     files: dict[str, str]
     notes: tuple[str, ...]
-    """Lines that say which edits were kept."""
+    """Lines that list the edits kept."""
 
 
 def write_pack(
@@ -166,7 +166,7 @@ def write_pack(
     before: Before | None = None,
     reading: Reading | None = None,
 ) -> Update:
-    """Put a compiled pack in its folder, with all that its owner has edited since the last compile.
+    """Write a compiled pack to its folder, with the owner's edits since the last compile.
 
     If the pack would not load with the edits, nothing is written and the error lists the faults.
     """
@@ -192,7 +192,7 @@ def write_pack(
 def _with_edits(
     before: Before, made: Mapping[str, str], theirs: Mapping[str, Items], wanted: Items
 ) -> tuple[dict[str, str], list[str]]:
-    """The files of the merged items, each in the file where its owner has it, and what to tell of them."""
+    """The files of the merged items, each in the owner's file, and notes about them."""
     homes = {key: path for found in (theirs, before.items) for path, items in found.items() for key in items}
     by_path: dict[str, Items] = {path: {} for path in (*made, *before.items)}
     for key, value in wanted.items():
@@ -221,7 +221,7 @@ def _with_edits(
 
 
 def _failing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, Question]]:
-    """Questions about cases that fail with the edits; an error if the pack does not load."""
+    """Questions about cases that fail with the edits; raises if the pack does not load."""
     aside = stage(root, files)
     _require_loaded(root, faults_of(aside))
     for result in run_cases(loaded(read_folder(aside))):
@@ -239,18 +239,18 @@ def _require_loaded(root: Path, faults: Sequence[BylawError]) -> None:
 
 
 class Difference(Struct, frozen=True):
-    """What an update alters in one policy."""
+    """The changes to one policy."""
 
     policy: str
     change: Change
     was_signed: bool
-    """Whether somebody had accepted or rejected what has changed, so that this word lapses."""
+    """Whether it was signed or rejected, so that the signature lapses."""
     lines: tuple[str, ...]
     """Its definition, quotes and check, before and after."""
 
 
 def differences(root: Path, before: PackFolder, after: PackFolder) -> list[Difference]:
-    """What has changed between two states of a pack, policy by policy, in the order of the document."""
+    """The changes between two states of a pack, by policy in document order."""
     old, new = sides_of(before), sides_of(after)
     signed = read_signatures(root)
     found: list[Difference] = []
@@ -281,7 +281,7 @@ def _told(folder: PackFolder, name: str) -> list[str]:
 
 
 def _check_text(folder: PackFolder, name: str) -> str:
-    """The guard or the rules of a policy; empty if it has none."""
+    """The guard or rules of a policy; empty if it has none."""
     rules = folder.parts["rules"].data if "rules" in folder.parts else {}
     own = _rules_of(name, rules)
     return _functions(folder).get(function_name(name)) or (dump(own) if own["rules"] else "")
@@ -292,7 +292,7 @@ def _functions(folder: PackFolder) -> dict[str, str]:
 
 
 def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
-    """A policy's rules, and the predicates that they mention, as `rules.yaml` has them."""
+    """A policy's rules and their predicates, in `rules.yaml` form."""
     own = [each for each in cast(list[Any], rules.get("rules") or []) if each.get("policy", each.get("id")) == name]
     predicates = cast(dict[str, Any], rules.get("predicates") or {})
     return {"predicates": used_in((each.get("formula") for each in own), predicates), "rules": own}
@@ -300,16 +300,17 @@ def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
 
 _NEIGHBOURS = 6
 _LONGEST = 400
-"""Letters of a call that are shown."""
+"""Maximum characters shown of a call."""
 
 
 def rejections(
     before: Before, document: Document, trajectories: Sequence[Trajectory] = (), *, with_values: bool = False
 ) -> dict[str, str]:
-    """By policy what is told beside it: the note, the check as it was, the logged calls it flagged, its neighbours.
+    """By policy, the text to add to its question: the note, the rejected check, the logged calls it flagged, its
+    neighbours.
 
-    A word that has lapsed, since the policy or its check is another by now, is no longer one on what there is. Only
-    `with_values` are values of logged calls among it.
+    A rejection that has lapsed because the policy or check has changed does not count. Values of logged calls are
+    included only `with_values`.
     """
     root, work, folder = before.root, before.work, read_folder(before.root)
     signed = read_signatures(root)
@@ -332,7 +333,7 @@ def rejections(
 
 
 def _calls(flagged: Mapping[str, Any], trajectories: Sequence[Trajectory], with_values: bool) -> list[str]:
-    """The calls that a check spoke against, each with its verdict and, with values, why."""
+    """The calls a check flagged, with verdict and, with values, reason."""
     by_id = {trajectory.id: trajectory for trajectory in trajectories}
     lines: list[str] = []
     for verdict, body in flagged.items():
@@ -361,6 +362,6 @@ def _neighbours(draft: Draft, work: Work, document: Document) -> list[Draft]:
 
 
 def _line(text: str) -> str:
-    """Text in one line, however it was written, and not too much of it."""
+    """Text on one line, shortened."""
     words = " ".join(text.split())
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} ..."

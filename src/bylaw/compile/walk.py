@@ -1,7 +1,8 @@
-"""What the cases of a guard leave out: words of enumerations that it reads, and bounds that no case meets.
+"""Finds what a guard's cases leave out: enumeration values it reads, and bounds no case reaches.
 
-Both are found among generated calls: one whose record has such a word, and one on which the guard differs from the same
-guard with `<` in place of `<=`. A referee says what the sentences say of them; the owner is asked what they leave open.
+Both are found among generated calls: one whose record has such a value, and one on which the guard differs from a
+variant with `<` instead of `<=`. A referee interprets the sentences; the owner is asked about what they leave
+undecided.
 """
 
 import ast
@@ -21,15 +22,15 @@ class Gap(Struct, frozen=True):
     """A situation that no case has."""
 
     about: str
-    """Such as `Bill.status: Awaiting Payment`."""
+    """For example `Bill.status: Awaiting Payment`."""
     case: Case
-    """A generated call in it, without what it wants."""
+    """A generated call in that situation, without an expected outcome."""
     outcome: str
-    """What the guard says of it."""
+    """The guard's outcome."""
 
 
 def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case]) -> list[Gap]:
-    """Words of enumerations that the guard was seen to read and that no case has, each with the shortest such call."""
+    """Enumeration values the guard reads and no case has, each with the shortest such call."""
     known = {each for case in cases for each in _words(bench, case)}
     found: dict[str, Gap] = {}
     for trial in sorted(trials, key=lambda trial: len(str(trial.case))):
@@ -42,7 +43,7 @@ def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case]) -> list[G
 
 
 def variants(code: str) -> Iterator[tuple[str, str]]:
-    """The guard with one bound taken the other way, for each bound, and that comparison as it is."""
+    """Variants of the guard with one bound changed, each with the original comparison."""
     count = sum(isinstance(node, ast.Compare) for node in ast.walk(parse_python(code)))
     for number in range(count):
         tree = parse_python(code)
@@ -55,7 +56,7 @@ def variants(code: str) -> Iterator[tuple[str, str]]:
 
 
 def _words(bench: Bench, case: Case) -> Iterator[str]:
-    """The words of enumerations in a case, by field and by argument."""
+    """The enumeration values in a case, by field and by argument."""
     entities = bench.base.schema.entities
     for thing, fields in cast(dict[str, Any], case.get("facts") or {}).items():
         kind = thing.partition("[")[0]

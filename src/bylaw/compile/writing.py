@@ -1,8 +1,8 @@
-"""Writing a pack over the one before: all files are put in place, or none.
+"""Replaces a pack's files, all or none.
 
-They are written aside first, and moved once all are there. A compile that is killed while it writes leaves the pack as
-it was; one that is killed while it moves leaves a list of what is left to do, and whoever compiles into that folder
-next does it first.
+They are written to a staging folder first and moved once complete. A compile killed while writing leaves the pack
+unchanged; one killed while moving leaves a list of remaining moves, which the next compile into that folder finishes
+first.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ from bylaw.policy.document import TEXTS
 from bylaw.policy.folder import NothingEnforces, read_folder
 
 _RECORDS = frozenset(("policy.md", "compiled.yaml", "sources.yaml"))
-"""The compiler's own: copies and notes that nobody edits."""
+"""The compiler's own files: copies and notes that nobody edits."""
 
 
 def digest(text: str) -> str:
-    """Of a file's text; words that nothing enforces a policy, which `bylaw review` adds, are not counted."""
+    """Digest of a file's text, ignoring the `unenforced` entries that `bylaw review` adds."""
     lines = [line for line in text.split("\n") if not line.startswith("  unenforced: ")]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
@@ -35,7 +35,7 @@ def is_copy(path: str) -> bool:
 
 
 def others(root: Path, made: Container[str]) -> list[str]:
-    """Files of the kinds that the compiler writes, which are not among those made."""
+    """Files of the compiler's kinds that are not among those made."""
     paths = [each for folder in ("guards", "cases", "lookups") for each in sorted((root / folder).glob("*"))]
     paths = [path for path in paths if path.is_file() and path.suffix in (".py", ".yaml")]
     paths += [
@@ -48,11 +48,11 @@ def others(root: Path, made: Container[str]) -> list[str]:
 
 _ASIDE = ".writing"
 _WHOLE = "whole.json"
-"""Stands among the files once all are there, and names those to remove."""
+"""Marks the staged files as complete and lists the files to remove."""
 
 
 def stage(root: Path, files: Mapping[str, str]) -> Path:
-    """Write files aside; the folder that holds them, which is a pack of its own."""
+    """Write files to a staging folder, which is a pack of its own."""
     aside = root / _ASIDE
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -68,7 +68,7 @@ def place(root: Path, files: Mapping[str, str], removed: Sequence[str] = ()) -> 
 
 
 def faults_of(root: Path) -> list[BylawError]:
-    """Why a staged pack would not load, what nobody has accepted yet apart."""
+    """Why a staged pack would not load, ignoring missing acceptances."""
     try:
         build_pack(read_folder(root))
     except PackError as error:
@@ -77,7 +77,7 @@ def faults_of(root: Path) -> list[BylawError]:
 
 
 def commit(root: Path, removed: Sequence[str] = ()) -> None:
-    """Move what was staged to its place, and remove files that are no more."""
+    """Move staged files into place and remove files that no longer exist."""
     part = root / _ASIDE / f"{_WHOLE}.part"
     part.write_bytes(msgspec.json.encode(list(removed)))
     os.replace(part, root / _ASIDE / _WHOLE)
@@ -85,7 +85,7 @@ def commit(root: Path, removed: Sequence[str] = ()) -> None:
 
 
 def recover(root: Path) -> None:
-    """Finish what was staged as a whole, and drop what was not."""
+    """Finish a complete staging and discard an incomplete one."""
     aside = root / _ASIDE
     if (aside / _WHOLE).is_file():
         removed = msgspec.json.decode((aside / _WHOLE).read_bytes(), type=list[str])
