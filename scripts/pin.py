@@ -10,10 +10,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 EXPORT = ("uv", "export", "--quiet", "--no-header", "--no-annotate", "--no-emit-workspace", "--no-default-groups")
+SERVICE = ("serve", "postgres", "parquet", "sql", "read-sql", "read-shell", "zstd", "otel")
 FILES = {
     "build.txt": ("--only-group", "build"),
     "dev.txt": ("--group", "dev"),
-    "service.txt": tuple(f"--extra={name}" for name in ("serve", "postgres", "parquet", "sql", "zstd", "otel")),
+    "service.txt": tuple(f"--extra={name}" for name in SERVICE),
 }
 """By file, what it installs."""
 
