@@ -46,7 +46,8 @@ class Statement(Struct, frozen=True):
 def read_sql(text: str, dialect: str | None = None) -> tuple[Statement, ...]:
     """Every statement of `text`, in order; raises `Unreadable` where one cannot be read with certainty.
 
-    Without a dialect, the text must read the same in all that can parse it. Takes 1 to 3 ms a statement.
+    Without a dialect, the text must read the same in all that can parse it. Takes 1 to 3 ms a statement,
+    0.2 to 0.6 ms with a dialect; the first call loads the parser, in up to a second.
     """
     found: list[Statement] = []
     for tokens in _split(read_tokens(text, dialect)):
