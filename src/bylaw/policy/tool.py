@@ -189,7 +189,7 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Tool(Struct, frozen=True):
-    """A tool of the catalogue."""
+    """Add a tool of the catalogue."""
 
     name: str
     effect: Effect

@@ -1,4 +1,4 @@
-"""What logs tell by themselves, before there is a pack. Start at `survey`."""
+"""Finds patterns in logs without a pack. Start at `survey`."""
 
 from bylaw.scan.survey import Scan, Survey, scan
 

@@ -1,4 +1,4 @@
-"""Where the arguments of writes come from, and which of them come from nowhere."""
+"""Finds where the arguments of writes come from, and those without a known source."""
 
 from collections import Counter
 
@@ -17,16 +17,16 @@ _VALUE = 80
 
 
 class Strange(Struct, frozen=True):
-    """One value whose origin is worth a look."""
+    """One value with a questionable origin."""
 
     place: CallPlace
     value: str
     source: str = ""
-    """For free text: the tool whose result held it, and the step, e.g. `read_file @2`."""
+    """For free text: the tool whose result contained it, and the step, such as `read_file @2`."""
 
 
 class Argument(Struct, frozen=True):
-    """One argument of a write tool, and where its values came from."""
+    """One argument of a write tool, and the origins of its values."""
 
     tool: str
     name: str
@@ -38,23 +38,23 @@ class Argument(Struct, frozen=True):
     text: int
     nowhere: int
     vocabulary: bool
-    """It takes few words, such as kinds and classes, which need no origin."""
+    """Whether it takes only a few words, such as kinds and classes, which need no origin."""
     sure: float
-    """How surely a value of it without origin is strange: the low end of the share of values that have one."""
+    """Confidence that a value without origin is unusual: the lower bound of the share of values with one."""
     ids: bool = False
-    """Its values name things: codes, addresses, links."""
+    """Whether its values are identifiers: codes, addresses, links."""
     strange: tuple[Strange, ...] = ()
-    """The first values from nowhere, where nearly all others have an origin, or of few ids may have one."""
+    """The first values without origin, if nearly all others have one or, for a few ids, may have one."""
     left_out: tuple[Strange, ...] = ()
-    """The first values from nowhere, where too few others have an origin, or it takes few words."""
+    """The first values without origin, if too few others have one or the argument takes only a few words."""
     from_text: tuple[Strange, ...] = ()
-    """The first values that stood in free text inside a tool result and nowhere else."""
+    """The first values found only in free text inside a tool result."""
 
     @property
     def usual(self) -> bool:
-        """Whether nearly all its values have an origin, so that one without is strange."""
+        """Whether nearly all its values have an origin, so that one without is unusual."""
         known = self.cases - self.nowhere
-        # Ids are seldom made up: of few, it is enough that nearly all may have an origin.
+        # Ids are rarely invented: for a few, it is enough that nearly all may have an origin.
         share = wilson(known, self.cases)[1] if self.ids else known / max(1, self.cases)
         return not self.vocabulary and self.sure > 0 and share >= _USUAL
 

@@ -1,8 +1,8 @@
-"""What a tool does to the world, guessed from its name, its definition and how its results behave.
+"""Guesses a tool's effect from its name, its definition and its results.
 
-Each piece of evidence adds weight to one effect; the guess is the heaviest, and how sure it is says how far ahead.
-A tool that nothing speaks for is taken for a write, so that ignorance never hides one. A person
-corrects the guesses in a file and hands it back.
+Each piece of evidence adds weight to one effect. The heaviest is the guess, and its lead gives the confidence. A tool
+without evidence is assumed to write, so that ignorance never hides a write. A person can correct the guesses in a file
+and pass it back.
 """
 
 import math
@@ -22,46 +22,48 @@ from bylaw.policy.verb import VERBS, hands_over, words_of
 from bylaw.policy.yaml import read_yaml_file
 
 EffectHint = tuple[Effect, float, str]
-"""The effect it speaks for, how much it weighs, and what it is, in words."""
+"""The effect, the weight of the evidence, and its description."""
 EFFECTS: tuple[Effect, ...] = ("read", "write", "none")
 
 
 class Guess(Struct, frozen=True):
-    """What a tool is taken to do, how sure that is, and why."""
+    """A tool's inferred effect, with confidence and reasons."""
 
     tool: str
     effect: Effect
     sure: float
-    """Between 0 and 1; 1 only where a person said so."""
+    """Between 0 and 1; 1 only if a person set it."""
     why: tuple[str, ...]
     calls: int = 0
     refused: int = 0
     trajectories: int = 0
     declaration: str = ""
-    """Of a write: the line for tools.yaml that would declare its most frequent error, where no log flags it."""
+    """For a write: the line for tools.yaml that declares its most frequent error, if no log flags it."""
 
 
 class Behaviour:
-    """Counts of how one tool's calls behaved, over all conversations."""
+    """How one tool's calls behaved over all conversations."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.trajectories = 0
         self.refused = 0
         self.unflagged: Counter[str] = Counter()
-        """The declarations of results that look like errors and are not flagged as such."""
+        """Declarations for results that look like errors but are not flagged."""
         self.same = 0
-        """Repeats of one call in one conversation that gave the same result."""
+        """Number of repeated calls in a conversation with the same result."""
         self.changed = 0
-        """Repeats of another tool's call around this one, on a shared value, that gave another result."""
+        """Number of other tools' repeated calls, before and after this one and with a shared value, whose result
+        changed.
+        """
         self.unchanged = 0
         self.empty = 0
         self.definitions: set[tuple[EffectHint, ...]] = set()
-        """What the recorded definitions say; normally one."""
+        """Evidence from recorded definitions; normally one."""
 
 
 def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Guess:
-    """The effect of `tool`, weighing everything seen of it."""
+    """Guess the effect of `tool` from all evidence."""
     counts = (behaviour.calls, behaviour.refused, behaviour.trajectories)
     declaration = min(behaviour.unflagged.items(), key=lambda each: (-each[1], each[0]), default=("", 0))[0]
     if override is not None:
@@ -78,7 +80,7 @@ def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Gu
 
 
 def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
-    """The heaviest effect and how sure that is."""
+    """The effect with the most weight, and the confidence."""
     score: dict[Effect, float] = {"read": 0.0, "write": 0.1, "none": -0.7}
     for side, weight, _ in evidence:
         score[side] += weight
@@ -88,7 +90,7 @@ def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
 
 
 def by_name(tool: str) -> list[EffectHint]:
-    """What a tool's name tells: its first word that is a verb we know, wherever it stands."""
+    """Evidence from a tool's name: its first known verb, in any position."""
     if hands_over(tool):
         return [("none", 3.0, "its name hands over to a person")]
     for position, word in enumerate(words_of(tool)):
@@ -99,7 +101,7 @@ def by_name(tool: str) -> list[EffectHint]:
 
 
 def by_definition(definition: Mapping[str, Any]) -> tuple[EffectHint, ...]:
-    """What a recorded tool definition tells: MCP's hints, and the first verb of the description."""
+    """Evidence from a recorded definition: MCP's hints, and the first verb of the description."""
     body = _mapping(definition.get("function")) or definition
     hints = _mapping(definition.get("annotations")) or _mapping(body.get("annotations"))
     evidence: list[EffectHint] = []
@@ -134,7 +136,7 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
         share = seen.changed / (seen.changed + seen.unchanged)
         of = f"{seen.changed} of {seen.changed + seen.unchanged}"
         evidence.append(("write", min(3.0, seen.changed) * share, f"a look-up differed after it, {of} times"))
-    if seen.same and leans != "none":  # arithmetic gives the same result too
+    if seen.same and leans != "none":  # Arithmetic gives the same result too.
         evidence.append(("read", min(1.0, 0.2 * seen.same), f"the same call gave the same result, {seen.same} times"))
     answered = max(1, seen.calls - seen.refused)
     if seen.empty * 2 > answered:
@@ -143,9 +145,9 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
 
 
 def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, tuple[EffectHint, ...]]) -> bool:
-    """Whether a call must be looked at as a write, from what one conversation alone tells.
+    """Whether a call may be a write, judged by one conversation alone.
 
-    Decided without other conversations, so that their order cannot matter.
+    Other conversations are not used, so that their order does not matter.
     """
     if tool in known:
         return known[tool] == "write"
@@ -158,13 +160,13 @@ def _sounds_like_a_write(tool: str, evidence: tuple[EffectHint, ...]) -> bool:
 
 
 class EffectsFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """What `--write-effects` writes."""
+    """The file written by `--write-effects`."""
 
     effects: dict[str, Effect] = {}
 
 
 def read_effects(path: Path) -> dict[str, Effect]:
-    """The effects a person gave, by tool; every fault of the file is reported together."""
+    """Read a person's effects by tool; all errors of the file are reported together."""
     read = read_record(read_yaml_file(path), EffectsFile)
     if read.faults:
         raise PackError(read.faults, place=str(path))
@@ -174,7 +176,7 @@ def read_effects(path: Path) -> dict[str, Effect]:
 
 
 def effects_file(guesses: Iterable[Guess]) -> str:
-    """The text of an effects file: each guess, with how sure it is and why."""
+    """The text of an effects file: each guess with its confidence and reasons."""
     lines = ["# Guessed by `bylaw scan`. Correct what is wrong and pass it back with --effects.", "effects:"]
     for guess in guesses:
         name = yaml.safe_dump(guess.tool, width=10_000, default_style='"' if _needs_quotes(guess.tool) else None)

@@ -1,4 +1,4 @@
-"""The worked guard of a new pack: one write, and the record that its arguments name."""
+"""The worked example in a new pack: a guard on one write and the record its arguments name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,12 +16,12 @@ _MARK = "(example written by init)"
 
 
 class Example(Struct, frozen=True):
-    """A guard that requires that the record a write names was looked up, and exists."""
+    """A guard that requires a look-up of the record a write names, and that the record exists."""
 
     tool: str
     thing: LoggedThing
     arguments: tuple[str, ...]
-    """The write's arguments that name the record, in the order of its key."""
+    """The write's arguments that name the record, in key order."""
 
     @property
     def id(self) -> str:
@@ -29,17 +29,17 @@ class Example(Struct, frozen=True):
 
     @property
     def noun(self) -> str:
-        """The thing in words."""
+        """The entity in words."""
         return " ".join(words_of(self.thing.name))
 
     @property
     def definition(self) -> str:
-        """What it requires, and that `init` wrote it."""
+        """What it requires, and that `init` drafted it."""
         return f"{_MARK} Before {self.tool}, the {self.noun} has been looked up, and it exists."
 
 
 def choose_example(scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]) -> Example | None:
-    """The write that is most surely preceded by a look-up of a record that its arguments name."""
+    """The write with the strongest habit of a look-up of a record that its arguments name."""
     best: tuple[float, Example] | None = None
     habits = {write.tool: write.habits for write in scan.writes}
     called = sorted((guess for guess in scan.tools if guess.effect == "write"), key=lambda each: not each.calls)
@@ -56,7 +56,7 @@ def choose_example(scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping
 def _about(
     tool: str, required: Mapping[str, Any], found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]
 ) -> Sequence[tuple[LoggedThing, tuple[str, ...]]]:
-    """The things that a write's arguments name, by the names nearest to their keys."""
+    """The entities a write's arguments name, by similarity to their key names."""
     fitting = [
         (distance, thing, arguments)
         for thing in found.values()
@@ -69,7 +69,7 @@ def _about(
 
 
 def _known(thing: LoggedThing, shapes: Mapping[str, Shape]) -> dict[str, set[str]]:
-    """The values that each part of a thing's key was seen to have, in records and as what it was looked up with."""
+    """The values seen for each part of an entity's key, in records and as look-up arguments."""
     asked = shapes[thing.read].arguments if thing.read in shapes else {}
     return {
         part: {value for values in (thing.fields.get(part), asked.get(part)) if values for value in values.seen}
@@ -103,7 +103,7 @@ def _asked(example: Example) -> str:
 
 
 def _some_field(example: Example) -> str:
-    """A field to name as an example: none that only spells the key in another way."""
+    """A field to use as an example, other than a differently spelled key."""
     thing = example.thing
     ids = {spelled_like(part, thing.fields, thing=thing.name) for part in thing.key}
     field = next((name for name in thing.fields if name not in thing.key and name not in ids), "exists")

@@ -1,4 +1,4 @@
-"""The look-ups that usually precede a write, and the writes that lacked them."""
+"""Finds the look-ups that usually precede a write, and the writes that lack them."""
 
 import re
 from collections import Counter
@@ -16,17 +16,17 @@ HabitReason = Literal["keyed", "shows", "belongs", "distinctive"]
 
 _NUMBER = re.compile(r"(\d{1,30})")
 _USUAL = 0.5
-"""A look-up on the very id counts as usual from this share on."""
+"""Minimum share at which a look-up of the same id counts as usual."""
 _BELONGS = 0.9
-"""Records that only point at the id must be looked up nearly always to count: low end of the interval."""
+"""Minimum share, by the interval's lower bound, for look-ups of records that only refer to the id."""
 _ADDS = 0.1
-"""An alternative is named where it covers at least this share more."""
+"""Minimum additional coverage for naming an alternative."""
 _OFTEN_ENOUGH = 0.1
 _LIFT = 2.0
 _FEWEST_APART = 5
-"""Look-ups below which nothing is said to set a write apart."""
+"""Minimum look-ups for calling them distinctive of a write."""
 FEWEST = 3
-"""Writes below which nothing is called usual."""
+"""Minimum writes for calling a look-up usual."""
 
 
 class CallPlace(Struct, frozen=True):
@@ -38,7 +38,7 @@ class CallPlace(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """As people count: `chat-9` stands before `chat-10`."""
+        """Natural order: `chat-9` before `chat-10`."""
         parts = _NUMBER.split(self.trajectory)
         return [
             (text, int(number or -1)) for text, number in zip(parts[::2], [*parts[1::2], ""], strict=True)
@@ -46,11 +46,11 @@ class CallPlace(Struct, frozen=True):
 
 
 class Habit(Struct, frozen=True):
-    """Look-ups, any of which is usually made before a write, on a value of its arguments."""
+    """Look-ups of which one usually precedes a write, for a value of its arguments."""
 
     tools: tuple[str, ...]
     arguments: tuple[str, ...]
-    """The write's arguments they bear on; empty where the connection goes through other look-ups."""
+    """The relevant arguments of the write; empty if the connection goes through other look-ups."""
     reason: HabitReason
     hits: int
     cases: int
@@ -58,21 +58,21 @@ class Habit(Struct, frozen=True):
     high: float
     """Wilson's interval for `hits` of `cases`."""
     sure: float
-    """How sure it is that this write needs this look-up: the low end, times how sure the effects are."""
+    """Confidence that this write needs this look-up: the interval's lower bound times the confidence in the effects."""
     lacking: tuple[CallPlace, ...] = ()
-    """The first of the calls that lacked it; `cases - hits` says how many there are."""
+    """The first calls without it; their number is `cases - hits`."""
     shown: int = 0
-    """Of the calls that lacked it, those for which another look-up had shown a record that names the value."""
+    """How many calls without it had seen, through another look-up, a record that names the value."""
     shown_by: tuple[str, ...] = ()
 
 
 class Preparation:
-    """Counts of how the calls of one write tool were prepared, with the first by place as examples."""
+    """How the calls of one write tool were prepared, with the first of each kind as examples."""
 
     def __init__(self, examples: int) -> None:
         self.patterns: Counter[Preparedness] = Counter()
         self.together: set[str] = set()
-        """The tools called in the same conversations."""
+        """Tools called in the same conversations."""
         self._examples: dict[Preparedness, Firsts[CallPlace]] = {}
         self._most = examples
 
@@ -81,7 +81,7 @@ class Preparation:
         self._examples.setdefault(pattern, Firsts(self._most)).add(place.order, place)
 
     def examples(self, *groups: Iterable[Preparedness]) -> tuple[CallPlace, ...]:
-        """The first places of the calls prepared in one of these ways, group after group."""
+        """The first calls prepared in one of these ways, group by group."""
         found: list[CallPlace] = []
         for patterns in groups:
             places = [place for pattern in patterns for place in self._examples[pattern].items()]
@@ -90,7 +90,7 @@ class Preparation:
 
 
 def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str, Guess]) -> tuple[Habit, ...]:
-    """The usual look-ups before `tool`, surest first."""
+    """The usual look-ups before `tool`, most certain first."""
     own = prepared[tool]
     reads = {name for name, guess in guesses.items() if guess.effect == "read"}
     found: list[Habit] = []
@@ -116,7 +116,7 @@ def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str,
 
 
 def _covers(pattern: Preparedness, path: str, tools: Iterable[str], bonds: tuple[Bond, ...]) -> bool | None:
-    """Whether every value at `path` was covered by one of `tools`; None where the call has no such argument."""
+    """Whether every value at `path` was covered by one of `tools`; None if the call lacks the argument."""
     wanted = {(tool, bond) for tool in tools for bond in bonds}
     values = [cover for at, cover in pattern.covers if at == path]
     return all(cover & wanted for cover in values) if values else None
@@ -134,7 +134,7 @@ def _count(own: Preparation, path: str, tools: Iterable[str], bonds: tuple[Bond,
 
 
 def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]) -> tuple[str, ...]:
-    """The fewest look-ups that together cover the argument in most calls: the best, and what adds to it."""
+    """The smallest set of look-ups that covers the argument in most calls, built greedily."""
     present = {name for pattern in own.patterns for at, cover in pattern.covers if at == path for name, _ in cover}
     left = sorted(present & reads)
     chosen: list[str] = []
@@ -152,7 +152,7 @@ def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]
 
 
 def _beside(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
-    """Other look-ups of the same id that are usual by themselves: an account's limits beside the account."""
+    """Other usual look-ups of the same id, such as an account's limits in addition to the account."""
     found: list[Habit] = []
     for name in sorted(reads):
         hits, cases = _count(own, path, [name], ("keyed",))
@@ -162,7 +162,7 @@ def _beside(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
 
 
 def _belonging(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
-    """Look-ups of other records that point at the id, where nearly every call made them."""
+    """Look-ups of other records that refer to the id, if nearly every call made them."""
     found: list[Habit] = []
     for name in sorted(reads):
         hits, cases = _count(own, path, [name], ("shows",))
@@ -179,7 +179,7 @@ def _habit(
     reason: HabitReason,
     others: Collection[str] = (),
 ) -> Habit:
-    """The habit of `tools` on one argument; `others` are look-ups that may have named the same thing."""
+    """The habit of `tools` for one argument; `others` are look-ups that may have named the same entity."""
     hits, cases = _count(own, path, tools, bonds)
     low, high = wilson(hits, cases)
     lacking = [pattern for pattern in own.patterns if _covers(pattern, path, tools, bonds) is False]
@@ -187,7 +187,7 @@ def _habit(
     by = {
         name for each in shown for at, cover in each.covers if at == path for name, bond in cover if bond != "mentions"
     }
-    # What nothing had shown comes first.
+    # Values that nothing had shown come first.
     places = own.examples(set(lacking) - shown, shown)
     number = sum(own.patterns[pattern] for pattern in shown)
     named = tuple(sorted(by & set(others)))
@@ -195,7 +195,7 @@ def _habit(
 
 
 def _merge(found: list[Habit]) -> list[Habit]:
-    """One line for the same look-ups on several arguments: that of the best supported one."""
+    """Merge the same look-ups on several arguments into the best supported one."""
     merged: dict[tuple[frozenset[str], HabitReason], Habit] = {}
     for habit in sorted(found, key=lambda habit: (-habit.low, habit.arguments)):
         key = (frozenset(habit.tools), habit.reason)
@@ -207,7 +207,7 @@ def _merge(found: list[Habit]) -> list[Habit]:
 
 
 def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]) -> list[Habit]:
-    """Look-ups that are not usual before this write but far rarer before the others: perhaps needed in some cases."""
+    """Look-ups that are not usual before this write but much rarer before others: perhaps needed in some cases."""
     touching = {key: _touching(own) for key, own in prepared.items()}
     found: list[Habit] = []
     for name in sorted(reads & touching[tool].keys()):
@@ -224,7 +224,7 @@ def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]
 
 
 def _touching(own: Preparation) -> Counter[str]:
-    """In how many calls each look-up bore on the write at all, through whatever connection."""
+    """For each look-up, the number of calls it was connected with in any way."""
     hits: Counter[str] = Counter()
     for pattern, count in own.patterns.items():
         for name in pattern.chained.union(name for _, cover in pattern.covers for name, _ in cover):

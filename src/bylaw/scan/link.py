@@ -1,8 +1,8 @@
-"""Which earlier look-ups bear on a write: those that share a value with it, and how.
+"""Links writes to earlier look-ups that share a value with them.
 
-A look-up is *keyed* by a value of the write where it was called with it; it *shows* the value where its result
-holds it as a field or a key of a record; it merely *mentions* it where the value stands in a list of names or in
-running text. It is *chained* where it was called with something that a keyed or showing look-up had returned.
+A look-up is *keyed* by a value of the write if it was called with it. It *shows* the value if its result has it as a
+field or key of a record, and merely *mentions* it in a list of names or in running text. It is *chained* if it was
+called with something a keyed or showing look-up had returned.
 """
 
 import re
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Firsts(Generic[T]):
-    """Keeps the items whose order is lowest, at most `most` of them."""
+    """Keeps the `most` items with the lowest order."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -39,17 +39,17 @@ class Firsts(Generic[T]):
 
 Bond = Literal["keyed", "shows", "mentions"]
 ValueCover = frozenset[tuple[str, Bond]]
-"""The tools that bear on one value, each by its strongest bond."""
+"""The tools linked to one value, each by its strongest bond."""
 
 _OCCURRENCES = 20
 _IS_KEY = re.compile(r"[\"'\\]{0,3}\s{0,2}:(?!//)")
-# A time of day is no field: `10:13` does not show 13.
+# A time of day is not a field: `10:13` does not show 13.
 _IS_FIELD = re.compile(r"(?:[^\d\s]\s?:|\d:\s)\s{0,2}[\"'\\]{0,3}$")
 _RANK: dict[Bond, int] = {"mentions": 0, "shows": 1, "keyed": 2}
 
 
 class Preparedness(Struct, frozen=True):
-    """How one write call was prepared; equal for calls prepared alike."""
+    """How one write was prepared; equal for calls prepared alike."""
 
     covers: frozenset[tuple[str, ValueCover]]
     """For each argument path, the cover of each of its values."""
@@ -57,7 +57,7 @@ class Preparedness(Struct, frozen=True):
 
 
 class EarlierCall:
-    """An earlier call with its result, as material for links."""
+    """An earlier call with its result."""
 
     __slots__ = ("_keys", "arguments", "text", "tool")
 
@@ -69,14 +69,14 @@ class EarlierCall:
 
     @property
     def keys(self) -> frozenset[str]:
-        """The values it was called with that can name a thing."""
+        """The arguments that may be identifiers."""
         if self._keys is None:
             self._keys = _keys(self.arguments)
         return self._keys
 
 
 def names(arguments: dict[str, object]) -> Iterable[tuple[str, str]]:
-    """The values in a call's arguments that can name a thing, each with its path: no dates, amounts or flags."""
+    """The arguments that may be identifiers, with their paths: no dates, amounts or flags."""
     for path, value in leaf_values(arguments):
         if (name := _name(path, value)) is not None:
             yield path, name
@@ -90,7 +90,7 @@ def _name(path: str, value: object) -> str | None:
 
 
 def _keys(arguments: dict[str, object]) -> frozenset[str]:
-    """The names among a look-up's arguments; nearly all look-ups have few and flat ones."""
+    """The identifiers among a look-up's arguments; nearly all look-ups have few and flat ones."""
     if any(
         isinstance(value, (dict, list)) or (isinstance(value, str) and is_prose(value)) for value in arguments.values()
     ):
@@ -103,13 +103,13 @@ _WORDS = {"yes", "no", "true", "false", "none", "null", "all", "any", "asc", "de
 
 
 def is_id(path: str) -> bool:
-    """Whether an argument of that path is called an id, a number or a code."""
+    """Whether an argument's name says that it is an id, a number or a code."""
     last = path.rpartition(".")[2].rstrip("[]").lower().rstrip("_s")
     return last == "id" or last.endswith(("_id", "number", "_no", "code"))
 
 
 def link(arguments: dict[str, object], lookups: Sequence[EarlierCall]) -> Preparedness:
-    """How the look-ups made so far bear on a call with these arguments."""
+    """How the look-ups so far are linked to a call with these arguments."""
     covers: set[tuple[str, ValueCover]] = set()
     near: dict[int, EarlierCall] = {}
     for path, value in dict.fromkeys(names(arguments)):
@@ -135,9 +135,9 @@ def _bond(path: str, value: str, lookup: EarlierCall) -> Bond | None:
 
 
 def stance(value: str, text: str) -> Bond | None:
-    """How `value` stands in a result: as a field or key of a record, in a list or running text, or not at all.
+    """How `value` occurs in a result: as a field or key of a record, in a list or running text, or not at all.
 
-    Read off the neighbouring characters, so that results need not be decoded: this guides guesses, never verdicts.
+    Judged by the neighbouring characters, so that results need not be decoded: this guides guesses, never verdicts.
     """
     here = occurs(value, text)
     if here < 0:
@@ -153,7 +153,7 @@ def stance(value: str, text: str) -> Bond | None:
 
 
 def _chained(near: dict[int, EarlierCall], lookups: Sequence[EarlierCall]) -> frozenset[str]:
-    """Tools whose calls were keyed by something that a near look-up returned."""
+    """Tools whose calls used something a linked look-up had returned."""
     found: set[str] = set()
     for position, lookup in enumerate(lookups):
         if position in near or lookup.tool in found:

@@ -1,4 +1,4 @@
-"""The shapes of arguments and results as logs record them: which fields there are, and of what type."""
+"""Records the shapes of arguments and results in logs: their fields and types."""
 
 import re
 from collections import Counter
@@ -11,10 +11,10 @@ from bylaw.facts.value import amount_of
 from bylaw.trace import Call, Result, Trajectory
 
 _SAMPLES = 300
-"""Results looked at per tool: shapes repeat, so more would only cost time."""
+"""Maximum results examined per tool, because shapes repeat."""
 _WORDS = 8
 _SEEN = 300
-"""Distinct values remembered per field or argument, to tell which fields speak of the same things."""
+"""Maximum distinct values kept per field or argument, for matching fields with each other."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _MONEY = re.compile(r"-?\d+\.\d\d")
@@ -23,7 +23,7 @@ _ABSENT = re.compile(r"not found|no such|does not exist|doesn't exist|unknown|no
 
 
 class SeenValues:
-    """The values of one field or argument: how often there, of what types, and the words among them."""
+    """The values of one field or argument: how often present, their types, and the words among them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -43,7 +43,7 @@ class SeenValues:
             self.seen.add(str(value)[:80])
 
     def joined(self, other: "SeenValues") -> "SeenValues":
-        """Both together, as two tools show the same field."""
+        """Merge the values of one field shown by two tools."""
         if other is self:
             return self
         made = SeenValues()
@@ -56,12 +56,12 @@ class SeenValues:
 
     @property
     def type(self) -> FieldType:
-        """The one type that fits what was seen; `string` where nothing was, or nothing fits."""
+        """The type that fits all values; `string` if there are none or nothing fits."""
         seen = {kind for kind in self.types if kind != "null"}
         if seen == {"integer", "number"}:
             return "number"
         if seen == {"integer", "boolean"} and self.seen <= {"0", "1", "True", "False"}:
-            return "boolean"  # SQLite has no booleans
+            return "boolean"  # SQLite has no booleans.
         if len(seen) == 1 and len(self.currencies) <= 1:
             return cast(FieldType, next(iter(seen)))
         return "object" if seen & {"object", "list"} else "string"
@@ -72,7 +72,7 @@ class SeenValues:
 
     @property
     def few(self) -> tuple[str, ...]:
-        """Its words, where it has few and repeats them: on average nearly twice each."""
+        """Its values if they are few and repeat, on average nearly twice each."""
         if self.type != "string" or len(self.words) > _WORDS or self.count < max(2, 2 * len(self.words) - 1):
             return ()
         return tuple(sorted(self.words)) if all(re.fullmatch(r"[\w '()/&-]{1,40}", word) for word in self.words) else ()
@@ -84,10 +84,10 @@ class RecordShape:
     def __init__(self) -> None:
         self.count = 0
         self.asked: Counter[str] = Counter()
-        """Arguments whose value was the key of the record."""
+        """Arguments whose value was the record's key."""
         self.fields: dict[str, SeenValues] = {}
         self.repeated: set[str] = set()
-        """Fields whose value stood twice in one result, which therefore cannot be a key."""
+        """Fields with a repeated value in one result, which cannot be a key."""
 
     def add(self, records: list[dict[str, Any]]) -> None:
         for record in records:
@@ -101,25 +101,25 @@ class RecordShape:
 
 
 class Shape:
-    """One tool as the logs show it."""
+    """One tool, as logs show it."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.arguments: dict[str, SeenValues] = {}
         self.definition: dict[str, Any] = {}
         self.places: dict[str, RecordShape] = {}
-        """Where records stand in its results, as an `each` path (empty: the result itself) -> the records there."""
+        """The records in its results by `each` path; empty for the result itself."""
         self.shown: dict[tuple[str, str], RecordShape] = {}
-        """The same for records that are rows of a table, by place and entity."""
+        """The records that are rows of a table, by path and entity."""
         self.promised: dict[str, SeenValues] = {}
-        """The fields of its results by its definition."""
+        """The fields of its results according to its definition."""
         self.texts = SeenValues()
         self.absent: Counter[str] = Counter()
         self.sampled = 0
 
     @property
     def required(self) -> list[str]:
-        """The arguments that no call left out; without calls, those that its definition requires."""
+        """The arguments present in every call; without calls, those its definition requires."""
         if not self.calls:
             return self.defined
         return [name for name, values in self.arguments.items() if values.count == self.calls]
@@ -133,7 +133,7 @@ class Shape:
 
 
 RowKind = Callable[[str, Mapping[str, Any], Mapping[str, Any]], "tuple[str, tuple[str, ...]]"]
-"""By tool, record and arguments, the entity whose row the record is, and its key; empty names if it is none."""
+"""From tool, record and arguments to the entity whose row the record is, and its key; empty if it is none."""
 
 
 class Shapes:
@@ -144,7 +144,7 @@ class Shapes:
         self._kind_of = kind_of
 
     def define(self, definition: Mapping[str, Any]) -> None:
-        """A tool of the catalogue."""
+        """Add a tool of the catalogue."""
         shape = self.tools.setdefault(str(definition["name"]), Shape())
         shape.definition = dict(definition)
         shape.promised = _typed(definition.get("output"))
@@ -197,7 +197,7 @@ class Shapes:
 
 
 def _typed(schema: Any) -> dict[str, SeenValues]:
-    """The properties of a JSON schema as fields of which no value was seen yet."""
+    """The properties of a JSON schema as fields without values."""
     properties: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
     made: dict[str, SeenValues] = {}
     names = {"array": "list", "string": "string", "integer": "integer", "number": "number", "boolean": "boolean"}
@@ -209,7 +209,7 @@ def _typed(schema: Any) -> dict[str, SeenValues]:
 
 
 def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Where a result holds records: it is one, it lists them, or it wraps one or a list of them."""
+    """The records in a result: it is one, lists them, or wraps one or a list of them."""
     match value:
         case dict():
             mapping = cast("dict[str, Any]", value)
@@ -218,7 +218,7 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
                 for name, part in mapping.items()
                 if name.isidentifier() and name.isascii() and (found := _records(part))
             ]
-            # A record may well hold lists of its own; a wrapper holds little else.
+            # A record may contain lists; a wrapper contains little else.
             if wrapped and len(mapping) <= len(wrapped) + 1:
                 return wrapped
             if inner := _wrapped(mapping):
@@ -235,12 +235,12 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def _wrapped(mapping: dict[str, Any]) -> tuple[str, list[dict[str, Any]]] | None:
-    """The one record in an envelope such as `{"ok": true, "account": {...}}`."""
+    """The single record in an envelope such as `{"ok": true, "account": {...}}`."""
     rest = [name for name, part in mapping.items() if name not in _ENVELOPE or isinstance(part, dict)]
     if len(rest) != 1 or not isinstance(mapping[rest[0]], dict):
         return None
     name, inner = rest[0], cast("dict[str, Any]", mapping[rest[0]])
-    # Where all parts are objects it is a table by name, not a record.
+    # If all parts are objects, it is a table keyed by name, not a record.
     if not name.isidentifier() or not name.isascii() or all(isinstance(part, dict) for part in inner.values()):
         return None
     return f"$.{name}", [inner]
@@ -277,7 +277,9 @@ def type_of(value: Any) -> FieldType | str:
 
 
 def parameters_of(shape: Shape) -> Mapping[str, Any]:
-    """A tool's parameters for `tools.yaml`: its recorded schema, else what calls passed (`?`: not always)."""
+    """A tool's parameters for `tools.yaml`: its recorded schema, or else the arguments of calls (`?` marks optional
+    ones).
+    """
     schema = shape.definition.get("parameters")
     if isinstance(schema, dict) and isinstance(cast("dict[str, Any]", schema).get("properties"), dict):
         known = cast("dict[str, Any]", schema)

@@ -1,4 +1,4 @@
-"""A pack to start from: what logs and a policy document give by themselves, each guess marked as one."""
+"""Drafts a pack from logs and a policy document, with every guess marked as such."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -25,29 +25,29 @@ from bylaw.trace import Trajectory
 _WIDE = 110
 _UNDECIDED = "undecided"
 _ROWS = 20
-"""Rows of a table from which on a field with few words is drafted as an enumeration."""
+"""Minimum rows for drafting a field with few values as an enumeration."""
 _LOOKED_UP = "an example: its guard asks only that the record was looked up and exists"
 _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
-"""Words of writes after which a thing may be there no more, or only then."""
+"""Verbs of writes that may create or delete an entity."""
 
 
 class Skeleton(Struct, frozen=True):
-    """The files of a new pack, by path inside its folder, and what they were made from."""
+    """The files of a new pack by path, and what they were made from."""
 
     files: dict[str, str]
     scan: Scan
     things: tuple[str, ...]
     sentences: int
     example: str
-    """Id of the policy with the worked guard; empty if no write names a record that the logs show."""
+    """Id of the policy with the example guard; empty if no write names a record shown in the logs."""
     whole: frozenset[str] = frozenset()
-    """Tools whose results, plain texts such as an id, are taken as they are."""
+    """Tools whose results are plain text used as it is, such as an id."""
     undeclared: tuple[str, ...] = ()
-    """Tools that the logs call and the catalogue, where there is one, does not have."""
+    """Tools called in the logs but missing from the catalogue, if there is one."""
     places: dict[str, str] = {}
-    """For `world:`, where each entity is found in the database."""
+    """The location of each entity in the database, for `world:`."""
     unread: frozenset[str] = frozenset()
-    """Entities that no tool is known to show."""
+    """Entities that no known tool shows."""
 
 
 def skeleton(
@@ -59,10 +59,10 @@ def skeleton(
     catalogue: Mapping[str, Mapping[str, Any]] | None = None,
     tables: Sequence[Table] = (),
 ) -> Skeleton:
-    """The files of a pack for `document`, from what `trajectories` show.
+    """Draft the files of a pack for `document` from `trajectories`.
 
-    `catalogue` is what a `tools.json` in the pack says of each tool: description, parameters, effect, output. `tables`
-    are those of the tools' database.
+    `catalogue` is what the pack's `tools.json` says of each tool: description, parameters, effect, output. `tables` are
+    those of the tools' database.
     """
     catalogue = catalogue or {}
     said: dict[str, Effect] = {name: body["effect"] for name, body in catalogue.items() if body.get("effect")}
@@ -178,7 +178,7 @@ def _tools(
 
 
 def _shared(tools: Sequence[str], body: str) -> list[str]:
-    """What several tools have in common, in as few lines as are not too wide."""
+    """The common body of several tools, in as few lines as fit."""
     if any("," in tool for tool in tools):
         return [f"  {word(tool)}: {body}" for tool in tools]
     lines: list[str] = []
@@ -192,13 +192,13 @@ def _shared(tools: Sequence[str], body: str) -> list[str]:
 
 
 def _names(tools: Sequence[str]) -> str:
-    """Several names as one key."""
+    """Several names as one YAML key."""
     joined = ", ".join(tools)
     return joined if len(tools) > 1 and all(word(tool) == tool for tool in tools) else word(joined)
 
 
 def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
-    """A tool on one line where it fits, else a line for each part."""
+    """A tool on one line if it fits, else one line per part."""
     whole = f"  {word(name)}: {flow(body)}"
     if len(whole) <= _WIDE:
         return [whole]
@@ -206,7 +206,7 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
 
 
 def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str | dict[str, Any]]:
-    """What a write may change of the things that its arguments name: all fields but the key."""
+    """The assumed changes of a write: all fields, except keys, of the entities its arguments name."""
     if set(words_of(tool)) & _ENDING:
         return []
     given = parameters_of(shape)
@@ -225,7 +225,7 @@ def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str 
 
 
 def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
-    """The arguments that name a thing under other words than its key's: `loan_id`, where loans have an `id`."""
+    """The arguments that name an entity differently from its key: `loan_id` for loans with an `id`."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     chosen, _ = arguments_for(thing.key, thing.name, arguments, known)
     paths = {part: f"$args.{name}" for part, name in zip(thing.key, chosen, strict=False) if is_name(name)}
@@ -273,7 +273,7 @@ def _entities(found: Iterable[LoggedThing]) -> str:
 
 
 def _observations(found: Sequence[LoggedThing]) -> list[str]:
-    """What each tool shows, but for a look-up that shows just the thing it looks up: that needs no entry."""
+    """The observations of each tool; a look-up that shows only its own entity needs none."""
     by_tool: dict[str, list[str]] = {}
     plain = {(thing.read, shown) for thing in found for shown in _shown_by_itself(thing)}
     for thing in found:
@@ -316,7 +316,7 @@ def _policies(document: Document, example: Example | None) -> str:
         "    spans:",
     ]
     heading: str | None = None
-    # A quote means every place of its words, so a sentence that appears again is listed once.
+    # A quote means every occurrence, so a repeated sentence is listed once.
     first = {each.text: each for each in reversed(document.sentences)}
     for sentence in (each for each in document.sentences if first[each.text] is each):
         if sentence.heading != heading:

@@ -1,4 +1,4 @@
-"""How names are spelled: of ids, of kinds of things, and as a guard can write them."""
+"""Spellings of names: of ids, of entities, and as identifiers in guards."""
 
 import keyword
 from collections.abc import Collection
@@ -10,7 +10,7 @@ _SHORT = 100
 
 
 def bare(name: str) -> tuple[str, ...]:
-    """The words of a name without what only says that it is an id: `reservationId`, `reservation` -> reservation."""
+    """The words of a name without those that only mean id: both `reservationId` and `reservation` give reservation."""
     words = words_of(name)
     while words and words[-1] in TAILS:
         words.pop()
@@ -18,12 +18,12 @@ def bare(name: str) -> tuple[str, ...]:
 
 
 def spelled_like(part: str, names: Collection[str], *, thing: str = "") -> str:
-    """The name that means the same as a key's part: the same words, but for case, joints and the word `id`."""
+    """The name that means the same as a part of a key, ignoring case, separators and the word `id`."""
     if part in names:
         return part
     words = words_of(part)
     same = [name for name in names if words and words_of(name) == words]
-    # A part that is only called `id` is the id of its thing.
+    # A part called just `id` is its entity's id.
     meant = bare(part) or tuple(words_of(thing))
     same = same or [name for name in names if meant and bare(name) == meant]
     return same[0] if same else ""
@@ -39,6 +39,6 @@ def singular(word: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether a guard can write it after a dot."""
+    """Whether a guard can use it as an attribute name."""
     plain = text.isidentifier() and text.isascii() and len(text) < _SHORT
     return plain and not text.startswith("_") and not keyword.iskeyword(text)

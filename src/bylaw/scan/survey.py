@@ -1,4 +1,4 @@
-"""What logs tell by themselves: no pack, no model, no database. Read in one pass, a conversation at a time."""
+"""Surveys logs without a pack, a model or a database, in one pass over the conversations."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,29 +23,29 @@ EXAMPLES = 20
 
 
 class Write(Struct, frozen=True):
-    """A write tool: the look-ups that usually precede it, and where its arguments come from."""
+    """A write tool, its usual look-ups, and the origins of its arguments."""
 
     tool: str
     cases: int
-    """Calls that the tool accepted; a refused call changed nothing and is left out."""
+    """Number of accepted calls; refused calls changed nothing and are left out."""
     habits: tuple[Habit, ...]
     arguments: tuple[Argument, ...]
 
 
 class Scan(Struct, frozen=True):
-    """What the logs show, each guess with how sure it is."""
+    """The findings, each with its confidence."""
 
     trajectories: int
     unreadable: int
-    """Records that could not be read."""
+    """Number of unreadable records."""
     agents: dict[str, int]
     formats: dict[str, int]
     tools: tuple[Guess, ...]
     writes: tuple[Write, ...]
     faults: tuple[str, ...] = ()
-    """The first few reasons why records could not be read."""
+    """The first few errors of unreadable records."""
     evidence: tuple[LookupEvidence, ...] = ()
-    """Per look-up tool, how many results were captured and readable."""
+    """For each look-up, how many results were captured and readable."""
 
 
 def scan(
@@ -54,7 +54,7 @@ def scan(
     effects: Mapping[str, Effect] | None = None,
     examples: int = EXAMPLES,
 ) -> Scan:
-    """What `trajectories` show. `effects` overrides guesses by tool; `examples` bounds the calls listed per finding."""
+    """Survey `trajectories`. `effects` overrides guesses by tool; `examples` limits the calls listed per finding."""
     survey = Survey(effects=effects, examples=examples)
     for trajectory in trajectories:
         survey.add(trajectory)
@@ -62,7 +62,7 @@ def scan(
 
 
 class Survey:
-    """Counters over conversations; what one leaves behind is counts and a bounded number of examples."""
+    """Counters over conversations, with a bounded number of examples."""
 
     def __init__(self, *, effects: Mapping[str, Effect] | None = None, examples: int = EXAMPLES) -> None:
         self._known: dict[str, Effect] = dict(effects) if effects else {}
@@ -78,11 +78,11 @@ class Survey:
         self._origins: dict[tuple[str, str], Origins] = {}
 
     def define(self, definition: Mapping[str, Any]) -> None:
-        """Take in a tool of the catalogue, called or not."""
+        """Add a tool of the catalogue, whether or not it is called."""
         self._behaviour[str(definition["name"])].definitions.add(by_definition(definition))
 
     def add(self, trajectory: Trajectory | BylawError) -> None:
-        """Count one conversation, or one that could not be read."""
+        """Add one conversation, or one that could not be read."""
         if isinstance(trajectory, BylawError):
             self._unreadable += 1
             self._faults = set(sorted({*self._faults, str(trajectory)})[: self._examples])
@@ -123,7 +123,7 @@ class Survey:
         )
 
     def _behave(self, events: Sequence[object], definitions: Mapping[str, tuple[EffectHint, ...]]) -> list[int]:
-        """Count how tools behaved; the steps of the accepted calls that may be writes."""
+        """Count how tools behaved; returns the steps of accepted calls that may be writes."""
         suspect: dict[str, bool] = {}
         answered: dict[int, bool] = {}
         earlier: dict[tuple[str, str], tuple[int, str]] = {}
@@ -160,7 +160,9 @@ class Survey:
         return [step for step in may if answered.get(step, True)]
 
     def _compare(self, call: Call, before: str, after: str, between: Sequence[object]) -> None:
-        """What a repeated look-up tells of itself, or of the calls made since on something it shows."""
+        """Derive evidence from a repeated look-up: about itself, or about calls made in between on
+        something it shows.
+        """
         if not between:
             self._behaviour[call.tool].same += before == after
             return
@@ -197,7 +199,7 @@ class Survey:
     def _lookups(
         self, events: Sequence[object], start: int, agent: str, provenance: Provenance, known: dict[int, EarlierCall]
     ) -> list[EarlierCall]:
-        """The look-ups whose results the agent had before its turn began."""
+        """The look-ups whose results the agent had before its turn."""
         found: list[EarlierCall] = []
         for step in range(start):
             event = events[step]
@@ -213,5 +215,5 @@ class Survey:
 
 
 def _is_small(value: str | float) -> bool:
-    """Small whole numbers stand everywhere, so that where one came from means nothing."""
+    """Whether a value is a small integer, which occurs everywhere, so that its origin means nothing."""
     return not isinstance(value, str) and abs(value) < 20 and value == int(value)

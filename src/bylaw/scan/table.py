@@ -1,4 +1,4 @@
-"""The tables of a database given to `bylaw init`: they become the entities of the draft."""
+"""Reads the tables of a database given to `bylaw init`, which become the draft's entities."""
 
 import json
 import sqlite3
@@ -18,7 +18,7 @@ from bylaw.scan.spelling import TAILS, bare, is_name, singular, spelled_like
 _DEPTH = 3
 _ROWS = 2_000
 _FITS = 0.5
-"""The share of a record's fields that a table must have."""
+"""Minimum share of a record's fields that a table must have."""
 
 
 class Table(Struct, frozen=True):
@@ -29,12 +29,12 @@ class Table(Struct, frozen=True):
     fields: Mapping[str, SeenValues]
     rows: int
     world: Mapping[str, str]
-    """Where `world:` of entities.yaml finds it."""
+    """Its location for `world:` in entities.yaml."""
     is_key_named: bool = True
-    """False if JSON names the records and no field repeats the name: the look-ups then tell what the key is called."""
+    """False if JSON names the records and no field repeats the name: the look-ups then give the key's name."""
 
     def fit(self, tool: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[float, int, bool] | None:
-        """How well a record from a tool's result fits the table; None if it is not one of its rows."""
+        """How well a record from a result fits the table; None if it is not one of its rows."""
         known = [name for name in record if name in self.fields]
         named = [
             part
@@ -58,7 +58,7 @@ def kind_of(tables: Sequence[Table]) -> RowKind:
 
 
 def read_tables(path: Path) -> list[Table]:
-    """The tables that have a key. Raises WorldError if the file is neither SQLite nor JSON."""
+    """Read the tables that have a key. Raises WorldError if the file is neither SQLite nor JSON."""
     try:
         with path.open("rb") as stream:
             is_sqlite = stream.read(16).startswith(b"SQLite format 3")
@@ -108,7 +108,7 @@ def _json_tables(data: Any, path: str, depth: int) -> Iterator[Table]:
 
 
 def _is_record(value: Any) -> bool:
-    """Whether it has values of its own, and does not only hold further records."""
+    """Whether it has values of its own rather than only nested records."""
     if not isinstance(value, dict) or not value:
         return False
     return not all(isinstance(part, dict) for part in cast(dict[str, Any], value).values())
@@ -123,7 +123,7 @@ def _filled(fields: dict[str, SeenValues], rows: Sequence[Mapping[str, Any]]) ->
 
 
 def _unique(rows: Sequence[Mapping[str, Any]], entity: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The fields that name each row: one id of its own, or an id with another field; empty if there are none."""
+    """The fields that identify each row: a single id, or an id with another field; empty if there are none."""
     fields = [name for name in rows[0] if is_name(name)] if rows else []
     if names is not None:
         return next(((each,) for each in fields if [str(row.get(each)) for row in rows] == names[: len(rows)]), ())
@@ -141,6 +141,6 @@ def _names_each(key: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> bool
 
 
 def entity_name(table: str) -> str:
-    """The singular of a table's name, such as `OrderLine` for `order_lines`."""
+    """An entity's name from its table's: `OrderLine` for `order_lines`."""
     *words, last = words_of(table) or [""]
     return "".join(word.capitalize() for word in (*words, singular(last)))

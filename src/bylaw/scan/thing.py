@@ -1,4 +1,4 @@
-"""The things that logs speak of: entities, their keys and fields, and which results show them."""
+"""Drafts entities from logs: their keys and fields, and the results that show them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -11,20 +11,20 @@ from bylaw.scan.spelling import bare, is_name, singular, spelled_like
 from bylaw.scan.table import Table
 
 _SHARED = 0.5
-"""Of an argument's values, the share that must be known as values of the key."""
+"""Minimum share of an argument's values that must be known values of the key."""
 _FEWEST = 2
 _SHORT = 300
 _ASKED = 0.8
-"""The share of a look-up's records whose key was the value of one argument."""
+"""Minimum share of a look-up's records whose key was the value of one argument."""
 
 
 def arguments_for(
     key: Sequence[str], thing: str, arguments: Mapping[str, SeenValues], known: Mapping[str, Collection[str]]
 ) -> tuple[tuple[str, ...], int]:
-    """The arguments that give each part of a key, and how far their names are from it: 0 for the same names.
+    """The arguments for each part of a key, and the distance of their names from it: 0 for equal names.
 
-    Names come first; where none fits, an argument whose values are mostly `known` values of that part.
-    Empty where a part is left without.
+    Names come first; if none fits, an argument most of whose values are `known` values of that part. Empty if a part
+    has none.
     """
     chosen: list[str] = []
     distance = 0
@@ -43,10 +43,10 @@ def arguments_for(
 
 
 def _shared(values: SeenValues, known: Collection[str]) -> float:
-    """The share of an argument's values that are known, 0 where it is too small to mean anything."""
+    """The share of an argument's values that are known; 0 if too small to mean anything."""
     if values.type not in ("string", "integer"):
         return 0.0
-    # Small numbers and yes or no are everywhere.
+    # Small numbers and booleans occur everywhere.
     own = {value for value in values.seen if len(value) >= 3}
     common = len(own.intersection(known))
     return common / len(values.seen) if common >= _FEWEST and common >= _SHARED * len(values.seen) else 0.0
@@ -56,20 +56,20 @@ _FILLER = "details detail info information by id for all current most recent the
 
 
 class ToolSight(Struct):
-    """How one tool's results show a thing."""
+    """How one tool's results show an entity."""
 
     tool: str
     each: str = ""
     key: dict[str, str] = field(default_factory=dict[str, str])
-    """Only the parts that are not found under their own name."""
+    """Only the parts with another name."""
     fields: dict[str, str] = field(default_factory=dict[str, str])
     absent: str = ""
     has: str = ""
-    """A field that only records of this kind have, if one look-up shows several kinds."""
+    """A field that only this entity has, if one look-up shows several."""
 
 
 class LoggedThing(Struct):
-    """An entity as the logs suggest it."""
+    """A drafted entity."""
 
     name: str
     key: tuple[str, ...]
@@ -77,19 +77,19 @@ class LoggedThing(Struct):
     read: str = ""
     sights: list[ToolSight] = field(default_factory=list[ToolSight])
     asked_with: dict[str, str] = field(default_factory=dict[str, str])
-    """The arguments of its look-up, each with the part of the key it takes, where they have other names."""
+    """The look-up's arguments with their part of the key, if the names differ."""
     finds: str = ""
-    """The key of another thing, which is all that its look-up answers."""
+    """The key of another entity, if the look-up returns nothing else."""
     found_at: str = "$"
-    """Where it stands in the answer."""
+    """Its path in the result."""
     table: Table | None = None
-    """The table of the database that it comes from."""
+    """Its database table."""
 
 
 def things(
     shapes: Mapping[str, Shape], guesses: Mapping[str, Guess], tables: Sequence[Table] = ()
 ) -> dict[str, LoggedThing]:
-    """The entities: tables of the database, and what read tools fetch and list, each with the tools that show it."""
+    """The entities: database tables, and records that look-ups return, each with the tools that show it."""
     found: dict[str, LoggedThing] = {}
     for table in tables:
         thing = _stored(table, shapes, guesses)
@@ -98,7 +98,7 @@ def things(
         found[thing.name] = thing
     reads = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "read"]
     writes = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "write"]
-    # The tool that is named after its key names the thing; others with that key may show more of it.
+    # A tool named after its key names the entity; other tools with that key may show more of it.
     for tool, shape in sorted(reads, key=lambda read: not _named_after_its_key(*read)):
         _single(tool, shape, found)
     found = dict(sorted(found.items(), key=lambda item: item[1].read))
@@ -122,7 +122,7 @@ def things(
 
 
 def _is_in_use(thing: LoggedThing, shapes: Mapping[str, Shape]) -> bool:
-    """Whether a tool shows it or takes its key; a database may have tables that no tool is about."""
+    """Whether a tool shows it or takes its key; a database may have unrelated tables."""
     if thing.table is None or thing.read or thing.sights:
         return True
     return any(all(spelled_like(p, shape.arguments, thing=thing.name) for p in thing.key) for shape in shapes.values())
@@ -148,13 +148,13 @@ def _stored(table: Table, shapes: Mapping[str, Shape], guesses: Mapping[str, Gue
     if looked_up:
         _, _, thing.read, thing.asked_with = min(looked_up, key=lambda each: each[:3])
         noun = name_of_thing(thing.read, ())
-        # `get_order(order_id)` finds an order, whatever its table is called.
+        # `get_order(order_id)` returns an order, whatever its table's name.
         thing.name = noun if bare(thing.key[0]) == tuple(words_of(noun)) and not thing.key[1:] else thing.name
     return thing
 
 
 def _take_key(thing: LoggedThing, looked_up: Sequence[tuple[str, Shape]]) -> None:
-    """The name of a key that only the look-up knows."""
+    """Take the key's name from the look-up if only the look-up has it."""
     for _, shape in looked_up:
         if len(shape.required) == 1 and is_name(shape.required[0]):
             old, new = thing.key[0], shape.required[0]
@@ -164,7 +164,7 @@ def _take_key(thing: LoggedThing, looked_up: Sequence[tuple[str, Shape]]) -> Non
 
 
 def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[str, str]:
-    """The arguments that name the one record that a look-up answers with, each with its part of the key."""
+    """The arguments that identify the record a look-up returns, each with its part of the key."""
     if len(thing.key) == 1:
         usual = [name for name, count in record.asked.items() if count >= _ASKED * record.count and is_name(name)]
         chosen = [spelled_like(thing.key[0], usual, thing=thing.name) or next(iter(usual), "")]
@@ -177,7 +177,7 @@ def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[s
 
 
 def _tell_apart(found: Iterable[LoggedThing]) -> None:
-    """If one look-up shows several kinds, tell their records apart by a field that only one kind has."""
+    """If one look-up shows several entities, distinguish their records by a field that only one has."""
     kinds: dict[tuple[str, str], list[LoggedThing]] = {}
     for thing in found:
         for sight in thing.sights:
@@ -195,7 +195,7 @@ def _tell_apart(found: Iterable[LoggedThing]) -> None:
 
 
 def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
-    """A look-up that was never called, by its definition: what it is named after, and the fields it promises."""
+    """Draft the entity of a look-up that was never called from its definition: its name, and the fields it declares."""
     name, key = name_of_thing(tool, ()), tuple(shape.required)
     if shape.calls or name in found or name == "LoggedThing" or not key or not all(map(is_name, key)):
         return
@@ -204,8 +204,9 @@ def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
 
 
 def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> None:
-    """A look-up for a thing that so far only lists show: one called like it that takes just what names it, whether it
-    was ever called or is only defined."""
+    """Propose a look-up for an entity that only lists show: one with a matching name and exactly its key as arguments,
+    even if never called.
+    """
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     near: list[tuple[int, str, dict[str, str]]] = []
     for tool, shape in reads:
@@ -225,7 +226,7 @@ def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> 
 
 
 def _name_what_it_finds(thing: LoggedThing, found: Mapping[str, LoggedThing]) -> None:
-    """A look-up that answers with the id of another thing alone, such as `find_user(email)`, shows that id."""
+    """A look-up that returns only the id of another entity, such as `find_user(email)`, shows that id."""
     shown = [name for name in thing.fields if name not in thing.key]
     if len(shown) == 1 and thing.read and any(other.key == (shown[0],) for other in found.values()):
         thing.finds, thing.found_at = shown[0], f"$.{shown[0]}"
@@ -248,12 +249,12 @@ def _effect(tool: str, guesses: Mapping[str, Guess]) -> str:
 
 
 def _named_after_its_key(tool: str, shape: Shape) -> bool:
-    """Such as `get_invoice(invoice_id)`, where `get_approval(invoice_id)` is not."""
+    """Whether a tool is named after its key: `get_invoice(invoice_id)` is, `get_approval(invoice_id)` is not."""
     return name_of_thing(tool, ()) in {name_of_thing(name, ()) for name in shape.required[:1]}
 
 
 def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
-    """A look-up whose result is one record, or one short text, about what its arguments name."""
+    """Draft from a look-up whose result is one record, or one short text, about what its arguments name."""
     place = max((each for each in shape.places if "[*]" not in each), key=lambda p: shape.places[p].count, default="")
     record = shape.places.get(place)
     key = tuple(name for name in shape.required if is_name(name))
@@ -271,14 +272,14 @@ def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
         name = "value"
         noun = name_of_thing("_".join(of), ())
         if is_name(last) and last not in key and noun != "LoggedThing" and getattr(found.get(noun), "key", key) == key:
-            name, called = last, "_".join(of)  # `get_flight_status` shows the status of a flight
+            name, called = last, "_".join(of)  # `get_flight_status` shows a flight's status.
         fields = {name: shape.texts}
         sight = ToolSight(tool, fields={name: "$"}, absent=absent)
     else:
         return
     known = next((thing for thing in found.values() if thing.key == key and key), None)
     shared = fields.keys() & known.fields.keys() - {*key} if known is not None else ()
-    # A look-up that shows nothing else of the thing is about another, so that its own name is suggested where needed.
+    # A look-up that shows nothing else of the entity is about another one, so its own name is suggested.
     if known is None or (not shared and name_of_thing(called, ()) not in found):
         name = _name_by_key(called, key, found)
         found[name] = LoggedThing(name, key, fields, tool, [sight])
@@ -288,16 +289,16 @@ def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
 
 
 def _is_table(record: RecordShape) -> bool:
-    """Whether an object is a table from names to values, such as airports by code, rather than a record."""
+    """Whether an object maps names to values, such as airports by code, rather than being a record."""
     return len(record.fields) >= 8 and len({values.type for values in record.fields.values()}) == 1
 
 
 def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, found: Mapping[str, LoggedThing]) -> bool:
-    """Records of a kind already known: every part of its key stands in them, or among the arguments."""
+    """Recognise records of a known entity: every part of its key is in them or among the arguments."""
     fitting = [thing for thing in found.values() if _fits(tool, shape, place, record, thing)]
     if not fitting:
         return False
-    # `list_invoices` of an account shows invoices, though each bears the account's id.
+    # `list_invoices` of an account shows invoices, although each has the account's id.
     own = name_of_thing(tool, ())
     thing = max(fitting, key=lambda thing: (thing.name == own, len(record.fields.keys() & thing.fields.keys())))
     _add_sight(tool, shape, place, record, thing)
@@ -305,8 +306,8 @@ def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, fo
 
 
 def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: LoggedThing, has: str = "") -> None:
-    """Note that a tool's results show a thing, and where its key is found."""
-    # An empty field would hide the argument of the same name.
+    """Record that a tool's results show an entity, and where its key is."""
+    # An empty field would hide the argument with the same name.
     key: dict[str, str] = {}
     for part in thing.key:
         name = spelled_like(part, record.fields, thing=thing.name)
@@ -321,19 +322,19 @@ def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: 
 
 
 def _join(thing: LoggedThing, fields: Mapping[str, SeenValues]) -> None:
-    """A field that was always empty in one tool's results may have its type from another's."""
+    """Merge fields; one that was always empty in one tool's results may get its type from another's."""
     for name, values in fields.items():
         thing.fields[name] = thing.fields[name].joined(values) if name in thing.fields else values
 
 
 def _fits(tool: str, shape: Shape, place: str, record: RecordShape, thing: LoggedThing) -> bool:
-    """Whether records may be things of this kind."""
+    """Whether records may be of this entity."""
     shown = [spelled_like(part, record.fields, thing=thing.name) for part in thing.key]
     given = [spelled_like(part, shape.required, thing=thing.name) for part in thing.key]
     if not any(shown) or not all(one or other for one, other in zip(shown, given, strict=True)):
         return False
     if "[*]" in place and (all(given) or (shown[0] in record.repeated and not thing.key[1:])):
-        return False  # all of a list would be one thing
+        return False  # The whole list would be one entity.
     if not shown[0] and thing.name != name_of_thing(tool, ()):
         return False
     shared = record.fields.keys() & thing.fields.keys()
@@ -341,7 +342,7 @@ def _fits(tool: str, shape: Shape, place: str, record: RecordShape, thing: Logge
 
 
 def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dict[str, LoggedThing]) -> None:
-    """Records of a new kind: keyed by the first field that names each of them."""
+    """Draft an entity from listed records, keyed by the first field that identifies each."""
     named = [
         name
         for name, values in record.fields.items()
@@ -350,7 +351,7 @@ def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dic
     keys = [name for name in named if words_of(name)[-1:] in (["id"], ["number"], ["code"])]
     if not keys:
         return
-    # What was asked with is the same in every record.
+    # An argument's value is the same in every record.
     key = min(keys, key=lambda name: name in shape.required)
     name = name_of_thing(tool, found)
     fields = {name: values for name, values in record.fields.items() if is_name(name)}
@@ -358,7 +359,7 @@ def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dic
 
 
 def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, LoggedThing]) -> str:
-    """A name for what a tool fetches; where another thing has it, with what it is asked for by: `RiderByEmail`."""
+    """A name for the entity a tool returns; if taken, with its key: `RiderByEmail`."""
     name = name_of_thing(tool, ())
     if name not in taken or not key:
         return name_of_thing(tool, taken)
@@ -367,7 +368,7 @@ def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, LoggedThin
 
 
 def name_of_thing(tool: str, taken: Iterable[str]) -> str:
-    """A name for what a tool fetches: its own words but the verb and the filler, in the singular."""
+    """A name for the entity a tool returns: the tool's words in the singular, without verb and filler words."""
     words = words_of(tool)
     verb = next((word for word in words if by_name(word)), "")
     kept = [word for word in words if word != verb and word not in _FILLER.split() and not word.isdigit()]

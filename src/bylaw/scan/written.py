@@ -1,4 +1,4 @@
-"""How YAML is written for people to correct: plain, unabridged, and safe whatever names the logs hold."""
+"""Writes YAML for people to correct: plain, without aliases, and safe whatever names the logs contain."""
 
 import json
 import re
@@ -13,14 +13,14 @@ _WORD = re.compile(r"[A-Za-z_][\w.-]*")
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes every repeated value out: packs allow no aliases."""
+    """Writes repeated values in full, because packs allow no aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 class _OneLine(_Plain):
-    """Writes no text over several lines of its own."""
+    """Writes every text on one line."""
 
 
 def _text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
@@ -32,22 +32,22 @@ _OneLine.add_representer(str, _text)
 
 
 _Quick: Any = type("_Quick", (getattr(yaml, "CSafeDumper", _Plain),), {"ignore_aliases": _Plain.ignore_aliases})
-"""The same in C, where PyYAML has it."""
+"""The same in C, if PyYAML has it."""
 
 
 def dump(data: Any) -> str:
-    """Data as a block."""
+    """Data as a YAML block."""
     return _quickly(lambda dumper: yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=_WIDE))
 
 
 def _quickly(write: Callable[[Any], str]) -> str:
-    """What the quick one writes, unless it wrote signs outside ASCII as escapes where a reader wants to see them."""
+    """The quick dumper's output, unless it escaped non-ASCII characters that readers should see."""
     text = str(write(_Quick))
     return text if text.isascii() and "\\" not in text else str(write(_Plain))
 
 
 def packed(data: Any) -> str:
-    """Data as people write it: what fits on a line stands on one, what does not is a block."""
+    """Data as people write it: on one line if it fits, else as a block."""
     node: yaml.Node = cast(Any, _Plain)(None, sort_keys=False).represent_data(data)
     _pack(node, at=0, is_section=True, is_file=True)
     return _serialized(node, width=_WIDE)
@@ -58,9 +58,9 @@ def _serialized(node: yaml.Node, width: int) -> str:
 
 
 def _pack(node: yaml.Node, at: int, *, is_section: bool = False, is_file: bool = False) -> None:
-    """Set a node on one line where it fits in what is left of it, or do so with its parts.
+    """Put a node on one line if it fits, or else its parts.
 
-    The sections of a file, and the entries of a list there, are blocks, so that one finds the next.
+    A file's sections, and the entries of its lists, are blocks, so that they are easy to find.
     """
     if isinstance(node, yaml.ScalarNode):
         return
@@ -88,7 +88,7 @@ def _in_a_line(node: yaml.Node) -> None:
 
 
 def _length(node: yaml.Node) -> int:
-    """How many characters a node takes on one line."""
+    """The length of a node on one line."""
     if isinstance(node, yaml.ScalarNode):
         return _scalar_length(node.tag, str(node.value), node.style)
     # `[a, b]` has two signs for every part, and so has `{a: b}` for its names and for their values.
