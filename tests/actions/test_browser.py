@@ -5,7 +5,9 @@ import time
 import pytest
 
 from bylaw import Shield
-from tests.actions.desk import CHECKOUT, ORDER, PRODUCTS, acts, audited, opened, pack, page, with_tools
+from bylaw.pack import Pack
+from tests.actions.desk import CHECKOUT, FILES, ORDER, PRODUCTS, acts, audited, opened, pack, page, with_tools
+from tests.packs import made
 
 ORDERED = ("place_order", {"total": 120.5, "address": "Office, Main Street 1"})
 
@@ -210,3 +212,63 @@ def test_pages_of_200_kilobytes_are_read_whole() -> None:
         started = time.process_time()
         assert acts(session.decide("browser_click", {"target": "e7"})) == [ORDERED]
         assert time.process_time() - started < 1
+
+
+FORM = """- main [ref=e1]:
+  - textbox "IBAN" [ref=e2]
+  - textbox "Amount" [ref=e3]
+  - button "Pay" [ref=e4]
+  - link "Log out" [ref=e5]:
+    - /url: /logout
+  - link "Help" [ref=e6]:
+    - /url: /help
+"""
+
+
+def form_pack() -> Pack:
+    """A form whose fields are filled in together, and links that are told apart by where they lead."""
+    tools = FILES["tools.yaml"].replace(
+        "  browser_click: {effect: write}\n", "  browser_click: {effect: write}\n  browser_fill_form: {effect: write}\n"
+    )
+    fill = "{of: browser_fill_form, on: {role: textbox, name: %s}, effect: read, take: {text: $item.value}}"
+    more = f"  fill_iban: {fill % 'IBAN'}\n  fill_amount: {fill % 'Amount'}\n"
+    tools = tools.replace(
+        "  follow_link: {of: browser_click, on: {role: link}, effect: read}\n",
+        f"  follow_link: {{of: browser_click, on: {{role: link, url: '^/help'}}, effect: read}}\n{more}",
+    )
+    return made({**FILES, "tools.yaml": tools})
+
+
+def test_each_field_of_a_form_is_an_action_with_its_own_value() -> None:
+    fields = [
+        {"name": "the note", "type": "textbox", "target": "e2", "value": "DE89"},
+        {"name": "the greeting", "type": "textbox", "ref": "e3", "value": "250"},
+    ]
+    with Shield(form_pack()) as shield:
+        decision = opened(shield, FORM, "pay").decide("browser_fill_form", {"fields": fields})
+        assert acts(decision) == [("fill_iban", {"text": "DE89"}), ("fill_amount", {"text": "250"})]
+        wrong = [*fields, {"name": "the note", "target": "e4", "value": "x"}]
+        unknown = opened(shield, FORM, "pay", name="y").decide("browser_fill_form", {"fields": wrong})
+        assert unknown.answer == "ask"
+        assert "the note" not in unknown.for_person
+        assert "Pay" in unknown.for_person
+
+
+def test_a_link_is_told_by_where_it_leads() -> None:
+    with Shield(form_pack()) as shield:
+        session = opened(shield, FORM, "pay")
+        assert session.decide("browser_click", {"element": "Help", "target": "e5"}).answer == "ask"
+        assert session.decide("browser_click", {"element": "Log out", "target": "e6"}).allowed
+
+
+def test_a_result_with_a_picture_beside_its_text_shows_the_page() -> None:
+    parts = [{"type": "text", "text": page(CHECKOUT)}, {"type": "image", "data": "aGk=", "mimeType": "image/png"}]
+    with Shield(pack()) as shield:
+        session = shield.session("x")
+        assert session.decide("browser_navigate", {"url": "http://shop.test/checkout"}).allowed
+        session.result({"content": parts, "isError": False})
+        assert acts(session.decide("browser_click", {"target": "e7"})) == [ORDERED]
+        session.result({"content": [parts[0], parts[0]]})
+        assert session.decide("browser_snapshot", {}).allowed
+        session.result({"content": [parts[0], {"type": "text", "text": "more"}]})
+        assert not session.decide("browser_click", {"target": "e7"}).actions

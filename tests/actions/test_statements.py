@@ -47,3 +47,9 @@ def test_each_statement_is_an_action_of_its_own() -> None:
 def test_a_statement_without_an_action_makes_the_whole_call_unknown(query: str) -> None:
     with Shield(pack()) as shield, shield.session("x") as session:
         assert session.decide("execute_sql", {"query": query}).answer in ("ask", "deny")
+
+
+def test_a_call_that_does_very_many_things_is_unknown() -> None:
+    with Shield(pack()) as shield, shield.session("x") as session:
+        assert session.decide("execute_sql", {"query": "DELETE FROM orders WHERE id = 1;" * 51}).answer == "ask"
+        assert session.decide("execute_sql", {"query": "SELECT 1;" * 51}).allowed

@@ -34,6 +34,8 @@ class TargetTerms(Struct, frozen=True):
     page: Pattern | None
     element: ElementTerms
     within: ElementTerms | None = None
+    url: Pattern | None = None
+    """Of a link, where it leads."""
 
 
 class ReadTerms(Struct, frozen=True):

@@ -164,7 +164,8 @@ class _Reader:
         if not element.roles and not element.name and element.named is None:
             hint = "say which element it is, by `role`, `name` or `named`"
             self._fault("an action on any element of a page is none", *at, hint=hint)
-        return TargetTerms(page, element, within)
+        url = self._pattern(body.url, *at, "url") if body.url != "" else None
+        return TargetTerms(page, element, within, url)
 
     def _element(self, body: WrittenElement, at: tuple[str | int, ...]) -> ElementTerms:
         named = self._pattern(body.named, *at, "named") if body.named != "" else None

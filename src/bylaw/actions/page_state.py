@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from bylaw.actions.action import ElementTerms, PageTerms, TargetTerms
 from bylaw.actions.taking import NotTaken, Take
@@ -44,8 +44,7 @@ class PageState:
         is_partial = call.tool == self.terms.snapshot and any(call.arguments.values())
         if is_partial or not result.captured or has_mark(call.arguments):
             return
-        value = result.value()
-        page = page_in(value if isinstance(value, str) else result.text)
+        page = page_in(text_of(result.value()))
         if isinstance(page, Unreadable):
             if call.tool == self.terms.snapshot:
                 self.page, self.unknown = None, f"the last snapshot of the page cannot be read: {page}"
@@ -72,18 +71,29 @@ def has_mark(value: Any) -> bool:
     return isinstance(value, list) and any(map(has_mark, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Element]:
+class Targeted(NamedTuple):
+    """An element that a call acts on."""
+
+    element: Element
+    item: Mapping[str, Any]
+    """The record in a list of arguments that names it, such as the field of a form; else empty."""
+
+
+def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
     """The elements that a call acts on: those it names, else the one with the focus, and the buttons of the form that
     it submits. NotTaken if one is not known."""
     named = [
-        str(value)
-        for arguments in (call.arguments, *_items(call.arguments))
+        (str(value), item)
+        for item in ({}, *_items(call.arguments))
         for name in terms.target
-        if (value := arguments.get(name))
+        if (value := (item or call.arguments).get(name))
     ]
-    named += [str(value) for name, value in call.arguments.items() if name.endswith(("Target", "Ref")) and value]
+    ends = ("Target", "Ref")
+    named += [(str(value), {}) for name, value in call.arguments.items() if name.endswith(ends) and value]
+    items = {}
     if named:
-        found = [_by_ref(page, each) for each in named]
+        found = [_by_ref(page, ref) for ref, _ in named]
+        items = {element.at: item for element, (_, item) in zip(found, named, strict=True)}
     elif page.focused is None or page.focused.parent < 0:
         raise NotTaken("the call names no element, and the page does not show which has the focus")
     else:
@@ -93,7 +103,7 @@ def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Element]:
     submits = call.arguments.get("submit") not in (None, False) or bool(keys & {"enter", "numpadenter"})
     if submits or "\n" in text or "\r" in text:
         found += [button for each in found if each.role not in _PRESSED for button in _submit_buttons(page, each)]
-    return list({each.at: each for each in found}.values())
+    return [Targeted(each, items.get(each.at, {})) for each in {each.at: each for each in found}.values()]
 
 
 def _items(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -138,6 +148,8 @@ def fits_target(page: Page, element: Element, terms: TargetTerms) -> bool:
     if terms.page is not None and (page.is_in_frame(element) or not fits_page(page, terms.page)):
         return False
     for each in (element, *page.ancestors(element)):
+        if terms.url is not None and not terms.url.occurs(page.properties.get(each.at, {}).get("url", "\n")):
+            continue
         if terms.element.fits(each):
             return terms.within is None or any(map(terms.within.fits, page.ancestors(each)))
     return False
@@ -227,6 +239,16 @@ def _in_texts(lines: Iterator[str]) -> Sequence[str]:
         found[-1].append(line)
         length += len(line) + 1
     return ["\n".join(lines) for lines in found]
+
+
+def text_of(value: Any) -> str:
+    """The one text of a result, which may have pictures beside it; empty if there is none, or are several."""
+    parts: Any = cast("Mapping[str, Any]", value).get("content") if isinstance(value, Mapping) else value
+    if isinstance(parts, list):
+        listed = [cast("Mapping[str, Any]", each) for each in cast("list[Any]", parts) if isinstance(each, Mapping)]
+        texts = [each.get("text") for each in listed if each.get("type") == "text"]
+        parts = texts[0] if len(texts) == 1 else ""
+    return parts if isinstance(parts, str) else ""
 
 
 @lru_cache(maxsize=8)

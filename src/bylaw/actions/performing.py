@@ -10,11 +10,13 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.actions.action import Action, Actions, Otherwise, ReadTerms
+from bylaw.actions.action import Action, Actions, Otherwise, PageTerms, ReadTerms
 from bylaw.actions.taking import Kind, NotTaken, Take
 from bylaw.reading import Unreadable
 from bylaw.trace.event import Call, Event, Result
 
+MOST = 50
+"""Actions of one call, at most."""
 LONGEST = 200
 """Letters of a part of a call that a message repeats."""
 
@@ -42,6 +44,8 @@ class Part(Struct, frozen=True):
     value: Any
     words: str
     """It in words, for a message."""
+    item: Mapping[str, Any] = {}
+    """The record in a list of arguments that it is about; else empty."""
 
 
 class Performing:
@@ -93,7 +97,8 @@ class Performing:
         if otherwise == "allow":
             return Performed((), otherwise="allow")
         terms, state, look_up = self._actions.pages, self._state, ""
-        arguments = {name: value for name, value in call.arguments.items() if name not in terms.description}
+        arguments = {name: _undescribed(value, terms) for name, value in call.arguments.items()}
+        arguments = {name: value for name, value in arguments.items() if name not in terms.description}
         if state is not None and any(action.on is not None for action in self._actions.by_tool[call.tool]):
             if state.page is None:
                 look_up = terms.snapshot
@@ -107,10 +112,20 @@ class Performing:
 
         try:
             page = self._state.page_for(call)
-            found = [name_of(page, each) for each in targets_of(page, call, self._actions.pages)]
+            found = [name_of(page, each.element) for each in targets_of(page, call, self._actions.pages)]
         except NotTaken:
             return {}
         return {"acts on": found[0] if len(found) == 1 else found}
+
+
+def _undescribed(value: Any, terms: PageTerms) -> Any:
+    """A value of a call without the agent's own words for the elements in its records."""
+    if isinstance(value, list):
+        return [_undescribed(each, terms) for each in cast("list[Any]", value)]
+    record: Any = value
+    if not isinstance(value, dict) or not any(name in record for name in terms.target):
+        return record
+    return {name: each for name, each in record.items() if name not in ("name", *terms.description)}
 
 
 def actions_show(actions: Actions, tool: str) -> bool:
@@ -149,6 +164,8 @@ class _Resolving:
         for each in found:
             if each.tool in counted or (each.tool, each.arguments) not in [(one.tool, one.arguments) for one in known]:
                 known.append(each)
+        if len(known) > MOST:
+            raise NotTaken(f"it does more than {MOST} things")
         return known
 
     def _parts(self) -> Iterator[Part]:
@@ -170,8 +187,8 @@ class _Resolving:
         if self._state is None:
             raise NotTaken("no page was shown yet")
         page = self._page = self._state.page_for(self._call)
-        for element in targets_of(page, self._call, self._state.terms):
-            yield Part("page", "", element, name_of(page, element))
+        for element, item in targets_of(page, self._call, self._state.terms):
+            yield Part("page", "", element, name_of(page, element), item)
 
     def _read(self, terms: ReadTerms, value: Any) -> Iterator[Part]:
         values = cast("list[Any]", value) if isinstance(value, list) else [value]
@@ -208,6 +225,10 @@ class _Resolving:
                 raise NotTaken(f"argument `{take.field}` is missing")
             return value
         assert part is not None
+        if take.source == "item":
+            if (value := part.item.get(take.field)) is None:
+                raise NotTaken(f"the call says no `{take.field}` for the element")
+            return value
         if part.kind == "page":
             from bylaw.actions.page_state import taken_from_page
 

@@ -1,6 +1,7 @@
 """Where the parameters of an action come from: the closed set of expressions that `take` of tools.yaml may use.
 
 $argument.NAME                                      an argument of the call
+$item.NAME                                          of the record in a list that names the element, a field
 $page.url  $page.title  $page.text('REGEX')         the page the element is on; of text, the first group
 $page.url('REGEX')  $page.heading('REGEX')  $page.field('NAME')
 $element.name  $element.role  $element.text         the element that is targeted
@@ -26,6 +27,7 @@ TakenType = Literal["text", "number", "money", "list", "boolean"]
 
 FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "argument": ("call", frozenset()),
+    "item": ("page", frozenset()),
     "page": ("page", frozenset(("url", "title", "text", "heading", "field"))),
     "element": ("page", frozenset(("name", "role", "text"))),
     "row": ("page", frozenset(("text", "cell"))),
@@ -116,7 +118,7 @@ def compile_take(
         if arguments and field not in arguments:
             hint = f"its tools take {', '.join(f'`{each}`' for each in arguments)}"
             raise TakeError(f"no argument is called `{field}`", hint=hint)
-    elif field not in fields:
+    elif fields and field not in fields:
         raise TakeError(f"`${source}` has no `{field}`", hint=f"it has {', '.join(sorted(fields))}")
     pattern, column = None, ""
     if source == "page" and (field in ("text", "heading") or (field == "url" and inside is not None)):

@@ -299,7 +299,10 @@ class _Explanation(Struct, frozen=True):
         line, step = self.line, self.step
         unsure = "its result does not say whether it was executed" if self._answer(step) else "result not captured"
         executed = {True: "accepted", False: "refused", None: unsure}[line["executed"]]
-        self.console.print(Text(f"{line['tool']} at step {step} of {line['trajectory']} ({executed})", style="bold"))
+        called = f" by {line['called']}" if line.get("called") else ""
+        self.console.print(
+            Text(f"{line['tool']}{called} at step {step} of {line['trajectory']} ({executed})", style="bold")
+        )
         if step < len(self.events):
             self._say(2, _short(json.dumps(self.events[step]["arguments"], ensure_ascii=False), 1000))
         else:

@@ -45,6 +45,32 @@ class SeenSource(FactSource, Protocol):
         ...
 
 
+class SeenTogether:
+    """What the agent had seen before a call that performs several actions."""
+
+    def __init__(self, each: Sequence[SeenSource]) -> None:
+        self._each = each
+        first = each[0]
+        self.read, self.members, self.done, self.shown_at = first.read, first.members, first.done, first.shown_at
+
+    def asked(self) -> Iterable[Fact] | None:
+        """Every fact that was asked for; None where more was than facts."""
+        found = [each.asked() for each in self._each]
+        return None if None in found else [fact for each in found for fact in each or ()]
+
+    def answers(self) -> Iterable[tuple[str, Any]]:
+        """Every fact that was asked for, with the answer."""
+        return dict(answer for each in self._each for answer in each.answers()).items()
+
+    def objections(self) -> Sequence[str]:
+        """Why the call does not keep to what the user asked for, in words."""
+        return [why for each in self._each for why in each.objections()]
+
+    def origins(self) -> Sequence[ArgumentOrigin]:
+        """Where each argument of the actions came from."""
+        return [origin for each in self._each for origin in each.origins()]
+
+
 class PolicyEvidence(Struct, frozen=True):
     """What one guard says of a call on what was seen: one entry per completion of the user facts."""
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.conduct import Conduct
 from bylaw.engine.handover import Former, HandedConduct, silenced
-from bylaw.engine.judgement import Fault, Judgement, PolicyEvidence, fault_of, moment_of
+from bylaw.engine.judgement import Fault, Judgement, PolicyEvidence, SeenTogether, fault_of, moment_of
 from bylaw.engine.predicate_values import Answered, AnswerPredicate, PredicateValues
 from bylaw.engine.request import Delegating, Granted, RequestModel, Requests
 from bylaw.engine.rule_finding import ActFindings, RuleFinding
@@ -473,9 +473,11 @@ class Session:
         said: list[ActFindings] = []
         acting = self._acting
         beside = others if acting is None else [each for call in others for each in acting.calls(call)]
-        for call in (*beside, made.call):
-            record = made if call is made.call else self._record_of(call)
-            self.values.record, self.values.evidence = record, judgement.evidence if record is made else ()
+        judged = {id(part.made.call): part for part in judgement.parts or (judgement,)}
+        for call in (*beside, *(part.made.call for part in judgement.parts or (judgement,))):
+            part = judged.get(id(call))
+            self.values.record = part.made if part is not None else self._record_of(call)
+            self.values.evidence = part.evidence if part is not None else ()
             said = []
             conduct.observe(made.step, call, said)
         shaped = self.pack.ready_rules.shaped
@@ -555,11 +557,18 @@ class Session:
 
 
 def _evidence_of(judged: Sequence[Judgement]) -> tuple[Any, ...]:
-    """What was said of all actions of a call, as a judgement has it."""
+    """What was seen and said of all actions of a call, as a judgement has it."""
     evidence = tuple(said for each in judged for said in each.evidence)
     rules = tuple(found for each in judged for found in each.rules)
     open = tuple(found for each in judged for found in each.open_rules)
-    return judged[0].seen, judged[0].now, evidence, next((each.fault for each in judged if each.fault), ""), rules, open
+    return (
+        SeenTogether([each.seen for each in judged]),
+        judged[0].now,
+        evidence,
+        next((each.fault for each in judged if each.fault), ""),
+        rules,
+        open,
+    )
 
 
 def _is_denied(evidence: Iterable[PolicyEvidence]) -> bool:

@@ -65,7 +65,10 @@ class EvidenceCount:
         """The tools for which the pack maps results to entities."""
         if schema is not None:
             shows = {name: [each for found in kinds.values() for each in found] for name, kinds in schema.shows.items()}
-            reads = [tool for tool in schema.tools.values() if tool.effect == "read"]
+            pages = schema.actions.pages if schema.actions is not None else None
+            # Pages of a browser are read for actions, whether or not they show entities.
+            shown = {name for name in schema.tools if pages is not None and pages.shows(name) and name not in shows}
+            reads = [tool for tool in schema.called.values() if tool.effect == "read" and tool.name not in shown]
             self._lookups = {tool.name: (tool, shows.get(tool.name) or None) for tool in reads}
             self._mapped = frozenset(name for name, kinds in schema.shows.items() if kinds)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from bylaw.actions.action import ElementTerms, PageTerms
 from bylaw.actions.action_reader import default_pages
-from bylaw.actions.page_state import content_of, fits_page, has_mark, page_in, taken_from_page
+from bylaw.actions.page_state import content_of, fits_page, has_mark, page_in, taken_from_page, text_of
 from bylaw.actions.taking import NotTaken, Take, TakeError, compile_take
 from bylaw.errors import BylawError
 from bylaw.facts.entity import Entity
@@ -59,8 +59,10 @@ class PageObservations:
         except (TakeError, PatternError) as error:
             self._paths.fault(error.message, *at, hint=error.hint)
             return None
-        if take.source == "argument" or (take.source in ("element", "row") and not is_row):
-            hint = "use `$page`" if take.source != "argument" else "a page does not show what the agent asked for"
+        if take.source in ("argument", "item") or (take.source in ("element", "row") and not is_row):
+            hint = (
+                "use `$page`" if take.source in ("element", "row") else "a page does not show what the agent asked for"
+            )
             self._paths.fault(f"`{text}` is nothing that this page shows", *at, hint=hint)
             return None
         return take
@@ -83,10 +85,9 @@ class ShownOnPage:
 
     def __call__(self, scope: PathScope) -> Sequence[tuple[Any, Any]]:
         """The items; none if the result shows no such page."""
-        text = scope.result
-        if not isinstance(text, str) or has_mark(scope.args):
+        if has_mark(scope.args):
             return ()
-        page = page_in(text)
+        page = page_in(text_of(scope.result))
         if isinstance(page, Unreadable) or not fits_page(page, self._url):
             return ()
         return [(item, NOTHING) for element in self._elements(page) if (item := self._item(page, element))]

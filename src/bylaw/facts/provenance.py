@@ -368,12 +368,12 @@ class Provenance:
 
     def _is_shown_by_page(self, value: str | float, step: int, tool: str, call: Call | None) -> bool:
         """Whether the site itself shows a value on a page, and no part that anybody may have written does."""
-        from bylaw.actions.page_state import shows_value
+        from bylaw.actions.page_state import shows_value, text_of
 
         told, terms = self._texts.value(step), self._pages
-        if terms is None or not terms.shows(tool) or not isinstance(told, str):
+        if terms is None or not terms.shows(tool):
             return False
-        return shows_value(told, str(value), terms, call.arguments if call is not None else {})
+        return shows_value(text_of(told), str(value), terms, call.arguments if call is not None else {})
 
     def own_fields(self, step: int, number: int) -> frozenset[str] | None:
         """The fields by which a record may be referred to, folded; None if any may."""

@@ -90,6 +90,8 @@ class WrittenTarget(Struct, frozen=True, forbid_unknown_fields=True):
     role: Scalar | list[Scalar] = []
     name: Scalar = ""
     named: Scalar = ""
+    url: Scalar = ""
+    """A pattern for where a link leads."""
     within: WrittenElement | None = None
 
 

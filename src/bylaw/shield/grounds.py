@@ -143,6 +143,9 @@ def _of_unresolved(binding: Binding, session: Session, judgement: Judgement) -> 
 def weigh(session: Session, judgement: Judgement) -> Assessment | None:
     """The combined assessment of the rules, if needed: one is broken or undecided, or the pack sets a margin."""
     book = session.pack.book
+    if judgement.parts:
+        # Each action is weighed where its grounds are found.
+        return None
     must_weigh = judgement.rules or judgement.open_rules or (book.eps > 0.0 and book.rules and _may_write(judgement))
     return session.weigh(judgement.made.call) if must_weigh else None
 
