@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from bylaw import Pack
 from bylaw.engine.finished import is_judged
 from bylaw.shield import Decision, Shield
 from bylaw.trace import Call, Event, Message
 from bylaw.trace.event import Card
 from tests.engine.clinic import conversations, pack
 from tests.packs import made
+from tests.shield.cards import FILES as BANK
 from tests.shield.cards import WANTED, write
 
 
@@ -137,15 +139,21 @@ def test_a_session_does_not_hear_a_yes_twice_in_a_history_told_again(tmp_path: P
     assert not session.decide_after([*talk, call], "transfer", WANTED, id="k2").allowed
 
 
-SPELLINGS = {"to": "AC-22", "amount": 5}, {"to": "AC-22", "amount": 5.0}, {"to": "ac 22", "amount": "5.00"}
+SPELLINGS: tuple[dict[str, Any], ...] = (
+    {"to": "AC-22", "amount": 5},
+    {"to": "AC-22", "amount": 5.0},
+    {"to": "ac 22", "amount": "5.00"},
+    {"to": "AC-22", "amount": "EUR 5"},
+    {"to": "AC-22", "amount": "5 kr"},
+)
 
 
 class Pressing:
     """A host that keeps the history itself, and whose user answers cards by a button."""
 
     def __init__(self, folder: Path) -> None:
-        (folder / "pack").mkdir()
-        self.shield = Shield(write(folder / "pack"), log=folder / "log.db")
+        tools = BANK["tools.yaml"].replace("amount: number", "amount: {type: [number, string]}")
+        self.shield = Shield(Pack.from_files(BANK | {"tools.yaml": tools}), log=folder / "log.db")
         self.said: list[dict[str, Any]] = [{"role": "user", "content": "Send 5 to AC-22."}]
 
     def decide(self, arguments: dict[str, Any]) -> Decision:
