@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bylaw.reading.shell_word import Word
 
 if TYPE_CHECKING:
-    from bylaw.reading.shell import Command
+    from bylaw.reading.shell_command import Command
 
 _KNOWN: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _OPTIONS: dict[str, dict[str, Any]] = _KNOWN["options"]
