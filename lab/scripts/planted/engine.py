@@ -4,12 +4,12 @@ from planted.bug import Bug
 
 BUGS = (
     Bug("the world does not move with the writes", "engine/settlement.py",
-        "            if world is not None and made is not None and made.counts():\n",
-        "            if False:\n",
+        "            if world is not None:\n                self._unmoved",
+        "            if False:\n                self._unmoved",
         "engine/test_session.py"),
     Bug("the world moves with refused writes", "engine/settlement.py",
-        "made is not None and made.counts():",
-        "made is not None:",
+        " for made in writes.get(step, ()) if made.counts()]",
+        " for made in writes.get(step, ())]",
         "engine/test_session.py"),
     Bug("the host's word is withheld from the world", "engine/settlement.py",
         "return WorldFacts(world, ledger, made, context)",
