@@ -147,3 +147,19 @@ def test_a_wrong_page_is_told_with_its_line(old: str, new: str, message: str) ->
     lines = enumerate(text.splitlines(), 1)
     places = {f"entities.yaml:{number}" for number, line in lines if old in line or "- url" in line or "read:" in line}
     assert any(message in f"{each.message} {each.hint}" and each.place in places for each in error.value.faults)
+
+
+def test_a_page_that_was_opened_and_not_shown_is_looked_at() -> None:
+    told = "### Page\n- Page URL: http://shop.test/orders/1046\n### Snapshot\n- [Snapshot](page.yml)"
+    with Shield(pack()) as shield, shield.session("x") as session:
+        assert session.decide("browser_navigate", {"url": "http://shop.test/orders/1046"}).allowed
+        session.result(told)
+        (wanted,) = session.decide("refund", {"order_id": "1046"}).look_ups
+        assert (wanted.tool, wanted.arguments) == ("browser_snapshot", {})
+        assert session.decide(wanted.tool, wanted.arguments).allowed
+        session.result(page(ORDER.replace("Status: paid", "State: paid"), "orders/1046"))
+        unclear = session.decide("refund", {"order_id": "1046"})
+        assert unclear.answer == "ask"  # the page was shown, and says nothing of it
+        assert session.decide("browser_snapshot", {}).allowed
+        session.result(page(ORDER, "orders/1046"))
+        assert session.decide("refund", {"order_id": "1046"}).allowed

@@ -71,9 +71,12 @@ def with_lookups(folder: PackFolder, schema: Schema) -> tuple[Schema, list[Bylaw
     return replace(schema, searches=searches), faults
 
 
-def read_pack_actions(source: Located | None, tools: Mapping[str, Tool]) -> "tuple[Actions | None, list[BylawError]]":
-    """The actions of a pack's generic tools; None, and nothing more to load, if it has none."""
-    if source is None or not source.data.keys() & {"actions", "otherwise", "pages"}:
+def read_pack_actions(
+    source: Located | None, entities: Located | None, tools: Mapping[str, Tool]
+) -> "tuple[Actions | None, list[BylawError]]":
+    """The actions of a pack's generic tools, and its pages; None, and nothing more to load, if it has neither."""
+    has_pages = entities is not None and "pages" in entities.data
+    if source is None or not (has_pages or source.data.keys() & {"actions", "otherwise", "pages"}):
         return None, []
     from bylaw.actions.action_reader import read_actions
 

@@ -288,7 +288,7 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     faults.extend(manifest_faults(manifest, folder.manifest_source))
     zone = zone_named(manifest.timezone)
     tools, tool_faults = read_tools(folder.parts.get("tools", _EMPTY))
-    actions, action_faults = read_pack_actions(folder.parts.get("tools"), tools)
+    actions, action_faults = read_pack_actions(folder.parts.get("tools"), folder.parts.get("entities"), tools)
     reader = SchemaReader(
         folder.parts.get("entities"),
         tools,

@@ -406,7 +406,22 @@ class _GuardGrounds:
             if not made or self._may_show_more(made, entity, key, fact.field):
                 return name, tried
             tried.append(name)
-        return "", tried
+        return self._snapshot(entity, tried), tried
+
+    def _snapshot(self, entity: Entity, tried: Sequence[str]) -> str:
+        """The look at the page that a look-up has opened, if it was not shown since; else empty."""
+        actions = self._ledger.schema.actions
+        if actions is None or entity.read is None or not actions.pages.shows(entity.read.tool):
+            return ""
+        opened = [
+            made.step for name in tried for made in self._made[name][2] if self._made[name][0] == entity.read.tool
+        ]
+        tool, name = actions.pages.snapshot, f"{actions.pages.snapshot} {{}}"
+        if not opened or tool not in self._ledger.schema.called:
+            return ""
+        shown = self._ledger.answers.to(tool, {}, self._judgement.made)
+        self._made[name] = (tool, {}, shown)
+        return "" if any(made.step > max(opened) for made in shown) else name
 
     def _may_show_more(self, made: Sequence[CallRecord], entity: Entity, key: Key, field: str) -> bool:
         """Whether a look-up that was made before may show more of a field now."""

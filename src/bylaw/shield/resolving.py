@@ -47,7 +47,10 @@ def resolve(
 
 
 def _is_read(pack: Pack, look_up: LookUp) -> bool:
-    tool = pack.schema.tools.get(look_up.tool)
+    tool, actions = pack.schema.called.get(look_up.tool), pack.schema.actions
+    if actions is not None and actions.pages.changes_with(look_up.tool):
+        # The agent's own browser is not led to another page.
+        return False
     return tool is not None and tool.effect == "read" and None not in look_up.arguments.values()
 
 
