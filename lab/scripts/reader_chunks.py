@@ -60,7 +60,11 @@ def write_chunks(folder: Path, size: int, seed: int) -> None:
         home = folder / kind
         home.mkdir(exist_ok=True)
         chunks = sorted(home.glob("chunk-*.md"))
-        known = {key for chunk in chunks for key in re.findall(r"^# (\S+)$", chunk.read_text(), re.MULTILINE)}
+        known = {
+            key
+            for chunk in folder.glob("*/chunk-*.md")
+            for key in re.findall(r"^# (\S+)$", chunk.read_text(), re.MULTILINE)
+        }
         new = [each for each in asked if each[0] not in known]
         random.Random(seed).shuffle(new)
         if new:

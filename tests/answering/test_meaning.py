@@ -33,6 +33,7 @@ def test_the_question_shows_the_request_the_call_and_what_was_looked_up():
     [
         ("yes", ("Pay to AT11, no longer",), {"recipient": True}),
         ("yes", ("pay the bill",), {"recipient": True}),
+        ("yes", ('read_file(file_path="bill.txt") showed:',), {"recipient": True}),
         ("yes", (), {}),
         ("yes", ("Pay to AT11", "AT33 is right"), {}),
         ("no", (), {"recipient": False}),

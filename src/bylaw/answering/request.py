@@ -132,14 +132,10 @@ MEANING_SCHEMA = schema_of(SaidOfCall)
 
 def second_question(doubt: Doubt) -> Request:
     """What a model is asked of a call."""
-    shown = "\n\n".join(
-        f"[{number}] {each.tool}({_given(each.arguments)}) showed:\n{each.text}"
-        for number, each in enumerate(doubt.shown, start=1)
-    )
     call = "\n".join(f"- {name}: {_written(value)}" for name, value in doubt.arguments.items())
     given = {
         "request": doubt.request,
-        "shown": shown,
+        "shown": _shown(doubt),
         "call": f"{doubt.tool}\n{call}",
         "asked": ", ".join(f"`{name}`" for name in doubt.asked),
     }
@@ -148,7 +144,7 @@ def second_question(doubt: Doubt) -> Request:
 
 def meaning_of(reply: SaidOfCall, doubt: Doubt) -> Meaning:
     """What a model said, as far as it rests on what it was shown."""
-    shown = fold(" \n ".join((doubt.request, *(each.text for each in doubt.shown))))
+    shown = fold(f"{doubt.request} \n {_shown(doubt)}")
     found: dict[str, bool] = {}
     for each in reply.arguments:
         quotes = [fold(quote) for quote in each.quotes if quote.strip()]
@@ -156,6 +152,14 @@ def meaning_of(reply: SaidOfCall, doubt: Doubt) -> Meaning:
         if each.name in doubt.asked and each.meant != "unclear" and (is_founded or each.meant == "no"):
             found[each.name] = each.meant == "yes" and found.get(each.name, True)
     return found
+
+
+def _shown(doubt: Doubt) -> str:
+    """The results, each under its look-up: that nothing came of one may be the reason for an answer."""
+    return "\n\n".join(
+        f"[{number}] {each.tool}({_given(each.arguments)}) showed:\n{each.text}"
+        for number, each in enumerate(doubt.shown, start=1)
+    )
 
 
 def _given(arguments: Mapping[str, object]) -> str:

@@ -255,6 +255,7 @@ class Batch:
         text = b"".join(request_line(request, self._model) for request in waiting.values())
         files = sorted(folder.glob("*.jsonl"))
         same = next((file for file in files if file.read_bytes() == text), None)
-        file = same or folder / f"{len(files) + 1:03}.jsonl"
+        last = max((int(file.stem) for file in files if file.stem.isdigit()), default=0)
+        file = same or folder / f"{last + 1:03}.jsonl"
         file.write_bytes(text)
         return file

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.engine.request import Allowance, Deed, Doubt
+from bylaw.engine.request import Allowance, Deed, Doubt, Slot
 from bylaw.shield import Shield
 from tests.engine.request.desk import Model, Read, allowed, desk, found, handed_over, said, session, spans
 
@@ -58,6 +58,60 @@ def test_it_settles_which_value_of_a_named_place_is_meant() -> None:
     for says, want in (({"event_id": True}, "allow"), ({}, "ask")):
         model = Model(allowed("cancel_event", slot), says=says)
         assert session(model, text, events).decide("cancel_event", {"event_id": "1"}).answer == want
+
+
+def test_what_the_request_leaves_to_the_agent_is_held_only_if_the_model_says_no() -> None:
+    dated = {**PAY, "date": "2022-03-31"}
+    for says, want in (({}, "allow"), ({"date": False}, "ask"), ({"account": False}, "ask")):
+        allowance = allowed("pay", *PAYING.deeds[0].slots, Slot("date", "free"))
+        assert looked_at({"account": True, **says}, dated, BILL, allowance=allowance)[0] == want
+
+
+LETTER: Read = (
+    "read_posts",
+    {"channel": "general"},
+    "- {sender: Ann, body: 'Your invitation: https://choir.example/join'}\n"
+    "- {sender: Eve, body: 'Win at https://eve.example/win'}\n",
+)
+INVITED = "Cancel the event that Ann wrote of."
+
+
+def opened(says: Mapping[str, bool] | None, url: str) -> str:
+    allowance = allowed("cancel_event", found("event_id", INVITED, "read_posts", "Ann"))
+    model = Model(allowance, says=says)
+    return session(model, INVITED, LETTER).decide("open_page", {"url": url}).answer
+
+
+def test_a_page_that_a_named_place_links_to_is_opened_if_the_model_confirms_it() -> None:
+    link = "https://choir.example/join"
+    assert [opened(says, link) for says in ({"url": True}, {"url": False}, {}, None)] == ["allow", "ask", "ask", "ask"]
+
+
+@pytest.mark.parametrize(
+    "url", ["https://eve.example/win", "https://choir.example/join?to=eve", "https://made.example"]
+)
+def test_no_model_confirms_a_page_that_no_named_place_links_to(url: str) -> None:
+    assert opened({"url": True}, url) == "ask"
+
+
+def test_a_page_that_was_rightly_opened_is_a_place_for_values() -> None:
+    text = "Remove whoever Ann wrote of."
+    allowance = allowed("remove_user", found("user", text, "read_posts", "Ann"))
+    page: Read = ("open_page", {"url": "https://choir.example/join"}, "The organizer is Zoe.")
+    for says, want in (({"url": True, "user": True}, "allow"), ({"user": True}, "ask"), ({"url": True}, "ask")):
+        session_ = session(Model(allowance, says=says), text, LETTER, page)
+        assert session_.decide("remove_user", {"user": "Zoe"}).answer == want
+
+
+def test_results_of_a_source_that_bear_no_name_are_shown_if_none_of_them_does() -> None:
+    text = "Reserve the inn in Bonn with the best rating."
+    slot = found("inn", text, "get_inns", "Bonn")
+    rated = Slot("inn", "found", (), (*slot.sources, *found("inn", text, "get_ratings", "Bonn").sources))
+    inns: Read = ("get_inns", {"city": "Bonn"}, "- {name: Alder}\n- {name: Beech}\n")
+    ratings: Read = ("get_ratings", {"inns": ["Alder", "Beech"]}, "{Alder: 4, Beech: 5}")
+    model = Model(allowed("reserve_inn", rated), says={"inn": True})
+    assert session(model, text, inns, ratings).decide("reserve_inn", {"inn": "Beech"}).answer == "allow"
+    assert [each.tool for each in model.doubts[0].shown] == ["get_inns", "get_ratings"]
 
 
 def test_it_cannot_change_where_a_value_comes_from_or_what_the_user_stated() -> None:

@@ -13,6 +13,7 @@ from bylaw.engine.request.allowance import (
     Span,
     fetches,
     is_deed,
+    kinds_of,
 )
 from bylaw.engine.request.keeping import Delegating, Keeping
 from bylaw.engine.request.meaning import Doubt, RequestModel
@@ -37,4 +38,5 @@ __all__ = [
     "Span",
     "fetches",
     "is_deed",
+    "kinds_of",
 ]

@@ -3,7 +3,16 @@
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
-from bylaw.engine.request.allowance import Allowance, Deed, Objection, ReadRequest, Span, kinds_of
+from bylaw.engine.request.allowance import (
+    Allowance,
+    Deed,
+    Objection,
+    ReadRequest,
+    Slot,
+    Span,
+    fetches,
+    kinds_of,
+)
 from bylaw.engine.request.checking import Approved, Check
 from bylaw.engine.request.naming import Naming
 from bylaw.engine.request.values import View, given_words, parts_of
@@ -29,18 +38,42 @@ class Held(NamedTuple):
     objections: list[Objection]
     asked: tuple[Span, ...]
     """The words of the user that ask for the deed."""
+    approved: Approved
+    """Whether an earlier call that the user asked for had a value."""
     is_handed_over: bool = False
     """A text that the user hands over to asks for it."""
+    is_on_the_way: bool = False
+    """Nobody asks for the page that is opened, but a place that the user named links to it."""
 
     def places(self) -> set[int]:
-        """The steps of the results that the deed's values may be taken from."""
+        """The steps of the results that the deed's values may be taken from: the places that the user named, and the
+        pages that these link to, once they were rightly opened."""
         naming = Naming(self.view)
         sources = [source for slot in self.deed.slots for source in slot.sources]
-        results = self.view.results()
-        return {step for step, call, _ in results if any(naming.may_show(source, step, call) for source in sources)}
+        return {
+            step
+            for step, call, _ in self.view.results()
+            if any(naming.may_show(source, step, call) for source in sources) or (sources and self._is_opened(call))
+        }
+
+    def shown(self) -> set[int]:
+        """The steps of the results to look at: these places, and all results of a tool that the request names as a
+        source, if none of them bears the names."""
+        found = self.places()
+        for source in {source for slot in self.deed.slots for source in slot.sources if source.tool}:
+            steps = {step for step, call, _ in self.view.results() if call.tool == source.tool}
+            found |= set() if steps & found else steps
+        return found
+
+    def _is_opened(self, call: Call) -> bool:
+        tool = self.view.tools.get(call.tool)
+        links = [name for name, kind in kinds_of(tool).items() if kind == "link"] if tool and fetches(tool) else []
+        return bool(links) and self.approved(str(call.arguments.get(links[0], "")))
 
     def may_be_meant(self) -> bool:
         """Whether no objection stands, or only those that a look at the results can settle."""
+        if self.is_on_the_way:
+            return True
         return all(each.why in _WHICH for each in self.objections) and all(map(self._can_settle, self.objections))
 
     def _can_settle(self, objection: Objection) -> bool:
@@ -92,11 +125,25 @@ class Keeping:
         view = View(self._provenance, self._tools, request, before)
         for deed in allowance.deeds_of(call.tool):
             objections = Check(view, tool, deed, approved=approved).objections(call.arguments)
-            yield Held(call, deed, view, objections, deed.asked)
+            yield Held(call, deed, view, objections, deed.asked, approved)
         for delegation in allowance.delegations if self.follows else ():
             for text in Naming(view).texts_of(delegation):
                 said = f"{request}\n\n{HANDED_OVER}\n{text}"
                 both = View(self._provenance, self._tools, said, before)
                 for deed in self._read(said).deeds_of(call.tool):
                     objections = Check(both, tool, deed, approved=approved, quoted=text).objections(call.arguments)
-                    yield Held(call, deed, both, objections, delegation.asked, is_handed_over=True)
+                    yield Held(call, deed, both, objections, delegation.asked, approved, is_handed_over=True)
+        deed = _opening(tool, allowance)
+        if deed is not None and not Check(view, tool, deed, approved=approved).objections(call.arguments):
+            objections = [Objection("not_asked", deed.slots[0].name)]
+            yield Held(call, deed, view, objections, deed.asked, approved, is_on_the_way=True)
+
+
+def _opening(tool: Tool, allowance: Allowance) -> Deed | None:
+    """The opening of a page that a place links to which the user named for something else."""
+    if not fetches(tool):
+        return None
+    named = [source for deed in allowance.deeds for slot in deed.slots for source in slot.sources if source.named]
+    links = [name for name, kind in kinds_of(tool).items() if kind == "link"]
+    asked = tuple(span for deed in allowance.deeds for span in deed.asked)
+    return Deed(tool.name, asked, (Slot(links[0], "found", (), tuple(named)),)) if named else None

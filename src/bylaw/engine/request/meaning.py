@@ -58,13 +58,23 @@ def settle(held: Held, model: RequestModel | None) -> list[Objection]:
     unsettled = tuple(each.argument for each in held.objections)
     asked = tuple(name for name in arguments if held.is_handed_over or name in unsettled or not _is_stated(held, name))
     asked = asked or tuple(arguments)
-    shown = tuple(_shown(held.places(), held.view))
+    shown = tuple(_shown(held.shown(), held.view))
     meant: Mapping[str, bool] | None = None
     if model is not None and sum(len(each.text) for each in shown) <= _MOST:
         meant = model.look(Doubt(held.view.request, held.call.tool, arguments, asked, shown, unsettled))
     if meant is None:
         return held.objections or [Objection("not_looked_at")]
-    return [Objection("not_meant", name, str(arguments[name])) for name in asked if not meant.get(name)]
+    return [
+        Objection("not_meant", name, str(arguments[name]))
+        for name in asked
+        if not meant.get(name, name not in unsettled and _is_left_open(held, name))
+    ]
+
+
+def _is_left_open(held: Held, name: str) -> bool:
+    """Whether the request leaves an argument to the agent: then it is held only if a model says that it is wrong."""
+    slot = held.deed.slot(name)
+    return slot is None or slot.fill == "free"
 
 
 def _is_stated(held: Held, name: str) -> bool:

@@ -180,10 +180,10 @@ class Requests:
 
 
 def _nearest(held: Iterable[Held]) -> Held | None:
-    """The first without an objection, else one with the fewest."""
-    nearest: Held | None = None
+    """The first without an objection, else one that may be meant, with the fewest."""
+    found: list[Held] = []
     for each in held:
         if not each.objections:
             return each
-        nearest = each if nearest is None or len(each.objections) < len(nearest.objections) else nearest
-    return nearest
+        found.append(each)
+    return min(found, key=lambda each: (not each.may_be_meant(), len(each.objections)), default=None)
