@@ -337,7 +337,7 @@ def test_a_person_is_asked_for_what_the_host_did_not_say_in_words() -> None:
     )
     decision = Shield(shop(entities_yaml=entities, guards__g_py=guard)).session().decide("refund", {"order_id": "7"})
     assert [each.text for each in decision.questions] == [
-        'Which one is the "work shift": day or night? The host did not say: it belongs in the `context` of the session.'
+        'Which one is the "work shift": day or night? The host did not provide it: add it to the session\'s `context`.'
     ]
 
 
