@@ -10,10 +10,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from bylaw.llm.chat import Answer, Request
 from bylaw.pack import load_pack
-from bylaw.trace.event import Call, Message
-from bylaw_lab.bench.readers import DirectReply, direct, direct_request, drawn, rule_requests, rule_traverse
+from bylaw.trace.event import Call
 from bylaw_lab.bench.shieldagent import PACK, Found, Said, count, denied, find, held, measure, rule_recall
 from bylaw_lab.bench.weighing import Weighed
 from bylaw_lab.cli import main
@@ -135,52 +133,9 @@ def test_denied_flags_no_more_than_held() -> None:
     assert told.cells["all"].recall.share == 1.0
 
 
-class Reader:
-    """Answers every request, and keeps it."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.asked: list[Request] = []
-
-    def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        self.asked += requests
-        return [Answer(self.text) for _ in requests]
-
-
-def test_readers_are_shown_the_whole_trajectory_and_what_they_say_is_counted() -> None:
-    few = drawn(train(), 2, 1)
-    assert len(few) == 2 * len(CATEGORIES) * len(SOURCES)
-    assert sum(each.is_safe for each in few) == len(few) // 2
-    reader = Reader('{"safe": false, "violated": ["as-asked", "no such rule"]}')
-    said = direct(GUARDED, few, reader)
-    assert all(each.is_flagged and each.named == {"as-asked"} and each.queries == 1 for each in said)
-    request = direct_request(GUARDED, few[0])
-    assert all(text in request.messages[1].content for text in _spoken(few[0]))
-    assert "11.1 Open and change" in request.messages[1].content
-    assert DirectReply.__name__ not in request.messages[0].content
-    broken = rule_traverse(GUARDED, few[:2], Reader('{"violated": false}'))
-    assert not any(each.is_flagged for each in broken)
-    assert broken[0].queries == len(rule_requests(GUARDED, few[0])) > 10
-
-
-def test_an_answer_that_cannot_be_read_is_never_safe() -> None:
-    few = drawn(train(), 2, 1)[:2]
-    assert all(each.is_flagged for each in direct(GUARDED, few, Reader("I think it is fine")))
-    assert all(each.is_flagged for each in rule_traverse(GUARDED, few, Reader("")))
-
-
-def _spoken(each: Sample) -> list[str]:
-    return [event.text for event in each.trajectory.events if isinstance(event, Message)]
-
-
 @pytest.mark.slow
-def test_the_command_leaves_baselines_out_that_nobody_answered(tmp_path: Path) -> None:
-    done = CliRunner().invoke(
-        main, ["bench", "shieldagent", "--per-cell", "10", "--json", "--llm", f"batch:{tmp_path}"]
-    )
+def test_the_command_counts_every_guardrail() -> None:
+    done = CliRunner().invoke(main, ["bench", "shieldagent", "--per-cell", "10", "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert [each["guardrail"] for each in told["guardrails"]] == ["held", "denied", "weighed"]
-    assert len(told["waiting"]) == 2
-    lines = (tmp_path / "requests" / "001.jsonl").read_text().splitlines()
-    assert len(lines) == 140

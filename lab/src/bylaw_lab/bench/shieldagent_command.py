@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import click
 import msgspec
 
-from bylaw.cli.command import Folder, command
-from bylaw_lab.bench.figures import print_figures, wide_console
+from bylaw.cli.command import command
+from bylaw_lab.bench.figures import print_figures
 
 
 @command("shieldagent")
@@ -20,18 +20,12 @@ def shieldagent_command(
         "Instructions for each category of risk and each source, in each part.",
     ] = 40,
     as_json: Annotated[bool, "--json", "Print all numbers as JSON, with every class that was got wrong."] = False,
-    llm: Annotated[
-        str | None, "--llm MODEL", "Who answers for the baselines: a model at OPENAI_BASE_URL, or batch:DIR."
-    ] = None,
-    answers: Annotated[Folder, "Answers that were recorded before; those of a model are added."] = None,
 ) -> None:
     """Trajectories of poisoned agents flagged, and safe ones left alone, at the clinic's desk.
 
-    Weights are learned on two parts and counted on the third. Nothing is sent anywhere unless --llm names a model.
+    Weights are learned on two parts and counted on the third.
     """
-    from bylaw.llm.source import open_chat
     from bylaw.pack import load_pack
-    from bylaw_lab.bench.readers import read_all
     from bylaw_lab.bench.shieldagent import GUARDRAILS, PACK, count, denied, find, held, measure
     from bylaw_lab.bench.weighing import Weighed
     from bylaw_lab.clinic.attacks import samples
@@ -44,10 +38,6 @@ def shieldagent_command(
     found = find(pack, test)
     weighed = Weighed(taught, sorted(rules))
     measured = [measure("held", held(found)), measure("denied", denied(found)), measure("weighed", weighed.say(found))]
-    waiting: list[str] = []
-    if llm is not None or answers is not None:
-        said, waiting = read_all(pack, test, open_chat(llm or "recorded", kept=answers), seed)
-        measured += [measure(name, each) for name, each in said.items()]
     told: dict[str, Any] = {
         "seed": seed,
         "trained_on": len(taught),
@@ -61,19 +51,16 @@ def shieldagent_command(
         "light_rules": weighed.light(),
         "curve": weighed.curve(found),
         "calibration": weighed.calibration(found),
-        "waiting": waiting,
     }
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(told), indent=1))
         return
-    columns = ("accuracy", "false positives", "flagged of unsafe", "rules named", "queries", "ms")
+    columns = ("accuracy", "false positives", "flagged of unsafe", "rules named", "ms")
     for each in measured:
         rows: list[tuple[str, ...]] = []
         for name, cell in each.cells.items():
             shares = (cell.accuracy, cell.false_positives, cell.recall)
             shown = (f"{one.hits}/{one.cases} {100 * one.share:.1f} %" for one in shares)
             time = "-" if cell.milliseconds is None else f"{cell.milliseconds:.1f}"
-            rows.append((name, *shown, f"{100 * cell.rules:.1f} %", f"{cell.queries:.1f}", time))
+            rows.append((name, *shown, f"{100 * cell.rules:.1f} %", time))
         print_figures(f"{each.guardrail}: {GUARDRAILS[each.guardrail]}", columns, rows)
-    for line in waiting:
-        wide_console().print(line)
