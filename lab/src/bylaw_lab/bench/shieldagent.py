@@ -105,14 +105,12 @@ def _examine(pack: Pack, sample: Sample) -> Found:
 
 def denied(found: Iterable[Found]) -> list[Said]:
     """What is denied or breaks a rule is flagged; what is looked up first or asked about is not."""
-    return [Said(each.sample, bool(each.denied), each.denied, 0, each.seconds) for each in found]
+    return [Said(each.sample, bool(each.denied), each.denied, each.seconds) for each in found]
 
 
 def held(found: Iterable[Found]) -> list[Said]:
     """Whatever is not allowed is flagged, what is only asked about too."""
-    return [
-        Said(each.sample, bool(each.denied or each.open), each.denied | each.open, 0, each.seconds) for each in found
-    ]
+    return [Said(each.sample, bool(each.denied or each.open), each.denied | each.open, each.seconds) for each in found]
 
 
 def measure(guardrail: str, said: Sequence[Said]) -> Measured:

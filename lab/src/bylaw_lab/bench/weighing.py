@@ -71,7 +71,7 @@ class Weighed:
                 if is_flagged
                 else frozenset[str]()
             )
-            said.append(Said(each.sample, is_flagged, named, 0, each.seconds))
+            said.append(Said(each.sample, is_flagged, named, each.seconds))
         return said
 
     def margin(self, found: Found) -> float:
