@@ -333,7 +333,7 @@ class Cover:
     def _missing(self, fact: JsonRecord) -> JsonRecord:
         lookup = fact["lookup"] and {**fact["lookup"], "args": self._data(fact["lookup"]["args"])}
         hidden = self._fact(fact) | {"lookup": lookup}
-        if self._pseudonyms is not None or self._is_private(fact):
+        if self._pseudonyms is not None or (fact["field"] in self._redaction.private.fields.get(fact["entity"], ())):
             return hidden | {"claim": ""}
         return hidden | {"claim": self._scrub.text(fact["claim"])}
 
@@ -357,9 +357,6 @@ class Cover:
         if (pseudonyms := self._pseudonyms) is not None and (match := _KEYED.match(fact)):
             fact = f"{match[1]}[{', '.join(map(pseudonyms.of, match[2].split(', ')))}]{match[3]}"
         return {"fact": fact, "question": ask["question"].replace(ask["fact"], fact)}
-
-    def _is_private(self, fact: JsonRecord) -> bool:
-        return fact["field"] in self._redaction.private.fields.get(fact["entity"], ())
 
     def _data(self, value: Any) -> Any:
         hidden = self._scrub.data(value)

@@ -31,7 +31,7 @@ class UndeclaredCall:
         return bool(key) and (text is None or any(self._names(text, each) for each in {loose_key(key), alike_key(key)}))
 
     def _names(self, text: str, key: Key) -> bool:
-        return all(_stands(part, text) for part in key)
+        return all(part in text and _alone(part).search(text) is not None for part in key)
 
 
 _BREAKS = re.compile(r"[\s,;:()]+")
@@ -52,10 +52,6 @@ def _texts(value: Any) -> Iterator[str]:
         words = _BREAKS.split(text)
         yield " ".join(map(loose, words))
         yield " ".join(map(alike, words))
-
-
-def _stands(part: str, text: str) -> bool:
-    return part in text and _alone(part).search(text) is not None
 
 
 @lru_cache(maxsize=1024)

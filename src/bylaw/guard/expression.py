@@ -142,7 +142,7 @@ class Expressions:
         if all(isinstance(middle, (ast.Name, ast.Constant)) for middle in made[1:-1]):
             pairs = zip(node.ops, made, made[1:], strict=False)
             return ast.BoolOp(ast.And(), [self.compare(op, left, right) for op, left, right in pairs])
-        later = [ast.Lambda(_no_arguments(), value) for value in made[1:]]
+        later = [ast.Lambda(ast.arguments([], [], None, [], [], None, []), value) for value in made[1:]]
         orders = ast.Tuple([ast.Constant(ORDER[type(op)]) for op in node.ops], ast.Load())
         return self.run("chain", orders, made[0], *later)
 
@@ -264,7 +264,3 @@ def _may_be_read_otherwise(node: ast.expr) -> bool:
 
 def _is_count(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
-
-
-def _no_arguments() -> ast.arguments:
-    return ast.arguments([], [], None, [], [], None, [])

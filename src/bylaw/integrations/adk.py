@@ -246,7 +246,7 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
         text = "\n".join(part.text for part in given if part.text and not part.thought)
         asked = [part.function_call for part in given if part.function_call]
         answers = [part.function_response for part in given if part.function_response]
-        calls, told = ([each for each in found if not _is_own(each)] for found in (asked, answers))
+        calls, told = ([each for each in found if not (each.name or "").startswith(OWN)] for found in (asked, answers))
         # Until a call is confirmed, what is told in its place is no answer.
         told = [each for each in told if each.id not in event.actions.requested_tool_confirmations]
         if is_aside:
@@ -297,7 +297,3 @@ def _declined(tool_context: Any) -> dict[str, Any]:
 def _shown(result: Any) -> Any:
     only = result.get("result") if isinstance(result, dict) and result.keys() == {"result"} else result
     return only if only is not None else ""
-
-
-def _is_own(call: Any) -> bool:
-    return (call.name or "").startswith(OWN)

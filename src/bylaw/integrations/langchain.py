@@ -236,12 +236,8 @@ def _marked(given: Any, known: list[Any]) -> Any:
     return found
 
 
-def _marks(message: Any) -> Mapping[str, Any]:
-    return {**message.additional_kwargs, **(message.model_extra or {})}
-
-
 def _is_users(message: Any) -> bool:
-    marks = _marks(message)
+    marks = {**message.additional_kwargs, **(message.model_extra or {})}
     return is_users(message.name or marks.get("agent"), marks.get("tool_call_id"))
 
 

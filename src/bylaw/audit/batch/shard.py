@@ -120,12 +120,8 @@ def _lines(source: Source, size: int) -> Iterator[Span]:
             if stop == end:
                 return
             # As the reader counts: a blank line is not a record, and a line may have several records.
-            lines, records = count_records(_part_of(source, Span(start, stop, line, index)))
+            lines, records = count_records(replace(source, span=Span(start, stop, line, index)))
             start, line, index = stop, line + lines, index + records
-
-
-def _part_of(source: Source, span: Span) -> Source:
-    return replace(source, span=span)
 
 
 def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
