@@ -2,11 +2,11 @@
 
 Assistant messages are what is learned. Stage 1 has the policy in the system message, and answers only; stage 2 has
 thoughts and no policy; `answers` has neither, to tell what the thoughts add; `rl` has turns to be tried and rewarded.
+They are made from a pack's own tasks or from recorded conversations.
 
-Preference pairs from what an audit flags: the call as it was made, against the look-up that it lacked.
-
-Neither side has a thought: a true one leads to the look-up and none leads to the call, so a pair with thoughts would
-teach that there is one, and not which call is right.
+Preference pairs come from what an audit flags: the call as it was made, against the look-up that it lacked. Neither
+side has a thought: a true one leads to the look-up and none leads to the call, so a pair with thoughts would teach that
+there is one, and not which call is right.
 """
 
 import hashlib

@@ -1,13 +1,11 @@
-"""The sets as a trainer loads them, with the reward beside them: TRL, verl, ms-swift, verifiers.
+"""The sets as a trainer loads them, and the reward as it calls it: TRL, verl, ms-swift, verifiers; none is imported.
 
 No row has a `tools` column: the tools stand in the system message, and a template that is handed a column as well tells
 them a second time, in a form that contradicts the first. The chat template goes along, since some models' own templates
 take thoughts out of earlier turns.
 
-The reward as trainers call it: TRL, verl, ms-swift and verifiers, none of which is imported here.
-
-Each takes a `Grader` and gives what that library takes for a reward. Rows are those of `bylaw align data`: `required`,
-`expected`, `slots` and, where it is at hand, `prompt`.
+Each reward takes a `Grader`. Rows are those of `bylaw align data`: `required`, `expected`, `slots` and, where it is at
+hand, `prompt`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ and the words by which that policy tells cases apart, are the policy's. Otherwis
 statement that no policy resembles. `words.yaml` has the English for this, measured on labelled thoughts
 (`lab/scripts/align_matcher.py`). A model reads thoughts of other models better (`grader.ModelJudge`).
 
-The words of a pack's policies, and the likeness of a statement to each policy.
-
 A policy's wordings are its definition, the sentences it cites and the reasons its guard denies with. The fewer policies
 use a word, the more it weighs. Words with one everyday meaning count as one word.
 """

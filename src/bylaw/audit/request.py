@@ -1,4 +1,4 @@
-"""The input of an audit.
+"""The input of an audit: logs, world and options, and the packs, of which each conversation is judged by one.
 
 `audited.json` records it, so that conversations without findings can be shown too.
 """

@@ -1,7 +1,8 @@
-"""The rows of an audit: judged calls, broken rules and conversations, and how they are made of what was judged.
+"""The rows of an audit: judged calls, broken rules and conversations, how they are made, and the findings among them.
 
 This is the one schema of the findings. `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` hold a row a line;
-tables, exports and the report are made from the same rows.
+tables, exports and the report are made from the same rows. A finding, a flagged call or a broken rule, has an id that
+stays the same from run to run.
 """
 
 import hashlib

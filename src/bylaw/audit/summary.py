@@ -1,4 +1,4 @@
-"""`summary.json` and `policies.json`: the results of an audit, for people and programs."""
+"""`summary.json` and `policies.json`: the results of an audit, and notes on its inputs, the same in all outputs."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,9 +1,7 @@
 """The console of every command: as wide as the terminal, or 80 columns in a pipe, without trailing blanks.
 
-Escapes control characters in everything that is printed to a terminal, except Bylaw's own colours.
-
-Names, notes and arguments come from agents, users and third-party packs. Commands escape them as well; this catches
-what a command forgets.
+Control characters in everything printed to a terminal are escaped, except Bylaw's own colours. Names, notes and
+arguments come from agents, users and third-party packs. Commands escape them as well; this catches what one forgets.
 """
 
 import io

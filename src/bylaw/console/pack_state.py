@@ -1,9 +1,8 @@
-"""A pack's folder as it is now, read again when a file of it has changed; and its cases for a reader.
+"""A pack's folder as it is now, read again when a file of it has changed; its cases, and findings kept as cases.
 
-A finding as a case of its pack. It is written only if running the case gives the audit's result.
-
-A case of a flagged call lists the facts that were seen. If they do not reproduce the result, because the check also
-reads messages or earlier calls, it lists the events instead. If both fail, the page says so.
+A finding is written as a case only if running it gives the audit's result. The case of a flagged call lists the facts
+that were seen. If they do not reproduce the result, because the check also reads messages or earlier calls, it lists
+the events instead. If both fail, the page says so.
 """
 
 import json

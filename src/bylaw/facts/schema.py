@@ -1,4 +1,4 @@
-"""The compiled form of a pack's entities, observations and changes; `schema_reader` builds it from YAML."""
+"""The compiled form of a pack's entities, observations, card facts and changes; `schema_reader` builds it from YAML."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress

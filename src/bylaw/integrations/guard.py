@@ -1,12 +1,11 @@
-"""What the adapters of all frameworks share: conversations by their names, inner agents, and one way to a decision.
+"""What the adapters of all frameworks share: conversations by name, inner agents, pauses, and one way to a decision.
 
 An inner agent is run by a tool of another. Its messages were written by the outer agent, so they are nobody's word; its
 own words are not said to the user. Its calls are decided on in the outer conversation, so that one yes is one write.
 
-A call that waits for somebody's yes is a pause of the framework: one prompt for one write, and its answer.
-
-The user answers a card, which is a confirmation. A person who answers for the policy gives an approval, with their
-name; it never counts as the user's yes. The call is then made again, the same by its id and its arguments.
+A call that waits for somebody's yes is a pause of the framework: one prompt for one write, and its answer. The user
+answers a card, which is a confirmation. A person who answers for the policy gives an approval, with their name; it
+never counts as the user's yes. The call is then made again, the same by its id and its arguments.
 """
 
 import asyncio

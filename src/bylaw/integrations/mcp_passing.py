@@ -1,8 +1,7 @@
-"""What a server asks of its client, and tells it, through the proxy: sampling, roots, elicitation, progress, log
-messages, lists that changed. All of it goes to the client in front, as it came, and before the answer beside which it
-was told.
+"""What an MCP server asks of its client and tells it through the proxy, and the session that a client's request uses.
 
-Which session with the server a client's request goes by.
+Sampling, roots, elicitation, progress, log messages and changed lists go to the client in front as they came, before
+the answer beside which they were told.
 
 A server that a command starts has one session for all clients. One that is reached by HTTP has a session for each
 client, which lasts as long as the client stays: what it tells between two answers arrives, and what it remembers of a

@@ -1,13 +1,12 @@
-"""What a tool of a server returned: for the log and the guards as it was, for the agent as the pack says.
+"""What an MCP server hands out: the results of its tools, resources and prompts.
 
-Fields that the pack masks are left out, and texts of others are marked as theirs. The mark bears a number that is drawn
-when the result is there: nothing in the result can hold it, so no text in it can end its own quotation.
+The log and the guards get a result as it was, the agent as the pack says. Fields that the pack masks are left out, and
+texts of others are marked as theirs. The mark bears a number that is drawn when the result is there: nothing in the
+result can hold it, so no text in it can end its own quotation.
 
-What a server hands out beside its tools' results: resources and prompts. It is content, and nobody's request.
-
-Hosts put such texts into messages of the user: a prompt even comes with that role. So what the proxy has seen the
-server hand out is noted in the conversation like a result; where it comes back as the user's words, it is not known
-what they said.
+Resources and prompts are content, and nobody's request. Hosts put such texts into messages of the user: a prompt even
+comes with that role. So what the proxy has seen the server hand out is noted in the conversation like a result; where
+it comes back as the user's words, it is not known what they said.
 """
 # pyright: basic, reportMissingImports=false
 

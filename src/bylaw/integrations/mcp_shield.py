@@ -1,5 +1,6 @@
-"""The shield before every tool call of an MCP proxy. What is not a tool call passes through; what resources and
-prompts say is noted as content.
+"""The shield before every tool call of an MCP proxy, and the conversations of its clients by the key of each call.
+
+What is not a tool call passes through; what resources and prompts say is noted as content.
 """
 # pyright: basic, reportMissingImports=false
 

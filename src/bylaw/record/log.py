@@ -1,13 +1,9 @@
 """The decision log of a running program: one shared writer, and a reader that does not wait for commits.
 
-Remembers which of several processes last wrote to each conversation; that process need not check for others'
-entries.
-
-It is only a hint, because other programs may write to the log too. A session notices that when it writes, or when
-something contradicts its state, and then continues from the log.
-
-A conversation that no process has written to counts as new. With a single process it records conversations no longer in
-memory.
+`LastWriter` remembers which of several processes last wrote to each conversation; that process need not check for
+others' entries. It is only a hint, because other programs may write to the log too. A session notices that when it
+writes, or when something contradicts its state, and then continues from the log. A conversation that no process has
+written to counts as new. With a single process it records conversations no longer in memory.
 """
 
 import mmap

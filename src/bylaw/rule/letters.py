@@ -1,13 +1,12 @@
-"""What a formula can tell apart at one step.
+"""What a formula can tell apart at one step, and truth tables.
 
 The largest parts without temporal operators are its leaves; what is left is its temporal skeleton. A letter is one
 possible vector of leaf values, as bits. Formulas with the same skeleton and the same possible letters share an
 automaton, whatever their predicates are called.
 
-Truth tables: what a rule says of one act, as a boolean function of the predicates it mentions.
-
-A propositional rule has one table. A temporal rule has one at each act: whether what holds there leads anywhere but to
-a permanently violated state. Circuits see tables only, so that both kinds mix.
+A truth table says what a rule makes of one act, as a boolean function of the predicates it mentions. A propositional
+rule has one table. A temporal rule has one at each act: whether what holds there leads anywhere but to a permanently
+violated state. Circuits see tables only, so that both kinds mix.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which rules bear on which action: vagueness (ShieldAgent, Eq. 3), clusters, circuits, the paper's way and ours."""
+"""Which rules bear on which action: vagueness (ShieldAgent, Eq. 3), clusters by vectors, circuits in two ways."""
 
 import math
 import zlib

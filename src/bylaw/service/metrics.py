@@ -1,12 +1,11 @@
-"""Counters of the service, in Prometheus's text format.
+"""Counters of the service, in Prometheus's text format, and OpenTelemetry spans if its API is installed.
 
-Also OpenTelemetry spans if its API is installed (extra `otel`): one per request, with an event per decision. The host
-chooses provider and exporter: `opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation, tool,
-answer and policies, and no message text.
+Workers publish their counts in shared memory, so that any of them can report the totals. Each has a slot that outlives
+it: a restarted worker continues from the counts in its slot.
 
-Shared memory in which the workers publish their counts, so that any worker can report the totals.
-
-Each worker has a slot that outlives it: a restarted worker continues from the counts in its slot.
+There is one span per request, with an event per decision (extra `otel`). The host chooses provider and exporter:
+`opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation, tool, answer and policies, and no
+message text.
 """
 # pyright: basic, reportMissingImports=false
 

@@ -1,4 +1,4 @@
-"""The Parquet tables of an audit: their columns, and how they are written and read.
+"""The Parquet tables of an audit: their columns, how they are written and read, and how nightly runs change them.
 
 docs/reference/tables.md describes the columns. The part of a shard has the same tables with one more column.
 """
