@@ -417,5 +417,5 @@ def test_an_approval_is_taken_back_while_its_call_has_not_run(log: Log) -> None:
     assert "/inbox/undo" in person.send("/inbox/answer", id=name, word="approve")
     assert "withdrawn" in person.send("/inbox/undo", id=name)
     assert log.approvals("default", id=name)[0].status == "expired"
-    assert "nothing to take back" in person.send("/inbox/undo", status=422, id=name)
+    assert "nothing to withdraw" in person.send("/inbox/undo", status=422, id=name)
     assert "withdrawn" in person.get("/inbox")

@@ -75,6 +75,17 @@ class Finding(Struct, frozen=True):
     judged: bool = True
     """Whether any policy judged the call."""
 
+    @property
+    def gravest_first(self) -> list[Charge]:
+        """The policies, the gravest first."""
+        return sorted(self.charges, key=lambda each: gravity(each.verdict, each.severity, executed=self.executed))
+
+    @property
+    def gravity(self) -> int:
+        """The sort key of the finding: that of its gravest policy."""
+        severity = next((charge.severity for charge in self.gravest_first), "")
+        return gravity(self.verdict, severity, executed=self.executed)
+
     def record(self) -> dict[str, Any]:
         """The record for files of findings."""
         return {

@@ -24,7 +24,7 @@ from bylaw.audit.waiver import Waiver, read_waivers
 from bylaw.cli.answers import ModelOptions, open_answers
 from bylaw.cli.command import Count, DocumentOption, File, Folder, Name, PackOption, Word, command
 from bylaw.cli.console import open_console
-from bylaw.cli.explain import finding_lines, gravity
+from bylaw.cli.explain import finding_lines
 from bylaw.cli.logs import GivenLogs, Logs, end_progress, open_logs, progress_line
 from bylaw.cli.tables import print_summary
 from bylaw.errors import RecordError, UsageError
@@ -73,7 +73,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 
 def _list(word: str, findings: Sequence[Finding], console: Console) -> None:
-    for finding in sorted(findings, key=gravity)[:_SHOWN]:
+    for finding in sorted(findings, key=lambda each: each.gravity)[:_SHOWN]:
         for line in finding_lines(finding, Text(f"  {word:<7}", style=_STYLES[word])):
             console.print(line)
     if len(findings) > _SHOWN:

@@ -17,7 +17,6 @@ from bylaw.audit.row import SEVERITIES, Finding, lacked, rank
 from bylaw.audit.store import Store
 from bylaw.cli.command import Audited, Name, Word, command
 from bylaw.cli.console import open_console
-from bylaw.engine.verdict import WORST_FIRST
 from bylaw.engine.wording import (
     fact_words,
     host_words,
@@ -67,7 +66,8 @@ def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(),
     """List the matching findings, each with its id for `bylaw explain`."""
     every = list(store.findings())
     unsettled = list(store.inconclusive())
-    found = sorted(filter(wanted.holds, (*every, *unsettled) if wanted.verdicts else every), key=gravity)
+    held = filter(wanted.holds, (*every, *unsettled) if wanted.verdicts else every)
+    found = sorted(held, key=lambda each: each.gravity)
     print_about(store, console)
     if not found:
         said = f"None of {len(every):,} findings matches." if every else "No findings."
@@ -112,8 +112,8 @@ def _kind(finding: Finding) -> str:
 
 def _policies(finding: Finding) -> str:
     """The policies of a finding, the most severe first."""
-    charges = sorted(finding.charges, key=lambda each: gravity_of(each.severity, each.verdict))
-    names = [charge.policy for charge in charges if finding.kind == "rule" or charge.verdict == finding.verdict]
+    told = (each for each in finding.gravest_first if finding.kind == "rule" or each.verdict == finding.verdict)
+    names = [charge.policy for charge in told]
     more = f" and {len(names) - 2} more" if len(names) > 2 else ""
     return ", ".join(names[:2]) + more
 
@@ -134,8 +134,7 @@ def print_about(store: Store, console: Console) -> None:
 
 def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
     """A finding in two lines: severity and policies, then the call and the conversation."""
-    charge = min(finding.charges, key=lambda each: gravity_of(each.severity, each.verdict), default=None)
-    severity = charge.severity if charge is not None else ""
+    severity = next((charge.severity for charge in finding.gravest_first), "")
     start = (head or Text()) + Text(f"{severity:<7}", style=_SEVERITY_STYLES.get(severity, ""))
     yield start + Text(f"{finding.id} {_kind(finding)} {_policies(finding)}".strip())
     refused = ", refused" if finding.executed is False else ""
@@ -144,17 +143,6 @@ def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
     if finding.verdict == "inconclusive":
         reasons = dict.fromkeys(charge.because for charge in finding.charges) or [finding.because]
         yield Text(f"{'':7}{clean('; '.join(reasons), 300)}", style="dim")
-
-
-def gravity(finding: Finding) -> tuple[bool, int, int]:
-    """A sort key: executed calls first, then by severity and verdict."""
-    severity, verdict = min((gravity_of(each.severity, each.verdict) for each in finding.charges), default=(9, 9))
-    return finding.executed is False, severity, verdict
-
-
-def gravity_of(severity: str, verdict: str) -> tuple[int, int]:
-    words: tuple[str, ...] = WORST_FIRST
-    return rank(severity), words.index(verdict) if verdict in words else len(words)
 
 
 _STYLES = {

@@ -49,8 +49,8 @@ class Lost(Exception):
     """A worker ended; the message says how."""
 
 
-class _Pool:
-    """One worker per job; a lost worker is replaced."""
+class LocalEngine:
+    """Worker processes of this machine, one per job; a lost worker is replaced."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
@@ -142,10 +142,6 @@ class RayWorker:
             return Answer(why=f"no room for the output ({_line(error)})" if is_full else _line(error), is_final=is_full)
 
 
-class LocalEngine(_Pool):
-    """Worker processes of this machine."""
-
-
 class _Process:
     """A pool of one process: in a larger pool, one lost worker breaks all, and its shard is unknown."""
 
@@ -207,7 +203,7 @@ def _judge(shard: Shard) -> Answer:
     return _own.judge(shard)
 
 
-class RayEngine(_Pool):
+class RayEngine(LocalEngine):
     """Actors of a Ray cluster (extra `ray`)."""
 
     def __init__(self, jobs: int, address: str | None = None) -> None:
