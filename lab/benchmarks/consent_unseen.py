@@ -11,7 +11,8 @@ DIR gets `writes.jsonl` and, for two labelers who see none of our findings, `lab
 `instructions.md` and `chunk-NN.md`, answered by other readers in `answers-NN.jsonl` (`custom_id`, `text`). All of it
 quotes recorded conversations and stays with them.
 
-A write counts where both labelers say the same and neither says `cannot be said`.
+A write counts where both labelers say the same and neither says `cannot be said`. The labels of seed 47, counted once,
+after the last change of the questions, are in `labels/airline-consent-unseen.csv`.
 """
 
 import argparse
