@@ -81,10 +81,12 @@ class Spending:
 
 
 def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The messages of the user that say something, each with its step; one that repeats another asks nothing new."""
-    first: dict[str, int] = {}
+    """The messages of the user that say something, each with its step; one that repeats the one before asks nothing
+    new. After other words the same words do: "Forget it." may take back more."""
+    last = ""
     for step, text in said:
-        if text and first.setdefault(text, step) == step:
+        if text and text != last:
+            last = text
             yield step, text
 
 
