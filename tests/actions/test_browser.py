@@ -272,3 +272,13 @@ def test_a_result_with_a_picture_beside_its_text_shows_the_page() -> None:
         assert session.decide("browser_snapshot", {}).allowed
         session.result({"content": [parts[0], {"type": "text", "text": "more"}]})
         assert not session.decide("browser_click", {"target": "e7"}).actions
+
+
+def test_a_snapshot_asked_for_beside_an_act_may_show_the_page_before_it() -> None:
+    with Shield(pack()) as shield:
+        session = opened(shield)
+        assert session.decide("browser_click", {"target": "e5"}, id="a").allowed
+        assert session.decide("browser_snapshot", {}, id="b").allowed
+        session.result("Clicked.", id="a")
+        session.result(page(CHECKOUT), id="b")
+        assert session.decide("browser_click", {"target": "e7"}).answer == "look_up"

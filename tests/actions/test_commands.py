@@ -143,3 +143,17 @@ def test_a_path_is_judged_by_where_it_leads(path: str, expected: str) -> None:
 )
 def test_a_request_is_judged_by_its_method_and_address(method: str, url: str, expected: str) -> None:
     assert answer("http_request", method=method, url=url) == expected
+
+
+def test_a_shell_that_goes_on_may_be_in_another_folder() -> None:
+    with Shield(pack()) as shield, shield.session("x") as session:
+        assert session.decide("bash", {"command": "cd /etc"}).allowed
+        session.result("")
+        lost = session.decide("bash", {"command": "rm hosts"})
+        assert not lost.allowed
+        assert session.decide("bash", {"command": "rm /repo/hosts"}).allowed
+    fresh = {**FILES, "tools.yaml": FILES["tools.yaml"].replace("as: shell", "as: shell, fresh: true")}
+    with Shield(made(fresh)) as shield, shield.session("x") as session:
+        assert session.decide("bash", {"command": "cd /etc"}).allowed
+        session.result("")
+        assert session.decide("bash", {"command": "rm hosts"}).allowed

@@ -53,6 +53,7 @@ class ReadTerms(Struct, frozen=True):
     without_options: tuple[str, ...] = ()
     root: str = ""
     inside: bool | None = None
+    fresh: bool = False
     scheme: Pattern | None = None
     host: Pattern | None = None
     path: Pattern | None = None

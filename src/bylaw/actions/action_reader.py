@@ -25,7 +25,7 @@ from bylaw.policy.yaml import Located
 
 _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "sql": ("sql", frozenset(("dialect", "statements", "tables", "bounded"))),
-    "shell": ("shell", frozenset(("program", "operands", "options", "without_options", "root", "inside"))),
+    "shell": ("shell", frozenset(("program", "operands", "options", "without_options", "root", "inside", "fresh"))),
     "path": ("path", frozenset(("root", "inside"))),
     "url": ("url", frozenset(("scheme", "host", "path"))),
 }
@@ -177,7 +177,7 @@ class _Reader:
             self._fault(f"nothing is read as `{how}`", *at, hint=f"`as` is one of {', '.join(_AS)}")
             return None
         kind, known = _AS[how]
-        given = {field for field in body.__struct_fields__ if getattr(body, field) not in ("", [], None)}
+        given = {field for field in body.__struct_fields__ if getattr(body, field) not in ("", [], None, False)}
         for field in sorted(given - known - {"argument", "as_"}):
             self._fault(
                 f"`{field}` does not go with `as: {how}`", *at, field, hint=f"known: {', '.join(sorted(known))}"
@@ -202,6 +202,7 @@ class _Reader:
             tuple(map(str, body.without_options)),
             str(body.root),
             body.inside,
+            body.fresh,
             *(next(iter(patterns(name, [getattr(body, name)])), None) if getattr(body, name) != "" else None
               for name in ("scheme", "host", "path")),
         )  # fmt: skip

@@ -23,43 +23,63 @@ class PageState:
 
     def __init__(self, terms: PageTerms) -> None:
         self.terms = terms
-        self.page: Page | None = None
         self.shown_to = ""
-        self.unknown = "no page was shown yet"
-        self._text = ""
+        self._unknown = "no page was shown yet"
+        self._result: Result | None = None
+        """The result with the last snapshot; None if nothing is known of the page."""
         self._last = -1
         """The step of the last call that may have changed the page."""
+        self._under_way: set[int] = set()
+        """The steps of such calls without a result."""
+        self._beside: set[int] = set()
+        """The steps of snapshots that were asked for meanwhile: which page they show is not known."""
 
     def call(self, step: int, call: Call) -> None:
         """A call is made, or was refused before it ran."""
-        if not call.refused and self.terms.changes_with(call.tool) and call.tool != self.terms.snapshot:
-            self.page, self._last = None, step
-            self.unknown = f"the page may have changed with `{call.tool}`, and was not shown since"
+        if call.refused or not self.terms.changes_with(call.tool):
+            return
+        if call.tool == self.terms.snapshot:
+            if self._under_way:
+                self._beside.add(step)
+            return
+        self._result, self._last = None, step
+        self._under_way.add(step)
+        self._unknown = f"the page may have changed with `{call.tool}`, and was not shown since"
 
     def result(self, result: Result, call: Call) -> None:
         """A tool has answered."""
         step = -1 if result.call is None else result.call
-        if call.refused or not self.terms.shows(call.tool) or step < self._last:
+        self._under_way.discard(step)
+        if call.refused or not self.terms.shows(call.tool) or step < self._last or step in self._beside:
             return
-        is_partial = call.tool == self.terms.snapshot and any(call.arguments.values())
-        if is_partial or not result.captured or has_mark(call.arguments):
+        is_snapshot = call.tool == self.terms.snapshot
+        if (is_snapshot and any(call.arguments.values())) or not result.captured or has_mark(call.arguments):
             return
-        page = page_in(text_of(result.value()))
+        if is_snapshot or "```yaml" in result.text:
+            self._result, self.shown_to = result, call.agent
+
+    @property
+    def page(self) -> Page | None:
+        """The page, if it is known; it is read when it is first needed."""
+        return page if isinstance(page := self._read(), Page) else None
+
+    def _read(self) -> Page | str:
+        """The page, or why it is not known."""
+        if self._result is None:
+            return self._unknown
+        page = page_in(text_of(self._result.value()))
         if isinstance(page, Unreadable):
-            if call.tool == self.terms.snapshot:
-                self.page, self.unknown = None, f"the last snapshot of the page cannot be read: {page}"
-        elif page.is_complete:
-            self.page, self.unknown, self.shown_to = page, "", call.agent
-        else:
-            self.page, self.unknown = None, "the last snapshot shows a part of the page only"
+            return f"the last snapshot of the page cannot be read: {page}"
+        return page if page.is_complete else "the last snapshot shows a part of the page only"
 
     def page_for(self, call: Call) -> Page:
         """The page that the agent of a call has seen; NotTaken if it may be another by now."""
-        if self.page is None:
-            raise NotTaken(self.unknown)
+        page = self._read()
+        if isinstance(page, str):
+            raise NotTaken(page)
         if self.shown_to != call.agent:
             raise NotTaken("the page was shown to another agent")
-        return self.page
+        return page
 
 
 def has_mark(value: Any) -> bool:

@@ -5,6 +5,7 @@ from evidence alone: the call's own arguments, read by a reader made for them, o
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 from msgspec import Struct
@@ -46,6 +47,8 @@ class Part(Struct, frozen=True):
     """It in words, for a message."""
     item: Mapping[str, Any] = {}
     """The record in a list of arguments that it is about; else empty."""
+    is_moved: bool = False
+    """Whether the folder a command runs in may be another than the first."""
 
 
 class Performing:
@@ -56,19 +59,30 @@ class Performing:
         self._calls: dict[int, Call] = {}
         """The calls without results, by step, of tools that may show a page."""
         self._state: Any = None
+        self._shells = {tool for tool, found in actions.by_tool.items() if any(map(_goes_on, found))}
+        """Tools whose shell goes on from call to call."""
+        self._moved: set[str] = set()
+        """Those of them that may have left the folder they began in."""
         if any(action.on is not None for found in actions.by_tool.values() for action in found):
             from bylaw.actions.page_state import PageState
 
             self._state = PageState(actions.pages)
 
+    def read_ahead(self) -> None:
+        """Read the page that was shown last, while nobody waits."""
+        if self._state is not None:
+            _ = self._state.page
+
     def observe(self, step: int, event: Event) -> None:
         """Take in the next event."""
+        if type(event) is Call and event.tool in self._shells and not event.refused and _may_move(event):
+            self._moved.add(event.tool)
         state = self._state
         if state is None:
             return
         if type(event) is Call:
             state.call(step, event)
-            if actions_show(self._actions, event.tool):
+            if self._actions.pages.changes_with(event.tool):
                 self._calls[step] = event
         elif type(event) is Result and event.call is not None:
             call = self._calls.pop(event.call, None)
@@ -84,7 +98,7 @@ class Performing:
         if call.fault:
             return Performed((), call.fault, otherwise, replace(call, arguments={}))
         try:
-            found = _Resolving(call, actions, self._state).calls()
+            found = _Resolving(call, actions, self._state, is_moved=call.tool in self._moved).calls()
         except (NotTaken, Unreadable) as error:
             why = error.reason if isinstance(error, Unreadable) else str(error)
             return self._unresolved(call, why, otherwise)
@@ -128,18 +142,39 @@ def _undescribed(value: Any, terms: PageTerms) -> Any:
     return {name: each for name, each in record.items() if name not in ("name", *terms.description)}
 
 
-def actions_show(actions: Actions, tool: str) -> bool:
-    """Whether results of a tool may show the page."""
-    return actions.pages.shows(tool)
+def _goes_on(action: Action) -> bool:
+    return action.reads is not None and action.kind == "shell" and not action.reads.fresh
+
+
+def _may_move(call: Call) -> bool:
+    """Whether the folder of a shell that goes on may be another after a call."""
+    texts = [each for each in call.arguments.values() if isinstance(each, str)]
+    try:
+        return bool(call.fault) or any(each.program in _MOVING for text in texts for each in _commands(text))
+    except Exception:
+        # What cannot be read may do anything.
+        return True
+
+
+_MOVING = frozenset(("cd", "pushd", "popd", "chdir"))
+
+
+@lru_cache(maxsize=64)
+def _commands(text: str) -> tuple[Any, ...]:
+    from bylaw.reading.shell import read_shell
+
+    return read_shell(text)
 
 
 class _Resolving:
     """One call, and the actions of its tool."""
 
-    def __init__(self, call: Call, actions: tuple[Action, ...], state: Any) -> None:
+    def __init__(self, call: Call, actions: tuple[Action, ...], state: Any, *, is_moved: bool) -> None:
         self._call = call
         self._actions = actions
         self._state = state
+        self._is_moved = is_moved
+        """Whether its shell may have left the folder it began in."""
         self._page: Any = None
 
     def calls(self) -> list[Call]:
@@ -196,7 +231,7 @@ class _Resolving:
             if not isinstance(text, str):
                 raise NotTaken(f"argument `{terms.argument}` is not a text")
             for found, words in _found(terms, text):
-                yield Part(terms.kind, terms.argument, found, words)
+                yield Part(terms.kind, terms.argument, found, words, is_moved=self._is_moved)
 
     def _fits(self, action: Action, part: Part) -> bool:
         if not action.fits_call(self._call.arguments):
@@ -206,7 +241,7 @@ class _Resolving:
 
             return fits_target(self._page, part.value, action.on)
         terms = action.reads
-        return terms is not None and terms.argument == part.argument and _FITS[part.kind](terms, part.value, action)
+        return terms is not None and terms.argument == part.argument and _FITS[part.kind](terms, part, action)
 
     def _made(self, action: Action, part: Part | None) -> Call:
         arguments: dict[str, Any] = {}
@@ -248,9 +283,7 @@ def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
             for statement in read_sql(text, terms.dialect):
                 yield statement, f"the statement `{statement.kind}`"
         case "shell":
-            from bylaw.reading.shell import read_shell
-
-            for command in read_shell(text):
+            for command in _commands(text):
                 words = " ".join((command.program, *(each.text for each in command.words)))
                 yield command, f"the command `{words[:LONGEST]}`"
         case "path":
@@ -261,7 +294,8 @@ def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
             yield read_url(text), f"the address `{text[:LONGEST]}`"
 
 
-def _fits_statement(terms: ReadTerms, statement: Any, action: Action) -> bool:
+def _fits_statement(terms: ReadTerms, part: Part, action: Action) -> bool:
+    statement = part.value
     if statement.writes and action.effect != "write":
         return False
     if terms.statements and statement.kind not in terms.statements:
@@ -276,8 +310,9 @@ def _fits_statement(terms: ReadTerms, statement: Any, action: Action) -> bool:
     return True
 
 
-def _fits_command(terms: ReadTerms, command: Any, action: Action) -> bool:
+def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
     """Whether a command may be such a one: words that are not known before it runs may be any."""
+    command = part.value
     if command.writes and action.effect != "write":
         return False
     if terms.programs and command.program not in terms.programs:
@@ -289,32 +324,36 @@ def _fits_command(terms: ReadTerms, command: Any, action: Action) -> bool:
         return False
     if terms.without_options and command.may_have_option(*terms.without_options):
         return False
-    return terms.inside is None or _is_inside(terms.root, command) is terms.inside
+    return terms.inside is None or _is_inside(terms.root, part) is terms.inside
 
 
-def _is_inside(root: str, command: Any) -> bool:
+def _is_inside(root: str, part: Part) -> bool:
     """Whether all that a command may name is in a folder for certain."""
     from bylaw.reading.path import resolve_path
 
     try:
-        return all(resolve_path(path, root).is_inside for path in paths_of(command))
+        return all(resolve_path(path, root).is_inside for path in paths_of(part))
     except (NotTaken, Unreadable):
         return False
 
 
-def paths_of(command: Any) -> list[str]:
+def paths_of(part: Part) -> list[str]:
     """What a command may name as files, from where it runs; NotTaken if a word is not known before it runs."""
+    command = part.value
     if command.paths is None:
         raise NotTaken("a word of the command, or the folder it runs in, is not known before it runs")
+    if part.is_moved and not all(path.startswith("/") for path in command.paths):
+        raise NotTaken("an earlier command may have gone to another folder; give whole paths")
     return list(command.paths)
 
 
-def _of_command(command: Any, field: str) -> Any:
+def _of_command(part: Part, field: str) -> Any:
+    command = part.value
     match field:
         case "privileged":
             return command.is_privileged
         case "paths":
-            return paths_of(command)
+            return paths_of(part)
         case "words":
             return [word.text for word in command.words]
         case "files_written" | "files_read":
@@ -328,7 +367,7 @@ def _of_command(command: Any, field: str) -> Any:
 
 def _of_part(part: Part, action: Action, field: str) -> Any:
     if part.kind == "shell":
-        return _of_command(part.value, field)
+        return _of_command(part, field)
     if part.kind == "path" and action.reads is not None:
         place = _place(action.reads, part.value)
         return place.is_inside if field == "inside" else place.path
@@ -341,11 +380,12 @@ def _place(terms: ReadTerms, path: str) -> Any:
     return resolve_path(path, terms.root)
 
 
-def _fits_path(terms: ReadTerms, path: str, action: Action) -> bool:
-    return terms.inside is None or _place(terms, path).is_inside is terms.inside
+def _fits_path(terms: ReadTerms, part: Part, action: Action) -> bool:
+    return terms.inside is None or _place(terms, part.value).is_inside is terms.inside
 
 
-def _fits_url(terms: ReadTerms, url: Any, action: Action) -> bool:
+def _fits_url(terms: ReadTerms, part: Part, action: Action) -> bool:
+    url = part.value
     conditions = ((terms.scheme, url.scheme), (terms.host, url.host), (terms.path, url.path))
     return all(pattern is None or (value is not None and pattern.occurs(value)) for pattern, value in conditions)
 

@@ -112,6 +112,10 @@ class Acting:
         """Take in the next event."""
         self._performing.observe(step, event)
 
+    def read_ahead(self) -> None:
+        """Read what was shown last, while nobody waits."""
+        self._performing.read_ahead()
+
     def note(self, acted: ActedCall) -> None:
         """Note a call that was taken in."""
         self.made[acted.step], self.put[acted.step] = acted, acted.put

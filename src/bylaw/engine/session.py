@@ -133,6 +133,8 @@ class Session:
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
+            if self._acting is not None:
+                self._acting.read_ahead()
         elif event.by == "user":
             if isinstance(event, Message) and self.pack.schema.is_told:
                 takes_back(event.text)

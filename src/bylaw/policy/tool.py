@@ -115,6 +115,8 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     root: Scalar = ""
     """The folder that paths are relative to."""
     inside: bool | None = None
+    fresh: bool = False
+    """Whether each call has a shell of its own, which begins in `root`."""
     scheme: Scalar = ""
     host: Scalar = ""
     path: Scalar = ""
