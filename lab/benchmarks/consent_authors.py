@@ -21,6 +21,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import yaml
 from msgspec import Struct
 
 from bylaw import Pack, Shield
@@ -29,39 +31,6 @@ from bylaw.text.number import amount_spellings
 ANSWERS = Path(__file__).parent / "labels" / "answers"
 SENTENCE = "Change nothing before the customer has agreed to it.\n"
 TYPES = {str: "string", int: "integer", list: "array"}
-WORDS: dict[str, dict[str, Any]] = {
-    "en": {},
-    "de": {
-        "heading": "Bitte bestätigen:",
-        "question": "Soll ich das tun? Bitte antworten Sie mit Ja oder Nein.",
-        "asks": ["Soll ich {call}?"],
-        "decimal": ",",
-    },
-    "fr": {
-        "heading": "Veuillez confirmer :",
-        "question": "Dois-je le faire ? Répondez par oui ou non.",
-        "asks": ["Dois-je {call} ?"],
-        "decimal": ",",
-    },
-    "es": {
-        "heading": "Por favor, confirme:",
-        "question": "¿Lo hago? Responda sí o no, por favor.",
-        "asks": ["¿Quiere que {call}?"],
-        "decimal": ",",
-    },
-    "it": {
-        "heading": "Conferma richiesta:",
-        "question": "Procedo? Risponda sì o no, per favore.",
-        "asks": ["Devo {call}?"],
-        "decimal": ",",
-    },
-    "nl": {
-        "heading": "Graag uw bevestiging:",
-        "question": "Zal ik dit doen? Antwoord alstublieft met ja of nee.",
-        "asks": ["Zal ik {call}?"],
-        "decimal": ",",
-    },
-}
 
 
 class Case(Struct, frozen=True):
@@ -77,174 +46,9 @@ class Case(Struct, frozen=True):
     """The argument that is an amount, and its currency."""
 
 
-CASES = (
-    Case(
-        "hotel-card",
-        "en",
-        "move a stay",
-        {"booking": "HB-2091", "from": "2026-12-04", "to": "2026-12-09", "extra_cost": "84.00"},
-    ),
-    Case("gym-card", "en", "freeze a membership", {"member": "M-118", "months": 3, "fee": "15.00"}),
-    Case(
-        "flight-card",
-        "en",
-        "change a flight",
-        {"reservation": "Q7TZ4", "flights": ["LH401", "LH1122"], "price": "212.50", "pay_with": "gift card"},
-    ),
-    Case("phone-card", "en", "upgrade a plan", {"line": "L-5521", "plan": "Family 40 GB", "monthly_price": "39.90"}),
-    Case("bank-card", "en", "transfer money", {"to": "AC-22", "amount": "250.00", "on": "2026-12-01"}),
-    Case("hotel-card-de", "de", "Zimmer stornieren", {"buchung": "HB-2091", "gebuehr": "40.00"}, ("Buchung", "Gebühr")),
-    Case(
-        "train-card-fr",
-        "fr",
-        "changer un billet",
-        {"billet": "T-884", "depart": "14h05", "supplement": "12.00"},
-        ("billet", "départ", "supplément"),
-    ),
-    Case(
-        "shop-card-es",
-        "es",
-        "devolver un artículo",
-        {"pedido": "P-310", "articulo": "zapatos", "reembolso": "59.90"},
-        ("pedido", "artículo", "reembolso"),
-    ),
-    Case("library", "en", "renew", {"book": "B-77", "until": "2026-12-20"}, sentence="renew {book} until {until}"),
-    Case(
-        "refund",
-        "en",
-        "refund",
-        {"order": "W-4410", "amount": "31.50", "to": "PayPal"},
-        sentence="refund {amount} for order {order} to {to}",
-    ),
-    Case(
-        "vet",
-        "en",
-        "book",
-        {"slot": "S-12", "pet": "Bruno", "price": "65.00"},
-        sentence="book slot {slot} for {pet} at {price}",
-    ),
-    Case(
-        "address",
-        "en",
-        "change",
-        {"account": "C-19", "street": "12 Mill Lane"},
-        sentence="change the delivery address of account {account} to {street}",
-    ),
-    Case("cancel", "en", "cancel", {"order": "W-9081"}, sentence="cancel order {order}"),
-    Case(
-        "seat-de",
-        "de",
-        "buchen",
-        {"platz": "14C", "preis": "9.00"},
-        sentence="den Platz {platz} für {preis} Euro buchen",
-    ),
-    Case(
-        "pago-es",
-        "es",
-        "pagar",
-        {"factura": "F-202", "importe": "48.20"},
-        sentence="pague la factura {factura} de {importe} euros",
-    ),
-)
-
-FRESH = (
-    Case(
-        "broadband-card",
-        "en",
-        "move a broadband line",
-        {"account": "BB-7741", "new_address": "8 Quarry Road", "on": "2026-12-11", "moving_fee": "35.00"},
-        money=("moving_fee", "GBP"),
-    ),
-    Case(
-        "pharmacy-card",
-        "en",
-        "order a repeat prescription",
-        {"medicines": ["amlodipine 5 mg", "metformin 500 mg"], "collect_at": "Bridge Street", "price": "19.80"},
-        money=("price", "GBP"),
-    ),
-    Case(
-        "insurance-card",
-        "en",
-        "add a driver",
-        {"policy": "CV-3306", "driver": "Priya Shah", "extra_premium": "48.60"},
-        money=("extra_premium", "USD"),
-    ),
-    Case(
-        "grocery-card",
-        "en",
-        "place an order",
-        {
-            "lines": [{"item": "oat milk", "count": 2}, {"item": "coffee beans", "count": 1}],
-            "delivery": "Friday 18:00",
-            "total": "23.45",
-        },
-        money=("total", "EUR"),
-    ),
-    Case(
-        "theatre-card-fr",
-        "fr",
-        "échanger des places",
-        {"reservation": "TH-552", "places": ["B12", "B13"], "supplement": "18.00"},
-        ("réservation", "nouvelles places", "supplément"),
-        money=("supplement", "EUR"),
-    ),
-    Case(
-        "energy-card-de",
-        "de",
-        "Abschlag ändern",
-        {"vertrag": "EN-4402", "abschlag": "92.00", "ab": "2026-12-01"},
-        ("Vertrag", "neuer Abschlag im Monat", "ab"),
-        money=("abschlag", "EUR"),
-    ),
-    Case(
-        "parcel",
-        "en",
-        "redirect",
-        {"parcel": "PX-90417", "place": "Corner Shop Elm Street", "fee": "2.50"},
-        sentence="redirect parcel {parcel} to {place} for {fee}",
-        money=("fee", "GBP"),
-    ),
-    Case(
-        "council",
-        "en",
-        "book a collection",
-        {"items": ["sofa", "fridge"], "date": "2026-12-03", "price": "28.00"},
-        sentence="book a bulky waste collection on {date} for {items} at {price}",
-        money=("price", "GBP"),
-    ),
-    Case(
-        "car-sharing",
-        "en",
-        "extend",
-        {"car": "VW-118", "until": "21:30", "price": "11.00"},
-        sentence="extend the rental of car {car} until {until} for {price}",
-        money=("price", "EUR"),
-    ),
-    Case(
-        "dentista-es",
-        "es",
-        "cambiar",
-        {"cita": "D-61", "fecha": "2026-12-15"},
-        sentence="cambie la cita {cita} al {fecha}",
-    ),
-    Case(
-        "museo-it",
-        "it",
-        "prenotare",
-        {"posti": 3, "ora": "15:30", "prezzo": "36.00"},
-        sentence="prenotare {posti} posti per la visita delle {ora} a {prezzo}",
-        money=("prezzo", "EUR"),
-    ),
-    Case(
-        "fiets-nl",
-        "nl",
-        "huren",
-        {"fiets": "F-27", "dagen": 2, "prijs": "24.00"},
-        sentence="fiets {fiets} voor {dagen} dagen huren voor {prijs}",
-        money=("prijs", "EUR"),
-    ),
-)
-SETS = {"first": CASES, "fresh": FRESH}
+DESKS: dict[str, Any] = yaml.safe_load((ANSWERS / "shown.yaml").read_text(encoding="utf-8"))
+WORDS: dict[str, dict[str, Any]] = DESKS["words"]
+SETS = {name: msgspec.convert(DESKS[name], list[Case]) for name in ("first", "fresh")}
 
 
 def pack_of(case: Case) -> Pack:
