@@ -1,7 +1,7 @@
-"""The faults of a pack that somebody has to mend, without those that go away with them.
+"""Reduces the errors of a pack to their causes.
 
-A tools.yaml that is missing or cannot be read makes every place that names a tool a fault of its own. Only the cause
-is told, once.
+If tools.yaml is missing or unreadable, every reference to a tool is an error of its own. Only the cause is reported,
+once.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ _DECLARED_IN: Mapping[str, tuple[str, ...]] = {
     "policy": ("policies", "guards"),
     "guard": ("guards",),
 }
-"""By what a fault lacks, the files that declare such things."""
+"""By what an error lacks, the files that can declare it."""
 _CONTENTS = {
     "tools": "list the tools that the agent may call, each with its effect (read, write or none)",
     "entities": "declare the things that guards ask about, with their keys and fields",
@@ -31,8 +31,9 @@ _SHOWN = 4
 
 
 def causes(faults: Iterable[BylawError], *, files: Collection[str], declared: Mapping[str, bool]) -> list[BylawError]:
-    """The causes among `faults`. `files` are the YAML files there are; `declared` says whether the pack has any tools
-    and entities."""
+    """The causes among `faults`. `files` are the existing YAML files; `declared` says whether the pack has tools and
+    entities.
+    """
     faults = list(faults)
     broken = {
         _part(fault) for fault in faults if isinstance(fault, YamlError | ShapeError | CatalogueError | SyntaxFault)
@@ -46,7 +47,7 @@ def causes(faults: Iterable[BylawError], *, files: Collection[str], declared: Ma
     has_no_tool = any(_kind(fault) == "tool" for fault in faults)
     by_name: dict[str, list[BylawError]] = {}
     for fault in faults:
-        # An argument of a tool that is not known cannot be known either.
+        # An argument of an unknown tool cannot be known either.
         if broken.isdisjoint(_declared_in(fault)) and not (has_no_tool and _kind(fault) == "argument"):
             by_name.setdefault(fault.lacks or f"{fault.code} {fault.message} {fault.hint}", []).append(fault)
     return kept + [one_for_all(alike) for alike in by_name.values()]
@@ -61,14 +62,14 @@ def _declared_in(fault: BylawError) -> tuple[str, ...]:
 
 
 def _part(fault: BylawError) -> str:
-    """The part of the pack that a fault stands in: `tools` for `tools.yaml:3`, `guards` for `guards/orders.py:1`."""
+    """The part of the pack with an error: `tools` for `tools.yaml:3`, `guards` for `guards/orders.py:1`."""
     file = fault.place.partition(":")[0]
     folder, _, _ = file.removeprefix("../").rpartition("/")
     return folder.rpartition("/")[2] if file.endswith(".py") else file.rpartition("/")[2].removesuffix(".yaml")
 
 
 def _undeclared(part: str, is_there: bool, needing: Sequence[BylawError]) -> BylawError:
-    """That a file is missing, or declares nothing, with what other files name."""
+    """The error that a file is missing or declares nothing, with the names other files use."""
     found = (fault.lacks.partition(" ")[2] for fault in needing if _kind(fault) in ("tool", "entity"))
     names = [f"`{name}`" for name in dict.fromkeys(found) if name]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
@@ -79,7 +80,7 @@ def _undeclared(part: str, is_there: bool, needing: Sequence[BylawError]) -> Byl
 
 
 def one_for_all(alike: Sequence[BylawError]) -> BylawError:
-    """One fault for all the places that say the same."""
+    """One error for all places with the same message."""
     first, *others = alike
     places = list(dict.fromkeys(fault.place for fault in others if fault.place != first.place))
     if not places:

@@ -1,4 +1,4 @@
-"""The code of a pack: its guards and look-up functions, compiled, what of it decides, and what nothing enforces."""
+"""Compiles a pack's guards and look-up functions, and determines what decides and what nothing enforces."""
 
 import ast
 import hashlib
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def read_guards(
     folder: PackFolder, schema: Schema, policies: Mapping[str, Policy]
 ) -> tuple[dict[str, Guard], list[BylawError]]:
-    """The guards of a pack, by policy, and the faults met."""
+    """The guards of a pack by policy, and the errors found."""
     guards: dict[str, Guard] = {}
     faults: list[BylawError] = []
     vocabulary = _vocabulary(schema)
@@ -53,7 +53,7 @@ def read_guards(
 
 
 def _is_laid_over(file: str, below: str) -> bool:
-    """Whether a file of the pack itself stands over one of its base."""
+    """Whether the pack's own file overrides one of its base."""
     return file.startswith("guards/") and not below.startswith("guards/")
 
 
@@ -106,8 +106,9 @@ def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[By
 
 
 def with_unsaid(schema: Schema, policies: Mapping[str, Policy], guards: Mapping[str, Guard], book: Rules) -> Schema:
-    """The schema with what else a write may change where the pack does not say what: the things that its guards, or any
-    predicate, read and that no argument names. Which ones hangs on facts, so all of the kind."""
+    """The schema with the assumed changes of writes that declare none: the entities that guards or predicates read and
+    no argument names. Which records change depends on facts, so all of the entity count.
+    """
     by_rules = [each.code.guard.unnamed for each in book.predicates.values() if each.code is not None]
     changes = dict(schema.changes)
     for tool in schema.tools.values():
@@ -133,7 +134,7 @@ def card_code(tools: Mapping[str, Tool]) -> list[str]:
 
 
 def predicate_code(rules: Located | None) -> list[str]:
-    """The expressions of a pack's predicates, as they stand in rules.yaml."""
+    """The expressions of a pack's predicates, as written in rules.yaml."""
     data: Any = rules.data if rules is not None else {}
     predicates: Any = cast("Mapping[str, Any]", data).get("predicates") if isinstance(data, Mapping) else None
     written = list(cast("Mapping[str, Any]", predicates).values()) if isinstance(predicates, Mapping) else []
@@ -148,9 +149,9 @@ def unenforced(
     places: Mapping[str, str],
     faulty: PackFolder | None,
 ) -> list[BylawError]:
-    """Promise 5: what nothing enforces must be accepted by name."""
+    """Report policies that nothing enforces and nobody has accepted by name (promise 5)."""
     ruled = book.enforced
-    # A guard that is there but did not compile has been reported already.
+    # A guard that did not compile has been reported already.
     texts = faulty.guards.values() if faulty is not None else ()
     written = {name for text in texts for name in re.findall(r"^def (\w+)", text, re.MULTILINE)}
     guarded = guards.keys() | {name for name in policies if name.replace("-", "_") in written}
@@ -168,22 +169,22 @@ def unenforced(
 
 
 class Pinned(Struct, frozen=True):
-    """The records and the code that decide. Cases, comments, the document's text and reviews do not."""
+    """The records and code that decide. Cases, comments, the document's text and reviews do not."""
 
     records: Mapping[str, Any]
-    """By name, as they were read: what stands in them, not how it is written."""
+    """Parsed records by name, regardless of formatting."""
     code: Mapping[str, str]
     """Guards and look-up functions, by file."""
 
     def digest(self) -> str:
-        """A name for it that another spelling of the same does not change."""
+        """A digest that does not depend on formatting."""
         code = {file: ast.dump(parse_python(text)) for file, text in self.code.items()}
         told = json.dumps([self.records, code], sort_keys=True, default=str)
         return hashlib.sha256(told.encode()).hexdigest()
 
 
 def pinned_of(folder: PackFolder) -> Pinned:
-    """What of the files of a pack decides."""
+    """The deciding records and code of a pack."""
     manifest = folder.manifest
     records: dict[str, Any] = {part: source.data for part, source in folder.parts.items()}
     named = [str(manifest.name), str(manifest.version)]

@@ -52,7 +52,7 @@ from bylaw.rule.rule import Rule
 
 
 def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
-    """What is wrong with it."""
+    """The errors in a manifest."""
     faults: list[BylawError] = []
     if manifest.format != 1:
         faults.append(ManifestError(f"format `{manifest.format}` is not 1", place=source.place("format")))
@@ -73,7 +73,7 @@ def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
 
 
 def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema) -> list[BylawError]:
-    """Policies and tools that `shield:` of the manifest names and the pack does not have."""
+    """Errors for policies and tools named in the manifest's `shield:` that the pack does not have."""
     postures, place = folder.manifest.shield, folder.manifest_source.place
     given = (("policy", "policies", postures.policies, policies), ("tool", "tools", postures.tools, schema.tools))
     return [
@@ -90,12 +90,12 @@ def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: S
 
 
 def is_the_packs(text: Document, manifest: Manifest) -> bool:
-    """Whether a document that was given is the very one that the pack was written for, and no other version."""
+    """Whether a given document is exactly the one the pack was written for."""
     return isinstance(manifest.document, WrittenDocument) and manifest.document.sha256 == text.sha256
 
 
 def title_of(manifest: Manifest, text: Document | None) -> str:
-    """What the policy document is called."""
+    """The title of the policy document."""
     if text is not None:
         return text.name
     named = manifest.document
@@ -103,7 +103,7 @@ def title_of(manifest: Manifest, text: Document | None) -> str:
 
 
 def moment(value: Scalar | None) -> datetime | None:
-    """The time that a text says."""
+    """Parse a time."""
     try:
         return datetime.fromisoformat(str(value)) if value is not None else None
     except ValueError:
@@ -111,7 +111,7 @@ def moment(value: Scalar | None) -> datetime | None:
 
 
 def zone_named(name: Scalar) -> ZoneInfo | None:
-    """The time zone of a name of the IANA database; None where there is none, and where nothing is said."""
+    """The time zone with an IANA name; None if unknown or not given."""
     try:
         return ZoneInfo(str(name)) if name != "" else None
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -124,7 +124,7 @@ _EMPTY = Located("", {}, {})
 
 
 class Pack(Struct, frozen=True, dict=True):
-    """A policy pack that loaded without a fault."""
+    """A policy pack loaded without errors."""
 
     name: str
     version: str
@@ -138,7 +138,7 @@ class Pack(Struct, frozen=True, dict=True):
     guards: dict[str, Guard]
     """By policy id."""
     by_tool: dict[str, tuple[tuple[Policy, Guard], ...]]
-    """The guards that bind each tool, in the order of the policies."""
+    """The guards that bind each tool, in policy order."""
     cases: Mapping[str, Read[CasesFile]]
     """By file."""
     now: datetime | None
@@ -146,31 +146,31 @@ class Pack(Struct, frozen=True, dict=True):
     book: Rules
     """The rules that bind whole conversations."""
     world: str
-    """Name of the module that opens a world for it, for packs that come with Bylaw; else empty."""
+    """Module that opens a world, for packs that come with Bylaw; else empty."""
     stale: tuple[str, ...]
-    """Policies whose cited sentence no longer stands in the document."""
+    """Policies whose cited sentence is no longer in the document."""
 
     postures: Postures
-    """How firmly a shield holds to it."""
+    """How strictly a shield enforces it."""
     digests: dict[str, tuple[str, ...]]
-    """Per policy the digests of the sentences it cites, where it cites whole sentences."""
+    """Digests of the sentences each policy cites, if it cites whole sentences."""
     unaccepted: dict[str, Standing]
-    """Policies that a review kept from being enforced when the pack was loaded, and how they stood."""
+    """Policies not enforced because of their review status when the pack was loaded, with that status."""
     pinned: Pinned
-    """What decides on calls."""
+    """The records and code that decide calls."""
     lost: tuple[BylawError, ...] = ()
-    """What policies cite that stands no longer in the document that was given for it, each at its line."""
+    """Citations that the given document no longer contains, each with its line."""
     ambiguous: tuple[Ambiguous, ...] = ()
-    """Quotes that stand in sentences that differ."""
+    """Quotes that match several different sentences."""
 
     @cached_property
     def pin(self) -> str:
-        """What a conversation is held to: the digest of what decides, where `digest` is of all files."""
+        """The digest of what decides, to which a conversation is pinned; `digest` covers all files."""
         return self.pinned.digest()
 
     @cached_property
     def _bound(self) -> frozenset[str]:
-        """The tools that an enforced guard, rule or limit names."""
+        """The tools named by an enforced guard, rule or limit."""
         free = self.held_back
         guarded = [tool for tool, bound in self.by_tool.items() if any(each.id not in free for each, _ in bound)]
         limited = [tool for limit in self.book.limits if limit.policy not in free for tool in limit.tools]
@@ -178,7 +178,7 @@ class Pack(Struct, frozen=True, dict=True):
         return frozenset((*guarded, *limited, *ruled))
 
     def _named_by(self, rule: Rule) -> list[str]:
-        """The tools that a rule's policy or one of its predicates names."""
+        """The tools named by a rule's policy or one of its predicates."""
         own = self.policies[rule.policy].tools if rule.policy in self.policies else ()
         used = [self.book.predicates[name] for name in atoms(rule.formula)]
         asked = [tool for each in used if each.guard in self.policies for tool in self.policies[each.guard].tools]
@@ -190,34 +190,34 @@ class Pack(Struct, frozen=True, dict=True):
         ]
 
     def binds(self, tool: str) -> bool:
-        """Whether any enforced policy has a say in calls of a tool: a guard of it, or a rule or limit that names it."""
+        """Whether any enforced guard, rule or limit applies to calls of a tool."""
         return tool in self._bound
 
     @cached_property
     def held_back(self) -> dict[str, Standing]:
-        """Policies whose check decides on no live call: by a review, or because they are marked `unenforced`."""
+        """Policies that decide no live call, because of a review or because they are marked `unenforced`."""
         checked = self.guards.keys() | self.book.enforced
         marked = [each.id for each in self.policies.values() if each.unenforced is not None and each.id in checked]
         return {**dict.fromkeys(marked, "unenforced"), **self.unaccepted}
 
     @cached_property
     def reads_requests(self) -> bool:
-        """Whether any guard asks what the user's request allows."""
+        """Whether any guard depends on the user's request."""
         return any("requested" in guard.built_ins for guard in self.guards.values())
 
     @cached_property
     def traces_values(self) -> bool:
-        """Whether any guard asks where a value came from, or what the user's request allows."""
+        """Whether any guard depends on the origin of a value or on the user's request."""
         return self.reads_requests or any("provenance" in guard.built_ins for guard in self.guards.values())
 
     @cached_property
     def ready_rules(self) -> ReadyRules:
-        """The rules, made ready once for all conversations."""
+        """The rules, prepared once for all conversations."""
         return ReadyRules(self.book, self.schema.tools)
 
     @staticmethod
     def from_files(files: Mapping[str, str]) -> "Pack":
-        """A pack from texts, each under its name in the folder (`pack.yaml`, `guards/orders.py`)."""
+        """Build a pack from texts by file name (`pack.yaml`, `guards/orders.py`)."""
         if not isinstance(files, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = 'such as `{"pack.yaml": "format: 1 ...", "policy.md": "..."}`'
             raise UsageError(f"files are texts by their names, not `{type(files).__name__}`", hint=hint)
@@ -237,11 +237,11 @@ class Pack(Struct, frozen=True, dict=True):
         return self
 
     def __deepcopy__(self, memo: object) -> "Pack":
-        """Nothing in it changes, so one will do."""
+        """A pack is immutable, so a copy is not needed."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Compiled guards do not travel: another process reads the same folder."""
+        """Compiled guards cannot be pickled: another process reads the same folder."""
         if not self.root.is_dir():
             hint = "send the texts, and call `Pack.from_files` there"
             raise UsageError(f"`{self.name}` has no folder that another process could read it from", hint=hint)
@@ -253,14 +253,14 @@ class Pack(Struct, frozen=True, dict=True):
         return f"<pack {self.name} {self.version}: {len(self.policies)} policies, {tools} tools{told}>"
 
     def changed_in(self, text: Document) -> tuple[str, ...]:
-        """Policies whose cited sentences do not all stand in `text`; none where not a single cited sentence does."""
+        """Policies with a cited sentence missing from `text`; empty if no cited sentence is in it."""
         here = {sentence.digest for sentence in text.sentences}
         changed = tuple(name for name, cited in self.digests.items() if not here.issuperset(cited))
         return () if len(changed) == len(self.digests) else changed
 
 
 def load_pack(name: str | Path, *, document: Path | None = None, cases: bool = True) -> Pack:
-    """Load the pack at a path or of a name, without its cases where nobody runs them; PackError lists every fault."""
+    """Load a pack by path or name, without cases if nobody runs them; PackError lists every error."""
     root = find_folder(str(name))
     folder = read_folder(root, cases=cases)
     if variants := folder.manifest.variants:
@@ -272,7 +272,7 @@ def load_pack(name: str | Path, *, document: Path | None = None, cases: bool = T
 
 
 def _load_again(root: str, digest: str) -> Pack:
-    """A pack that was pickled."""
+    """Load a pickled pack again."""
     pack = load_pack(root)
     if pack.digest != digest:
         hint = "load it in each process, by its path"
@@ -281,7 +281,7 @@ def _load_again(root: str, digest: str) -> Pack:
 
 
 def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
-    """Understand the files of a pack; PackError lists every fault found."""
+    """Build a pack from its files; PackError lists every error."""
     text = folder.read_document(document)
     faults = list(folder.faults)
     manifest = folder.manifest

@@ -1,4 +1,4 @@
-"""Predicates of a pack's `rules.yaml`: booleans over an act, each with one way to its value."""
+"""Predicates of a pack's `rules.yaml`: booleans over an act, each with one source for its value."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,22 +29,22 @@ WAYS = (
 )
 
 DEAR = ("code", "guard", "consented")
-"""Ways that cost more than a search in a text, asked last and in this order."""
+"""Sources more expensive than a text search, used last and in this order."""
 _BEFORE = ("said", "returned", "question")
-"""Ways that speak of what came before an act."""
+"""Sources about what came before an act."""
 _OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
-"""Code that looks at the act itself."""
+"""Code that reads the act itself."""
 _MAY_SETTLE = "may settle"
 _NEVER = "never"
 LONGEST_CARD = 7 * 24 * 3600.0
-"""Seconds for which a card may be good at most."""
+"""Maximum validity of a card in seconds."""
 _BESIDE = {
     "tool": ("when",),
     "question": ("by",),
     "consented": ("need_not_be_told", "must_be_told", "lifetime", "model", "card"),
     **dict.fromkeys(("pattern", "said", "returned"), ("but_not",)),
 }
-"""What may stand beside a way, apart from a description."""
+"""Keys allowed with each source, besides a description."""
 
 Speaker = Literal["user", "agent", "tool"]
 SPEAKERS: tuple[Speaker, ...] = get_args(Speaker)
@@ -57,11 +57,11 @@ TURNS: dict[str, Find] = {
     "with_text": lambda act: act.text_in_turn,
     "without_call": lambda act: act.without_call,
 }
-"""What may be said of the turn an act belongs to, as far as the turn has come; `without_call` is settled at its end."""
+"""Predicates of an act's turn so far; `without_call` is settled at its end."""
 
 
 class WrittenPattern(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of several patterns, with what must not stand beside it."""
+    """One of several patterns, with exclusions."""
 
     pattern: Scalar = ""
     but_not: Scalar = ""
@@ -71,7 +71,7 @@ WrittenPatterns = Scalar | list[Scalar | WrittenPattern] | None
 
 
 class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
-    """The words of a card, in the language of the pack, and the seconds for which it is good."""
+    """The words of a card in the pack's language, and its validity in seconds."""
 
     heading: Scalar = ""
     question: Scalar = ""
@@ -83,7 +83,7 @@ class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
-    """A predicate in rules.yaml: one of `WAYS`, what may stand beside it, and a description."""
+    """A predicate in rules.yaml: one of `WAYS`, its further keys, and a description."""
 
     description: Scalar = ""
     tool: Scalar | list[Scalar] | None = None
@@ -109,67 +109,67 @@ class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Witness(Protocol):
-    """Finds a predicate's value from the conversation so far, which it takes in event by event."""
+    """Determines a predicate's value from the conversation, which it receives event by event."""
 
     def observe(self, step: int, event: Event) -> None:
-        """Take in the next event, after the rules were asked about it."""
+        """Receive the next event, after the rules have asked about it."""
         ...
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
-        """The value at an act about to be observed; None where it cannot be told. It must not move the witness."""
+        """The value at an act about to be observed; None if unknown. It must not change the witness."""
         ...
 
     def tell(self, act: Act, record: CallRecord) -> Mapping[str, Any] | None:
-        """Why it has this value, as data for `engine.wording`; None where there is no more to say."""
+        """Why it has this value, as data for `engine.wording`; None if there is nothing to add."""
         ...
 
 
 class RuleError(BylawError):
-    """A predicate or a rule of a pack does not say what it must."""
+    """A predicate or rule of a pack is invalid."""
 
     code = "BY303"
 
 
 class Predicate(Struct, frozen=True):
-    """A boolean over an act, and how its value is found."""
+    """A boolean over an act, and the source of its value."""
 
     name: str
     description: str
     way: str
-    """One of `WAYS`; empty where nothing finds its value."""
+    """One of `WAYS`; empty without a source."""
     find: Find | None = None
-    """Where the act alone tells."""
+    """Set if the act alone determines it."""
     code: Condition | None = None
-    """Where facts must be asked."""
+    """Set if facts determine it."""
     guard: str = ""
-    """A policy whose guard must be asked: true where it denies."""
+    """The policy whose guard determines it: true if the guard denies."""
     witness: Callable[[Ledger], Witness] | None = None
-    """Opens what follows one conversation, where the act and the facts alone do not tell."""
+    """Opens a witness of one conversation, if neither the act nor facts determine it."""
     question: str = ""
-    """What to ask, where only a reader can tell."""
+    """The question if only a reader can tell."""
     by: tuple[Speaker, ...] = SPEAKERS
-    """Whose words a reader may rest the answer on."""
+    """The speakers whose words a reader may use."""
     is_about_act: bool = True
-    """Whether it speaks of the act itself; else of what came before, which is so whether or not the act is made."""
+    """Whether it is about the act itself, rather than about earlier events."""
     consent: str = ""
-    """How sure a `consented` predicate must be: `card`, `told` or `requested`."""
+    """What a `consented` predicate requires: `card`, `told` or `requested`."""
     terms: Terms = Terms()
-    """Of a `consented` predicate: which arguments need to be told."""
+    """For a `consented` predicate: the arguments that must be told."""
     words: CardWords = CardWords()
-    """Of a `consented` predicate: the words of its cards and questions."""
+    """For a `consented` predicate: the words of its cards and questions."""
     model_settles: bool = False
-    """Whether the pack lets a model's answer count as the user's consent, live too."""
+    """Whether the pack lets a model's answer count as the user's consent, also live."""
     says_of_model: bool = False
-    """Whether the pack says so or otherwise; packs of before 0.2 do not."""
+    """Whether the pack says so explicitly; packs before 0.2 do not."""
 
     @property
     def is_action(self) -> bool:
-        """Whether it names an action: `FOR EACH` takes it to hold for what the call names, and for nothing else."""
+        """Whether it names an action, which `FOR EACH` applies only to what the call names."""
         return self.way in ("tool", "effect")
 
     @property
     def price(self) -> int:
-        """Predicates are asked in this order: what is searched in a text first."""
+        """The evaluation order: text searches first."""
         if self.way == "question":
             return len(DEAR) + 1
         return DEAR.index(self.way) + 1 if self.way in DEAR else 0
@@ -180,7 +180,7 @@ class Predicate(Struct, frozen=True):
         return f"{self.name.replace('_', ' ')} {self.description}"
 
     def names(self, tool: str, effect: str) -> bool:
-        """Whether it speaks of calls of a tool: by its name, by its effect, or of whatever is called."""
+        """Whether it applies to calls of a tool: by name, by effect, or to any call."""
         if self.code is not None:
             return any(f"{quote}{tool}{quote}" in self.code.text for quote in "\"'")
         if self.find is None or self.way not in ("tool", "effect", "message"):
@@ -188,7 +188,7 @@ class Predicate(Struct, frozen=True):
         return bool(self.find(Act(0, tool, {}, "", (), (), 1, 1, False, effect)))
 
     def unmade(self, act: Act) -> bool:
-        """The value if a call is not made, of a predicate about the act."""
+        """The value of a predicate about the act if the call is not made."""
         if self.way != "turn" or self.find is None:
             return False
         fewer = act.writes_in_turn - (act.effect == "write")
@@ -196,7 +196,7 @@ class Predicate(Struct, frozen=True):
 
 
 class PredicateReader:
-    """Makes predicates of what stands in `rules.yaml`; adds every fault it meets to `faults`."""
+    """Compiles the predicates of `rules.yaml`, adding every error to `faults`."""
 
     def __init__(
         self,
@@ -208,20 +208,20 @@ class PredicateReader:
     ) -> None:
         self._source = source
         self._given = given
-        """The predicates as written, with the parts that were at fault."""
+        """The predicates as written, including faulty parts."""
         self._schema = schema
         self._policies = policies
         self.faults = faults
 
     def read(self, name: str, body: WrittenPredicate) -> Predicate:
-        """A predicate; look at `faults` before using it."""
+        """Compile a predicate; check `faults` before using it."""
         at = ("predicates", name)
         given = {key for key in body.__struct_fields__ if getattr(body, key) is not None} - {"description"}
         ways = [way for way in WAYS if way in given]
         description = str(body.description)
         if len(ways) != 1:
             if not ways and self._source.data["predicates"].get(name) != self._given.get(name):
-                return Predicate(name, description, "")  # its way was at fault, and has been reported
+                return Predicate(name, description, "")  # Its source was faulty and has been reported.
             hint = f"give one of {', '.join(WAYS)}"
             self._fault(f"predicate `{name}` says in {len(ways)} ways how it gets its value", *at, hint=hint)
             return Predicate(name, description, "")
@@ -240,7 +240,7 @@ class PredicateReader:
                 if body.when is not None:
                     called = " or ".join(f"act.tool == {tool!r}" for tool in sorted(tools))
                     code = self._code(name, description, f"({called}) and ({body.when})", at)
-                    # It stays an action: `FOR EACH` must know that it speaks of the binding the call names.
+                    # It stays an action, because `FOR EACH` must know that it is about the call's binding.
                     return replace(code, way=way, is_about_act=True)
                 return Predicate(name, description, way, lambda act: act.tool in tools)
             case "effect":
@@ -274,7 +274,7 @@ class PredicateReader:
                 )
 
     def _by(self, body: WrittenPredicate, at: tuple[str, ...]) -> tuple[Speaker, ...]:
-        """The speakers that a question names; all of them where it names none."""
+        """The speakers a question names; all if it names none."""
         if body.by is None:
             return SPEAKERS
         named = body.by if isinstance(body.by, list) else [body.by]
@@ -317,7 +317,7 @@ class PredicateReader:
         return replace(found, model_settles=settles, says_of_model=says)
 
     def _alike_on_a_card(self) -> Iterator[tuple[str, str]]:
-        """Tools that change something, each with another of the same title whose arguments are called the same."""
+        """Write tools with the same title and argument names as another."""
         seen: dict[tuple[str, frozenset[str]], str] = {}
         for name, tool in self._schema.tools.items():
             if tool.effect == "write":
@@ -327,7 +327,7 @@ class PredicateReader:
                     yield one, name
 
     def _labels_twice(self, spared: frozenset[str]) -> Iterator[tuple[str, str]]:
-        """Tools that change something, each with a label that two values on its card have."""
+        """Write tools with two values of the same label on their card."""
         for name, tool in self._schema.tools.items():
             shown = {fact.name: fact.schema for fact in self._schema.card_facts.get(name, ())}
             given = {key: schema for key, schema in tool.parameters.items() if key not in spared}
@@ -359,7 +359,7 @@ class PredicateReader:
     def _search(
         self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]
     ) -> Find | None:
-        """Whether a text matches: one of the patterns, and neither its own `but_not` nor that of all."""
+        """Whether a text matches one of the patterns, and neither the pattern's nor the common `but_not`."""
         entries = value if isinstance(value, list) else [value]
         records = [each if isinstance(each, WrittenPattern) else WrittenPattern(each) for each in entries]
         if not all(each.pattern for each in records):
@@ -376,7 +376,7 @@ class PredicateReader:
         may_not = never is not None or any(each.but_not for each in records)
 
         def found(text: str) -> bool | None:
-            # What was not searched may hold a match, or what rules one out: then nobody can say.
+            # The part that was not searched may contain a match or an exclusion, so the result is unknown.
             if never is not None and never.occurs(text):
                 return False
             if occurs(text):
@@ -410,7 +410,7 @@ class PredicateReader:
 def _found(
     matches: Callable[[str], bool | None], texts: Sequence[str], sources: Sequence[Message | Result]
 ) -> bool | None:
-    """Whether any of the texts matches; where none does and one was not recorded or read to its end, nobody can say."""
+    """Whether any text matches; unknown if none does and one was not recorded or read completely."""
     told = {matches(text) for text in texts if text}
     if True in told:
         return True

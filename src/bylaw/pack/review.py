@@ -1,7 +1,7 @@
-"""Who accepted which check of a pack: a person's word on a sentence and its check, which lapses when either changes.
+"""Signatures: who accepted which check of a pack. A signature lapses when the sentence or the check changes.
 
-A pack that was compiled needs such words. One that was written by hand is its author's word already; it may have them,
-and they bind the policies that they name and no other.
+A compiled pack needs signatures. A handwritten pack is its author's own statement; signatures are optional and apply
+only to the policies they name.
 """
 
 import ast
@@ -22,52 +22,53 @@ from bylaw.policy.python import parse_python
 
 REVIEW = "review.yaml"
 COMPILED = "compiled.yaml"
-"""A folder that holds this was compiled, and is unreviewed until somebody has accepted its policies."""
+"""A folder with this file was compiled and is unreviewed until its policies are accepted."""
 
 _NAMED = 6
-"""Policies that are not enforced, of each standing, that a line names."""
+"""Maximum unenforced policies named per status."""
 
 Word = Literal["accepted", "rejected"]
 Standing = Literal["accepted", "rejected", "lapsed", "unsigned", "unreviewed", "unenforced"]
-"""`unreviewed`: its author's word is all there is, and all that is needed. `unenforced`: marked so in policies.yaml,
-though a check of it is written."""
+"""`unreviewed`: handwritten, which needs no review. `unenforced`: marked so in policies.yaml although
+it has a check.
+"""
 
 
 class ReviewError(BylawError):
-    """A review of a pack does not say what it must."""
+    """A review of a pack is invalid."""
 
     code = "BY411"
 
 
 class Signature(Struct, frozen=True):
-    """A person's word on one policy, and on what it was given."""
+    """A person's signature on one policy."""
 
     word: Word
     by: str
     on: str
     sentence: str
-    """Digest of the policy's sentences and definition as they were."""
+    """Digest of the policy's sentences and definition when signed."""
     check: str
-    """Digest of what enforces it, and of its cases."""
+    """Digest of its check and cases when signed."""
     note: str = ""
 
 
 class Sides(Struct, frozen=True):
-    """The two sides of a policy as they are now."""
+    """The current digests of both sides of a policy."""
 
     sentence: str
     check: str
 
 
 def is_compiled(root: Path) -> bool:
-    """Whether the pack in a folder is enforced only where somebody accepted it."""
+    """Whether the pack in a folder is enforced only after acceptance."""
     return (root / COMPILED).is_file()
 
 
 def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str, Standing]:
-    """How each policy of a pack stands; one written by hand that nobody signed is unreviewed, and needs no review.
+    """The status of each policy; a handwritten one without a signature is unreviewed and needs no review.
 
-    `sides` where they have been read already.
+    Pass `sides` if they have been computed.
     """
     signed = read_signatures(root)
     unsigned: Standing = "unsigned" if is_compiled(root) else "unreviewed"
@@ -76,15 +77,15 @@ def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str,
 
 
 def held_to(postures: Postures, unaccepted: Iterable[str]) -> Postures:
-    """The postures of a shield: policies that are `unenforced`, rejected or still to be accepted are only noted."""
+    """The postures of a shield: policies that are `unenforced`, rejected or not yet accepted are only logged."""
     shadowed: dict[str, Posture] = dict.fromkeys(unaccepted, "shadow")
     return replace(postures, policies={**postures.policies, **shadowed}) if shadowed else postures
 
 
 def unaccepted(root: Path) -> dict[str, Standing]:
-    """Policies that a review keeps from being enforced, and how they stand.
+    """Policies not enforced because of their review, with their status.
 
-    In a compiled pack all that nobody has accepted as they are now; in one written by hand those that were rejected.
+    In a compiled pack, all that are not accepted in their current form; in a handwritten one, those that were rejected.
     """
     if not is_compiled(root) and not (root / REVIEW).is_file():
         return {}
@@ -93,9 +94,9 @@ def unaccepted(root: Path) -> dict[str, Standing]:
 
 
 def told_unaccepted(found: Mapping[str, Standing]) -> str:
-    """Which policies are not enforced and why, such as `3 not enforced: a, b (unsigned), c (rejected)`; empty for none.
+    """Which policies are not enforced and why, such as `3 not enforced: a, b (unsigned), c (rejected)`; empty if none.
 
-    Of each standing the first few are named: `bylaw review` shows them all.
+    Only the first few of each status are named; `bylaw review` shows all.
     """
     by_standing: dict[str, list[str]] = {}
     for name, standing in found.items():
@@ -110,7 +111,7 @@ def _first_of(names: list[str]) -> str:
 
 
 def read_signatures(root: Path) -> dict[str, Signature]:
-    """What was signed, by policy; ReviewError where the file does not say it."""
+    """The signatures by policy; ReviewError if the file is invalid."""
     if not (root / REVIEW).is_file():
         return {}
     data = own_record(root, REVIEW)
@@ -153,7 +154,7 @@ def _standing(signature: Signature | None, sides: Sides, unsigned: Standing) -> 
 
 
 def _guard(files: Sequence[Mapping[str, ast.FunctionDef]], function: str) -> list[str]:
-    """The code of a guard and of the functions that it shares with others, whatever its layout and comments."""
+    """The code of a guard and its shared functions, regardless of layout and comments."""
     own = next((nodes for nodes in files if function in nodes), dict[str, ast.FunctionDef]())
     others = {name: node for nodes in files if nodes is not own for name, node in nodes.items()}
     wanted, found = [function], dict[str, str]()
@@ -177,7 +178,7 @@ def _functions(text: str) -> dict[str, ast.FunctionDef]:
 
 
 def _learned(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """The learned weights of rules, with the margin that they are held to: they decide whether a rule stops a call."""
+    """The learned weights of rules and their margin, which decide whether a rule stops a call."""
     source = folder.parts.get("weights")
     weights = cast(dict[str, Any], source.data.get("weights") or {}) if source is not None else {}
     own = {name: weights[name] for rule in rules if (name := str(rule.get("id"))) in weights}
@@ -198,7 +199,7 @@ def _predicates(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> dict[
 
 
 def _shown(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """What users are shown with the calls they confirm, for rules about consent: the yes is to that."""
+    """The facts users are shown before confirming calls, for rules about consent, because the yes covers them."""
     asks = any(isinstance(body, dict) and "consented" in body for body in _predicates(folder, rules).values())
     source = folder.parts.get("tools")
     tools: dict[str, Any] = source.data.get("tools") or {} if source is not None and asks else {}

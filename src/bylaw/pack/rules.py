@@ -1,4 +1,4 @@
-"""A pack's `rules.yaml`, compiled: its limits, its rules over its predicates, and both made ready for conversations."""
+"""Compiles a pack's `rules.yaml`: limits, and rules over predicates, prepared for conversations."""
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
@@ -41,7 +41,7 @@ class WrittenLimit(Struct, frozen=True, forbid_unknown_fields=True):
 def read_limits(
     written: list[WrittenLimit], schema: Schema, policies: Mapping[str, Policy], fault: TellFault
 ) -> tuple[Limit, ...]:
-    """The limits; `fault` is told of what is wrong with one, and where it stands."""
+    """The limits; `fault` is called with each error and its location."""
     found: dict[str, Limit] = {}
     for index, body in enumerate(written):
         limit = _read(body, index, schema, policies, fault)
@@ -89,13 +89,13 @@ def _check_per(
 
 
 HEAVIEST = 1_000_000
-"""A rule's weight at most: sums of weights must stay numbers."""
+"""Maximum weight of a rule, so that sums of weights stay finite."""
 MOST_KNOWN = 12
-"""A physical rule may have so many predicates: its table must fit."""
+"""Maximum predicates of a physical rule, limited by its table."""
 TOLD = frozenset(("tool", "effect", "message", "turn"))
-"""Ways of predicates that the called tool and the turn so far decide."""
+"""Sources of predicates that the called tool and the turn so far determine."""
 THE_CALL = "the call"
-"""Under this name a circuit of all rules speaks of the call that is being weighed."""
+"""The name of the weighed call in a circuit of all rules."""
 
 _SEVERAL = (TURNS["several_calls"], TURNS["several_writes"])
 
@@ -121,12 +121,12 @@ class RulesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WeightsFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """weights.yaml: weights that were learned, in place of those in rules.yaml."""
+    """weights.yaml: learned weights that replace those in rules.yaml."""
 
     weights: dict[str, int | float] = {}
     eps: int | float | None = None
     learned: dict[str, Any] = {}
-    """Where they come from."""
+    """Their origin."""
 
 
 class Rules(Struct, frozen=True):
@@ -135,11 +135,11 @@ class Rules(Struct, frozen=True):
     predicates: dict[str, Predicate]
     rules: tuple[Rule, ...]
     knowledge: tuple[Rule, ...] = ()
-    """Physical rules: what is known of predicates. Nobody breaks them; circuits draw conclusions from them."""
+    """Physical rules: knowledge about predicates. They cannot be broken; circuits infer from them."""
     eps: float = 0.0
-    """The margin that a call must reach where soft rules are weighed."""
+    """The margin a call must reach if soft rules are weighed."""
     limits: tuple[Limit, ...] = ()
-    """What may be done so many times within a time, over all conversations."""
+    """Maximum numbers of calls within a time, across all conversations."""
 
     @property
     def every(self) -> tuple[Rule, ...]:
@@ -148,7 +148,7 @@ class Rules(Struct, frozen=True):
 
     @property
     def enforced(self) -> frozenset[str]:
-        """The policies that a rule or a limit enforces."""
+        """The policies enforced by a rule or limit."""
         return frozenset(each.policy for each in (*self.rules, *self.limits))
 
     @property
@@ -158,12 +158,12 @@ class Rules(Struct, frozen=True):
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Predicates that speak of the action itself."""
+        """Predicates about the action itself."""
         return tuple(name for name, predicate in self.predicates.items() if predicate.is_action)
 
 
 class ReadyRules:
-    """The rules of a pack made ready, once for all conversations."""
+    """The rules of a pack, prepared once for all conversations."""
 
     def __init__(self, rules: Rules, tools: Mapping[str, Tool]) -> None:
         self.tools = tools
@@ -180,29 +180,29 @@ class ReadyRules:
         self.untold = self.book.everything & ~sum(bit for bit, _ in self.told)
         rest = [(1 << place, each) for place, each in enumerate(used) if self.untold >> place & 1]
         self.asked = sorted(rest, key=lambda each: each[1].price)
-        """What is asked for only where it matters, cheap ones first."""
+        """Predicates evaluated only when needed, cheap ones first."""
         self.has_waiting = any(rules.predicates[name].find is TURNS["without_call"] for name in named)
-        """Whether some rule asks if a turn is without a call, which only its end tells."""
+        """Whether some rule depends on a turn without a call, which only the turn's end shows."""
         self.knowledge = {rule.name: table_of(rule.formula) for rule in rules.knowledge}
         self.weighed = named.union(*(table.atoms for table in self.knowledge.values()))
-        """The predicates that a circuit of all rules asks for."""
+        """The predicates that a circuit of all rules needs."""
         several = {name for name in named if rules.predicates[name].find in _SEVERAL}
         self.shaped = frozenset(rule for rule, names in self.names.items() if several.intersection(names))
-        """The rules that ask how many calls a turn makes."""
+        """The rules that depend on the number of calls in a turn."""
         self.bits: dict[tuple[Any, ...], int] = {}
-        """What `told` comes to, by kind of act."""
+        """Cached results of `told`, by kind of act."""
         self.weighings: dict[Hashable, Assessment] = {}
-        """How the rules lean on a call, by their states and the values of the predicates."""
+        """Cached assessments of a call, by rule states and predicate values."""
         self._all, self._eps = rules.every, rules.eps
 
     @cached_property
     def circuit(self) -> Inference:
-        """All rules, ready to be weighed against a call. Its action is the call itself."""
+        """A circuit of all rules whose action is the call itself."""
         return Inference(Circuit(action=THE_CALL, rules=self._all, eps=self._eps))
 
 
 class RulesReader:
-    """Reads `rules.yaml`; keeps every fault it meets."""
+    """Reads `rules.yaml`, collecting every error."""
 
     def __init__(
         self, source: Located | None, schema: Schema, policies: Mapping[str, Policy], learned: Located | None = None
@@ -215,7 +215,7 @@ class RulesReader:
         self._policies = policies
 
     def read(self) -> Rules:
-        """The rules; look at `faults` before using it."""
+        """Read the rules; check `faults` before using them."""
         file = self._file
         given: Any = self._written.data.get("predicates")
         written = cast(dict[str, Any], given) if isinstance(given, dict) else dict[str, Any]()
@@ -234,7 +234,7 @@ class RulesReader:
         return self._weighted(Rules(predicates, demands, knowledge, float(file.eps), limits))
 
     def _weighted(self, found: Rules) -> Rules:
-        """The rules with the weights that were learned for them, where there are any."""
+        """The rules with learned weights, if any."""
         weights = self._learned.weights
         for name in weights.keys() - {rule.name for rule in found.rules}:
             place = self._learned_source.place("weights", name)
@@ -246,13 +246,13 @@ class RulesReader:
         for rule in found.rules:
             weighed = replace(rule, weight=float(weights.get(rule.name, rule.weight)))
             if rule.name not in weights and rule.denies_alone(found.eps) and not rule.denies_alone(eps):
-                # Labels of other rules lowered `eps`; they say nothing about this rule.
+                # Labels of other rules lowered `eps` and say nothing about this rule.
                 weighed = replace(rule, weight=denying_weight(threshold_of(eps)))
             rules.append(weighed)
         return replace(found, rules=tuple(rules), eps=eps)
 
     def _rule(self, body: WrittenRule, index: int, predicates: Mapping[str, Predicate]) -> Rule | None:
-        """A rule; one about consent is hard, so that no weight allows a change that the user did not agree to."""
+        """Read a rule; one about consent is hard, so that no weight allows a change without the user's agreement."""
         name = str(body.id)
         policy = name if body.policy is None else str(body.policy)
         if not name or not body.formula:

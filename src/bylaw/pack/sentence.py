@@ -1,4 +1,4 @@
-"""A first sentence for each write of a new pack, in which agents ask the user; its owner edits the words."""
+"""Drafts a sentence for each write of a new pack with which agents ask the user; its owner edits the words."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -13,9 +13,9 @@ _SIMPLE = {"string", "integer", "number", "boolean"}
 def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> list[str]:
     """`put_as` for a write: a sentence with every required argument, and one with the optional ones too.
 
-    `given` are its parameters as tools.yaml has them. Empty if a required argument fits in no sentence, such as an
-    object: then the user is shown a card. Sentences in the same words as those `taken` by other tools are left out;
-    the new ones are added there.
+    `given` are its parameters in tools.yaml. Empty if a required argument, such as an object, does not fit in a
+    sentence: then the user is shown a card. Sentences already `taken` by other tools are left out; new ones are added
+    there.
     """
     parameters, required = read_parameters(given)
     matters = [name for name in parameters if what_matters({name: "" if _is_text(parameters[name]) else 0}, Terms())]
@@ -23,7 +23,7 @@ def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> lis
     if any(name in required and name not in simple for name in matters):
         return []
     needed = [name for name in simple if name in required]
-    # What names no argument, though there are some, says too little.
+    # A sentence without any of the arguments says too little.
     drafts = [_sentence(tool, names) for names in (needed, simple) if names or not simple]
     found = [each for each in dict.fromkeys(drafts) if not any(faults_of_sentence(each, parameters, {}, tool, tool))]
     words = {SLOT.sub("{}", each) for each in found}
@@ -45,7 +45,7 @@ def _is_text(schema: Any) -> bool:
 
 
 def _is_simple(schema: Any) -> bool:
-    """Whether values have a form in a sentence: texts, numbers, yes or no, and lists of these."""
+    """Whether values can be written in a sentence: texts, numbers, booleans, and lists of these."""
     declared = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
     if declared.get("type") == "array":
         return _is_simple(declared.get("items"))

@@ -1,4 +1,4 @@
-"""Reads a pack's tools and policies, and finds each policy's sentences in the document."""
+"""Reads a pack's tools and policies, and locates each policy's sentences in the document."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,13 +33,13 @@ from bylaw.policy.yaml import Located
 
 _CODE = "use a code of three letters, such as EUR"
 _SHOWN = 4
-"""Places that a message names."""
+"""Maximum places named in a message."""
 _LONGEST = 200
-"""Letters of a quote that a message repeats."""
+"""Maximum characters of a quote in a message."""
 
 
 class Ambiguous(Struct, frozen=True):
-    """A quote that stands in sentences that differ; all of them are taken to be meant."""
+    """A quote that matches several different sentences; all count as cited."""
 
     policy: str
     quote: str
@@ -49,35 +49,35 @@ class Ambiguous(Struct, frozen=True):
 
     @property
     def places(self) -> str:
-        """Where it stands, as far as a line can name it."""
+        """Its places, as far as one line can name them."""
         told = [f"{file}:{line}" for file, line in zip(self.documents, self.lines, strict=True)]
         more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
         return ", ".join(told[:_SHOWN]) + more
 
     @property
     def example(self) -> str:
-        """How the quote would say that it means the first of them."""
+        """How to write the quote to mean only the first of them."""
         return f"[{self.documents[0]}:{self.lines[0]}] {self.quote}"
 
 
 class Cited(Struct, frozen=True):
-    """What became of one span."""
+    """The result of resolving one span."""
 
     citations: tuple[Citation, ...]
     ambiguous: Ambiguous | None = None
     lost: StatementError | None = None
-    """Why it stands nowhere in the document at hand."""
+    """Why it is not in the document."""
 
 
 class Citing:
-    """Finds what the spans of policies cite in a document, or in none, where it is not at hand."""
+    """Resolves policies' spans in a document, or without one if it is not available."""
 
     def __init__(self, document: Document | None, title: str) -> None:
         self._document = document
         self._title = title
 
     def cite(self, span: WrittenSpan, policy: str, place: str) -> Cited:
-        """The sentences of a span, which has a quote or a digest. `place` is where it is written."""
+        """The sentences of a span with a quote or digest. `place` is where it is written."""
         document = self._document
         if document is None:
             return Cited((_outside(span, self._title),))
@@ -88,7 +88,7 @@ class Citing:
         quote = _quote(span, document)
         found = quote.places(document)
         if not found and not span.document and str(span.quote) == quote.words:
-            # A heading or a line beside a quote, as keys, may be out of date: it decides where the words stand twice.
+            # A heading or line given with a quote may be out of date; it decides only if the words occur twice.
             found = every if len(every := document.places(quote.words)) == 1 else ()
         if not found:
             return Cited((_outside(span, self._title),), lost=_nowhere(quote, document, policy, place))
@@ -96,7 +96,7 @@ class Citing:
         return Cited(stands, _ambiguous(policy, quote, found, document) if len(stands) > 1 else None)
 
     def _section(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
-        """Every sentence under a heading, and under the headings below it."""
+        """Every sentence under a heading and its subheadings."""
         which = Which(str(span.document), tuple(part.strip() for part in str(span.heading).split(" > ")))
         found = [(each.start, each.end) for each in document.sentences if which.holds((each.start, each.end), document)]
         if found:
@@ -107,7 +107,7 @@ class Citing:
         return Cited((_outside(span, self._title),), lost=lost)
 
     def _by_digest(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
-        """The sentence of that digest; of several the one on its line, else the nearest to it under its heading."""
+        """The sentence with that digest; of several, the one on its line, else the closest under its heading."""
         digest, line = span.digest or "", span.line or 0
         found = document.all_by_digest(digest)
         if span.document:
@@ -128,7 +128,7 @@ class Citing:
 
 
 def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
-    """Whole sentences with their places; those that stand again are cited once."""
+    """Whole sentences with their places; repeated ones are cited once."""
     stands: dict[str, list[Stand]] = {}
     told: set[tuple[int, ...]] = set()
     for start, end in places:
@@ -139,7 +139,7 @@ def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
         told.add(sentences)
         text = " ".join(each.text for each in held) or " ".join(document.text[start:end].split())
         if held and start >= held[0].start + number_of(document.text, held[0].start):
-            # The number of a clause is told only where it was quoted.
+            # A clause number is kept only if it was quoted.
             text = text[number_of(text) :]
         where = (document.file_at(start).name, document.heading_at(start), document.line_of(start))
         stands.setdefault(text, []).append(Stand(*where, start, end))
@@ -149,7 +149,7 @@ def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
 
 
 def merged(citations: Sequence[Citation]) -> tuple[Citation, ...]:
-    """Each sentence once, with all its places, where several quotes are of the same."""
+    """Merge citations of the same sentence, with all its places."""
     found: dict[str | int, Citation] = {}
     for number, each in enumerate(citations):
         known = found.get(each.text or number)
@@ -164,7 +164,7 @@ def merged(citations: Sequence[Citation]) -> tuple[Citation, ...]:
 
 
 def _quote(span: WrittenSpan, document: Document) -> Quote:
-    """A quote with what its span says of its place, in brackets before the words or in keys of its own."""
+    """A quote with its span's location, given in brackets before the words or in separate keys."""
     quote = read_quote(str(span.quote), document)
     if not (span.document or span.heading or span.line):
         return quote
@@ -174,7 +174,7 @@ def _quote(span: WrittenSpan, document: Document) -> Quote:
 
 
 def _nowhere(quote: Quote, document: Document, policy: str, place: str) -> StatementError:
-    """That a quote does not stand in the document, or not where it says."""
+    """The error that a quote is not in the document, or not at its stated place."""
     words = quote.words if len(quote.words) <= _LONGEST else f"{quote.words[:_LONGEST]}..."
     if elsewhere := document.places(quote.words):
         told = [_told(start, document) for start, _ in elsewhere[:_SHOWN]]
@@ -204,7 +204,7 @@ def _ambiguous(policy: str, quote: Quote, places: Sequence[Range], document: Doc
 
 
 def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, WrittenSpan]]:
-    """Each sentence cited, with which entry it is of: a text is a quote, and `at` names several by `line:sentence`."""
+    """Each cited sentence with the index of its entry: a text is a quote, and `at` names several by `line:sentence`."""
     for index, span in enumerate(given):
         record = span if isinstance(span, WrittenSpan) else WrittenSpan(quote=span)
         if not record.at:
@@ -219,18 +219,18 @@ def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, Writt
 
 
 def _outside(span: WrittenSpan, title: str) -> Citation:
-    """A sentence that is not at hand: its place as written, and its words where it quotes them."""
+    """A sentence of an unavailable document: its place as written, and its quoted words."""
     quote = read_quote(str(span.quote)) if span.quote is not None else None
     return Citation(str(span.document) or title, str(span.heading), span.line or 0, quote.words if quote else None)
 
 
 _GLUED_BEFORE = re.compile(r"(?:[A-Za-z\u00c0-\u058f_\d]|\d[.,:'])$")
 _GLUED_AFTER = re.compile(r"[A-Za-z\u00c0-\u058f_\d]|[.,:']\d")
-"""What a value would be read together with: "{amount}.50". Scripts that write no blanks between words are not meant."""
+"""Characters that would merge with a value: "{amount}.50". Scripts without spaces between words are exempt."""
 
 
 def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
-    """The tools of `tools.yaml`, and the faults met."""
+    """The tools of `tools.yaml`, and the errors found."""
     file, source, faults = read_record(source, ToolsFile)
     _check_patterns(source, file, faults)
     tools: dict[str, Tool] = {}
@@ -305,7 +305,7 @@ def _check_patterns(source: Located, record: ToolsFile | WrittenTool, faults: li
 def _faults_of_facts(
     show: Mapping[str, WrittenCardFact], parameters: Mapping[str, Any], tool: str
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with the facts that cards show, each with the name of the fact."""
+    """The errors in facts shown on cards, each with the fact's name."""
     labels = {label_of(key, schema).lower() for key, schema in parameters.items()}
     for name, fact in show.items():
         if name in parameters:
@@ -323,14 +323,14 @@ def _faults_of_facts(
 def faults_of_sentence(
     put_as: str, parameters: Mapping[str, Any], show: Mapping[str, Any], tool: str, other: str
 ) -> Iterator[str]:
-    """What is wrong with how a tool is put to the user."""
+    """The errors in a tool's `put_as` sentences."""
     parts = SLOT.split(put_as)
     words, slots = parts[::2], parts[1::2]
     if not put_as:
         yield f"`put_as` of `{tool}` is empty"
     if other != tool:
         yield f"`{tool}` is put in the same words as `{other}`: a yes to one would be to both"
-    # A tool that declares no parameters takes any.
+    # A tool without declared parameters takes any.
     for slot in sorted(set(slots) - parameters.keys() - show.keys()) if parameters else ():
         also = " and not in its `show`" if show else ""
         yield f"`{slot}` in `put_as` is not a parameter of `{tool}`{also}"
@@ -345,7 +345,7 @@ def faults_of_sentence(
 
 
 def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The schemas of a tool's parameters by name, and the names of those that are required."""
+    """Parameter schemas by name, and the required names."""
     if isinstance(given.get("properties"), dict):
         return given["properties"], tuple(given.get("required", ()))
     parameters: dict[str, Any] = {}
@@ -365,18 +365,18 @@ def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str
 
 
 class PolicyReader:
-    """Reads `policies.yaml`; keeps every fault it meets."""
+    """Reads `policies.yaml`, collecting every error."""
 
     def __init__(self, source: Located, tools: Mapping[str, Tool], document: Document | None, title: str) -> None:
         self._file, self._source, self.faults = read_record(source, PoliciesFile)
         self._tools = tools
         self._citing = Citing(document, title)
         self.lost: list[BylawError] = []
-        """Sentences cited that the document at hand does not have."""
+        """Cited sentences that are not in the document."""
         self.ambiguous: list[Ambiguous] = []
         self.digests: dict[str, tuple[str, ...]] = {}
         self.places: dict[str, str] = {}
-        """Where each policy is written."""
+        """The location of each policy."""
 
     def read(self) -> dict[str, Policy]:
         """The policies by id, in the order written."""
@@ -406,7 +406,7 @@ class PolicyReader:
         if kind == "guard" and not tools and not body.spans:
             hint = "name its tools and quote its sentence at its guard, or here under `tools` and `spans`; or remove it"
             self._fault(f"nothing says what policy `{name}` is about", index, hint=hint, lacks=f"guard {name}")
-            # Of another kind, so that nobody is told besides that nothing enforces it.
+            # A kind for which the missing check is not reported as well.
             return Policy(name, "knowledge", str(body.definition))
         if kind == "guard" and not tools:
             self._fault(
@@ -448,7 +448,7 @@ class PolicyReader:
         return Policy(name, kind, *said, merged(citations), severity, unenforced, stale)
 
     def _bound(self, given: list[Scalar | WrittenTools] | WrittenTools, name: str, index: int) -> tuple[str, ...]:
-        """The tools that a policy binds, named one by one or by what they do and take."""
+        """The tools a policy binds, listed by name or by effect and parameters."""
         if isinstance(given, WrittenTools):
             return self._matching(given, name, index)
         self._must_be_tools(tuple(str(each) for each in given if not isinstance(each, WrittenTools)), name, index)
@@ -458,7 +458,7 @@ class PolicyReader:
         return tuple(dict.fromkeys(tool for tools in bound for tool in tools))
 
     def _matching(self, given: WrittenTools, name: str, index: int) -> tuple[str, ...]:
-        """The tools that do and take what a policy says."""
+        """The tools with the effect and parameters a policy asks for."""
         taken, left = _names(given.with_), _names(given.except_)
         if given.effect is not None and given.effect not in get_args(Effect):
             self._fault(f"the effect must be read, write or none, not `{given.effect}`", index, "tools")

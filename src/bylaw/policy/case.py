@@ -1,4 +1,4 @@
-"""Cases as a pack's author writes them; `engine.case` runs them."""
+"""Cases in written form; `review.case` runs them."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from bylaw.policy.reading import Read, Scalar, ShapeError, read_record
 from bylaw.policy.yaml import Located
 
 Things = dict[str, dict[str, Any] | None]
-"""Records by the name of the thing, as in `Order[O1]`; None where there is no such thing."""
+"""Records by entity name, such as `Order[O1]`; None if the entity does not exist."""
 
 
 _OPPOSITES = {"permit": "deny", "deny": "permit", "kept": "broken", "broken": "kept"}
@@ -32,7 +32,7 @@ class WrittenEvent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Variation(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is different in a case that is otherwise like the one it stands under."""
+    """The differences of a case from the one it is listed under."""
 
     note: Scalar = ""
     now: Scalar | None = None
@@ -41,14 +41,14 @@ class Variation(Struct, frozen=True, forbid_unknown_fields=True):
     world: Things | None = None
     context: dict[str, Any] = {}
     events: list[WrittenEvent] | None = None
-    """In place of those above."""
+    """Replaces the events above."""
     done: list[Things] | None = None
-    """In place of those above."""
+    """Replaces the earlier calls above."""
     user: Scalar | UnsetType | None = UNSET
-    """What the user's last message says instead; None where it was not said."""
+    """Replaces the user's last message; None removes it."""
     agent: Scalar | UnsetType | None = UNSET
     want: Scalar | dict[str, Any] | None = None
-    """Left out: the opposite of the case it stands under, where that is permit, deny, kept or broken."""
+    """By default the opposite of the base case, if that is permit, deny, kept or broken."""
 
 
 class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,30 +57,30 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
     rule: Scalar | None = None
     now: Scalar | None = None
     call: Scalar | Things = {}
-    """A tool with its arguments, or only its name; left out, the first that the policy binds."""
+    """A tool with its arguments, or only its name; by default the first that the policy binds."""
     facts: Things = {}
     world: Things | None = None
     events: list[WrittenEvent] | None = None
     context: dict[str, Any] = {}
     done: list[Things] = []
     want: Scalar | dict[str, Any] | None = None
-    """Left out: a permit; of a rule, that it is kept."""
+    """By default permit; for a rule, kept."""
     but: Variation | list[Variation] = []
-    """Further cases: the same, but."""
+    """Variations of this case."""
 
     @property
     def variations(self) -> list[Variation]:
-        """What stands under `but`."""
+        """The entries under `but`."""
         return [self.but] if isinstance(self.but, Variation) else self.but
 
     @property
     def called(self) -> Things:
-        """The tool with its arguments; empty where the case names none."""
+        """The tool with its arguments; empty if the case names none."""
         return self.call if isinstance(self.call, dict) else {str(self.call): {}}
 
     @property
     def wanted(self) -> str:
-        """What it wants, in a word: of several parts that are given, the verdict."""
+        """The expected outcome in one word: the verdict if several parts are given."""
         if self.want is None:
             return "permit" if self.rule is None else "kept"
         if not isinstance(self.want, dict):
@@ -91,7 +91,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         return str(next(told, "as written"))
 
     def varied(self, change: Variation) -> "WrittenCase":
-        """The case that a variation makes of this one: arguments and fields that it gives go over those given here."""
+        """The case after a variation: its arguments and fields override those here."""
         call: Scalar | Things = self.call
         if self.rule is None:
             call = change.call if change.call.keys() - self.called.keys() else _over(self.called, change.call)
@@ -110,7 +110,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def _happened(self, change: Variation) -> list[WrittenEvent] | None:
-        """The events of such a case, with the last message of a side and, of a rule, the last call as it has them."""
+        """The events after a variation, which may replace the last message of a side and, for a rule, the last call."""
         events = self.events if change.events is None else change.events
         if events is None:
             return None
@@ -125,7 +125,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         return [each for each in made if each is not None]
 
     def unmet(self, change: Variation) -> Iterator[tuple[str, str]]:
-        """What a variation gives that has nothing here to go over: the key, and why."""
+        """The keys of a variation that override nothing here, with the reason."""
         events = (self.events if change.events is None else change.events) or []
         for side in _SIDES:
             if getattr(change, side) is not UNSET and _last(events, side) is None:
@@ -138,7 +138,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _last(events: list[WrittenEvent], kind: Literal["user", "agent", "call"], value: str | None = None) -> int | None:
-    """Where the last event of a kind stands, or the last call of a tool."""
+    """The position of the last event of a kind, or of the last call of a tool."""
     for at in range(len(events) - 1, -1, -1):
         found = getattr(events[at], kind)
         if found is not None and value in (None, str(found)):
@@ -147,7 +147,7 @@ def _last(events: list[WrittenEvent], kind: Literal["user", "agent", "call"], va
 
 
 def _over(things: Things, change: Things) -> Things:
-    """Records with those parts replaced that a change gives."""
+    """Records with the parts that a variation replaces."""
     made = dict(things)
     for name, record in change.items():
         before = made.get(name)
@@ -162,7 +162,7 @@ class CasesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def written_out(self) -> list[WrittenCase]:
-        """Every case, each followed by those that its `but` makes of it."""
+        """Every case, each followed by its variations as full cases."""
         return [each for case in self.cases for each in (case, *map(case.varied, case.variations))]
 
 

@@ -1,6 +1,6 @@
-"""A tool catalogue that exists already: an MCP `tools/list` result, function definitions for a model, or JSON schemas.
+"""Reads an existing tool catalogue: an MCP `tools/list` result, function definitions for a model, or JSON schemas.
 
-Only what such a file knows is taken from it: names, descriptions, parameters. What a tool does, the pack says.
+Only names, descriptions and parameters are used. The pack declares what each tool does.
 """
 
 import json
@@ -15,13 +15,13 @@ _SCHEMAS = ("inputSchema", "input_schema", "parameters", "inputs")
 
 
 class CatalogueError(BylawError):
-    """The file that `from:` of tools.yaml names is no catalogue of tools."""
+    """The file named by `from:` in tools.yaml is not a tool catalogue."""
 
     code = "BY410"
 
 
 def with_catalogue(source: Located, data: bytes, *, file: str) -> tuple[Located, list[BylawError]]:
-    """What `tools.yaml` says, over what the catalogue says of the same tools."""
+    """Merge `tools.yaml` over the catalogue's entries for the same tools."""
     try:
         found = read_catalogue(data, file=file)
     except CatalogueError as error:
@@ -49,7 +49,7 @@ def with_catalogue(source: Located, data: bytes, *, file: str) -> tuple[Located,
 
 
 def read_catalogue_file(path: Path) -> dict[str, dict[str, Any]]:
-    """The catalogue in a file that the user names."""
+    """The catalogue in a file named by the user."""
     try:
         return read_catalogue(path.read_bytes(), file=path.name)
     except OSError as error:
@@ -57,7 +57,7 @@ def read_catalogue_file(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
-    """By tool its description and parameters; CatalogueError says why there is none."""
+    """Descriptions and parameters by tool; raises CatalogueError if there are none."""
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:

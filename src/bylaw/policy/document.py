@@ -1,4 +1,4 @@
-"""The policy document: its text, its sentences, and where words of it stand. It may be several files."""
+"""The policy document: its text, its sentences, and the positions of quotes. It may consist of several files."""
 
 import hashlib
 import re
@@ -15,12 +15,12 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$|\s*\|?\s*:?-{2,}")
 _END = re.compile(r"[.!?][\"')\]*_]*(?=\s)")
 _QUOTED = re.compile(r'(?<![^\s(\[])"(?=\S)[^"]{0,500}"(?!\w)|\u201c[^\u201c\u201d]{0,500}\u201d')
-"""Words in quotation marks: a sentence that ends inside them goes on behind them."""
+"""Quoted words: a sentence that ends inside them continues after them."""
 _ABBREVIATION = re.compile(
     r"\b(?:e\.g|i\.e|etc|vs|cf|no|nr|dr|mr|mrs|ms|st|approx|hrs|min|max|p\.m|a\.m|[A-Z])\.$", re.I
 )
 _CLAUSE = re.compile(r"(?:§+\s*)?(?:\d+(?:\.\d+)+[.)]?|\d+[.)]|\((?:\d+|[a-z]{1,3})\)|[a-z]\))\s+", re.I)
-"""The number of a clause: `4.3`, `(a)`, `2)`. It is not what the clause says."""
+"""A clause number: `4.3`, `(a)`, `2)`. It is not part of the clause's text."""
 
 
 class Sentence(Struct, frozen=True):
@@ -31,30 +31,30 @@ class Sentence(Struct, frozen=True):
     line: int
     """1-based line on which it starts."""
     index: int
-    """1 for the first sentence that starts on that line, 2 for the next."""
+    """1 for the first sentence starting on that line, 2 for the next."""
     heading: str
     text: str
-    """As written, whitespace made single spaces."""
+    """The text with white space collapsed."""
 
     @property
     def digest(self) -> str:
-        """Twelve hex digits that stand for the sentence where its text may not."""
+        """Twelve hex digits that identify the sentence where its text must not appear."""
         return digest_of(self.text)
 
     @property
     def bare(self) -> str:
-        """Its text without the number of the clause."""
+        """The text without a clause number."""
         return self.text[number_of(self.text) :]
 
 
 def number_of(text: str, at: int = 0) -> int:
-    """How many characters the number of a clause takes up there, the blank after it too."""
+    """The length of a clause number at a position, including the following space."""
     found = _CLAUSE.match(text, at)
     return found.end() - at if found else 0
 
 
 def digest_of(text: str) -> str:
-    """Twelve hex digits of a sentence's text, whatever its wrapping."""
+    """The digest of a sentence's text, regardless of line breaks."""
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:12]
 
 
@@ -123,18 +123,18 @@ def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 __all__ = ["LONGEST", "Document", "File", "Range", "Sentence", "digest_of"]
 
 LONGEST = 2_000_000
-"""Characters of a document that is read: some thousand pages."""
+"""Maximum characters of a document: about a thousand pages."""
 _BETWEEN = "\n\n"
-"""What stands between two files in the whole text."""
+"""The separator between files in the whole text."""
 _RIVALS = 8
-"""Sentences that share most words with a quote, and are compared with it letter by letter."""
+"""Number of sentences with the most common words that are compared with a quote letter by letter."""
 
 Range = tuple[int, int]
-"""Characters of the whole text, from and up to."""
+"""A range of characters of the whole text."""
 
 
 class File(Struct, frozen=True):
-    """One file of a document, and where it begins in the whole text."""
+    """One file of a document, and its start in the whole text."""
 
     name: str
     start: int
@@ -155,7 +155,7 @@ class Document:
 
     @classmethod
     def joined(cls, files: Sequence[tuple[str, str]], *, name: str) -> "Document":
-        """One document of several files, each a name and a text; a quote never goes from one to the next."""
+        """Join several files, each a name and a text; a quote never spans two files."""
         made = cls(_BETWEEN.join(text for _, text in files), name=name)
         start, found = 0, list[File]()
         for each, text in files:
@@ -196,7 +196,7 @@ class Document:
 
     @cached_property
     def _by_text(self) -> dict[str, list[Range]]:
-        """Where each sentence stands, under its words with and without the number of its clause."""
+        """The places of each sentence, by its words with and without clause number."""
         found: dict[str, list[Range]] = {}
         for each in self.sentences:
             number = number_of(self.text, each.start)
@@ -211,7 +211,7 @@ class Document:
 
     @cached_property
     def _headings(self) -> tuple[list[int], list[tuple[str, ...]]]:
-        """Where each heading begins to hold, and the headings above it and itself, outermost first."""
+        """Where each heading begins to apply, and its path, outermost first."""
         starts, paths = list[int](), list[tuple[str, ...]]()
         for file in self.files:
             above: dict[int, str] = {}
@@ -234,15 +234,15 @@ class Document:
         return self._by_digest.get(digest, ())
 
     def places(self, words: str) -> tuple[Range, ...]:
-        """Everywhere that words stand, however their lines are wrapped.
+        """Every occurrence of words, regardless of line breaks.
 
-        Where they are a sentence of their own, numbers of clauses aside, those places count alone.
+        If they are a whole sentence, ignoring clause numbers, only those places count.
         """
         words = " ".join(words.split())
         return tuple(self._by_text.get(words) or (self._flat.places(words) if words else ()))
 
     def find(self, quote: str) -> Range | None:
-        """The first place of a quote; None where it does not stand."""
+        """The first place of a quote; None if it does not occur."""
         return next(iter(self.places(quote)), None)
 
     def starting_in(self, start: int, end: int) -> Sequence[Sentence]:
@@ -250,13 +250,13 @@ class Document:
         return self.sentences[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
     def within(self, start: int, end: int) -> Sequence[Sentence]:
-        """The sentences that a range of the text is part of, or holds."""
+        """The sentences that overlap a range of the text."""
         first = bisect_right(self._starts, start) - 1
         first += first < 0 or self.sentences[first].end <= start
         return self.sentences[first : bisect_left(self._starts, end)]
 
     def nearest(self, words: str) -> Sentence | None:
-        """The sentence that reads most like these words; None where none shares a word with them."""
+        """The sentence most similar to these words; None if none shares a word."""
         from difflib import SequenceMatcher
 
         wanted = _words(words)
@@ -268,16 +268,16 @@ class Document:
         return max(scored, key=lambda pair: pair[0], default=(0.0, None))[1]
 
     def whole(self, start: int, end: int) -> str:
-        """The whole sentences that a range of the text is part of, as written; what is in none of them as it is."""
+        """The whole sentences that overlap a range, as written; text outside sentences unchanged."""
         told = [each.text for each in self.within(start, end)]
         return " ".join(told) or " ".join(self.text[start:end].split())
 
     def file_at(self, offset: int) -> File:
-        """The file that a character offset is in."""
+        """The file at a character offset."""
         return self.files[bisect_right(self._file_starts, offset) - 1]
 
     def line_of(self, offset: int) -> int:
-        """1-based line of a character offset, in its file."""
+        """The 1-based line, in its file, of a character offset."""
         return self.text.count("\n", self.file_at(offset).start, offset) + 1
 
     def heading_at(self, offset: int) -> str:
@@ -291,7 +291,7 @@ class Document:
 
 
 class _Flat:
-    """The text with single blanks for all that stands between words, so that one search finds any wrapping."""
+    """The text with single spaces between words, so that one search finds any wrapping."""
 
     def __init__(self, files: Iterable[File]) -> None:
         self._here: list[int] = []
@@ -304,7 +304,7 @@ class _Flat:
                 self._there.append(match.start() + file.start)
                 parts.append(match[0])
                 length += len(match[0]) + 1
-            # No quote holds this, so none goes from one file to the next.
+            # No quote contains this character, so none spans two files.
             parts.append("\0")
             length += 2
         self._text = " ".join(parts)
@@ -331,21 +331,21 @@ _LINE = re.compile(r"(.+?):(\d+)$")
 
 
 class Which(Struct, frozen=True):
-    """What a quote says of its place; empty where it means all of them."""
+    """The location given with a quote; empty to mean all occurrences."""
 
     document: str = ""
     headings: tuple[str, ...] = ()
     line: int = 0
 
     def holds(self, place: Range, document: Document) -> bool:
-        """Whether a place is one of those meant."""
+        """Whether a place matches the location."""
         start, end = place
         if self.document and not is_named(document.file_at(start).name, self.document):
             return False
         if self.line and not document.line_of(start) <= self.line <= document.line_of(end - 1):
             return False
         above = iter([_plain(each) for each in document.headings_at(start)])
-        # In order, each below the one before; others may stand between them.
+        # In order, each below the previous one; others may be in between.
         return all(_plain(heading) in above for heading in self.headings)
 
     def __str__(self) -> str:
@@ -357,19 +357,19 @@ EVERYWHERE = Which()
 
 
 class Quote(Struct, frozen=True):
-    """Words of the document, and which of their places is meant."""
+    """A quote from the document, and which of its occurrences is meant."""
 
     words: str
     which: Which = EVERYWHERE
 
     def places(self, document: Document) -> tuple[Range, ...]:
-        """The places that it means; none where the words do not stand there."""
+        """The places it means; empty if the words do not occur there."""
         found = document.places(self.words)
         return found if self.which == EVERYWHERE else tuple(each for each in found if self.which.holds(each, document))
 
 
 def read_quote(written: str, document: Document | None = None) -> Quote:
-    """A quote as it is written; what stands in the document with its bracket needs no other reading."""
+    """Parse a written quote; text that occurs in the document including its bracket is taken literally."""
     match = _WHICH.match(written)
     if match is None or (document is not None and document.places(written)):
         return Quote(written)
@@ -384,7 +384,7 @@ def read_quote(written: str, document: Document | None = None) -> Quote:
 
 
 def places_of(written: str, document: Document) -> tuple[Range, ...]:
-    """The places that a quote means, as it is written. What is covered, here and everywhere, goes by this alone."""
+    """The places a written quote means. All coverage is computed with this function."""
     return read_quote(written, document).places(document)
 
 
@@ -395,30 +395,30 @@ def _is_file(name: str, document: Document | None) -> bool:
 
 
 def is_named(file: str, name: str) -> bool:
-    """Whether a file is meant by a name: its own, or the end of its path."""
+    """Whether a name refers to a file: its name, or the end of its path."""
     return file == name or file.endswith(f"/{name}")
 
 
 def _plain(heading: str) -> str:
-    """A heading however it is spaced, capitalised, numbered or set off."""
+    """A heading without differences in spacing, case, numbering and punctuation."""
     words = " ".join(heading.replace("*", "").replace("`", "").split()).casefold().rstrip(":.")
     return re.sub(r"^(?:§\s*)?\d+(?:\.\d+)*[.)]?\s+(?=\S)", "", words)
 
 
 TEXTS = (".md", ".markdown", ".txt")
-"""What counts as a text in a folder; a file that is named may end as it likes."""
+"""Text files in a folder; a file named explicitly may have any extension."""
 MOST = 5 * LONGEST
-"""Characters of all files together."""
+"""Maximum characters of all files together."""
 TOO_LONG = f"longer than {LONGEST:,} characters"
 PARTED = "give the part that the pack is about"
 _MISSING = "is not there"
 
 Reader = Callable[[str, Path], bytes]
-"""Reads the file of that name at that path."""
+"""Reads the file with a name at a path."""
 
 
 class DocumentError(Exception):
-    """A document cannot be read; whoever asked for it says so in words of its own."""
+    """A document cannot be read; callers add their own message."""
 
     def __init__(self, name: str, path: Path, why: str, hint: str = "") -> None:
         super().__init__(why)
@@ -430,7 +430,7 @@ class DocumentError(Exception):
 
 
 def find_files(name: str, root: Path) -> list[tuple[str, Path]]:
-    """A file under its name, or the texts of a folder under theirs, in order; none where there is nothing to read."""
+    """A file by name, or a folder's text files in order; empty if there is nothing to read."""
     path = root / name
     try:
         if path.is_dir() and not path.samefile(root):
@@ -442,7 +442,7 @@ def find_files(name: str, root: Path) -> list[tuple[str, Path]]:
 
 
 def read_files(names: Sequence[str], root: Path, read: Reader) -> Document:
-    """The document of these files and folders, each under the name that it goes by in `root`."""
+    """Read a document from files and folders, named relative to `root`."""
     texts: dict[str, str] = {}
     for name in names:
         files = find_files(name, root)
@@ -459,7 +459,7 @@ def read_files(names: Sequence[str], root: Path, read: Reader) -> Document:
 
 
 def read_given(path: Path) -> Document:
-    """A document given by its path: a file, whatever it is, or a folder."""
+    """Read a document given by path: any file, or a folder."""
     if path.is_dir():
         return read_files([path.name], path.parent, lambda _, file: file.read_bytes())
     return Document(_text(path.name, path, lambda _, file: file.read_bytes()), name=path.name)
@@ -467,7 +467,7 @@ def read_given(path: Path) -> Document:
 
 def _text(name: str, path: Path, read: Reader) -> str:
     try:
-        # By its size, before any of it is read: a character takes at most four bytes.
+        # Checked by size before reading: a character has at most four bytes.
         text = read(name, path).decode() if path.stat().st_size <= 4 * LONGEST else None
     except UnicodeDecodeError:
         raise DocumentError(name, path, "is not UTF-8 text") from None

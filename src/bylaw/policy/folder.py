@@ -1,4 +1,4 @@
-"""A pack's folder as it lies on disk: its files, its document, its digest."""
+"""A pack's folder on disk: its files, document and digest."""
 
 import hashlib
 import os
@@ -17,20 +17,20 @@ from bylaw.policy.statement import with_kinds, with_stated
 from bylaw.policy.yaml import Located, YamlError, read_yaml
 
 OUTSIDE = "BYLAW_OUTSIDE"
-"""Names folders, parted as in PATH, that packs may be read from beside their own."""
+"""Environment variable with further folders, separated as in PATH, from which packs may read."""
 READY = Path(__file__).parent.parent / "packs"
-"""Where the packs that come with Bylaw lie; they may read from one another."""
+"""The folder of packs that come with Bylaw, which may read from each other."""
 LARGEST = 16_000_000
-"""Bytes of a file of a pack that is read."""
+"""Maximum bytes of a pack's file."""
 _HINT = f"allow it with `{OUTSIDE}=FOLDER`, if it is yours, or copy the file into the pack"
 
 
 class OutsideError(YamlError):
-    """A pack names a file that is not its own, or one that is too large to be read or not a regular file."""
+    """A pack names a file outside its folder, a file that is too large, or one that is not a regular file."""
 
 
 class Reach:
-    """The folders that the pack in `root` may be read from."""
+    """The folders from which the pack in `root` may read."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -38,12 +38,12 @@ class Reach:
         self._is_wide = False
 
     def holds(self, path: Path) -> bool:
-        """Whether a path, wherever its links lead, lies in one of them."""
+        """Whether a path, with links resolved, is in one of them."""
         found = _resolved(path)
         if found is None:
             return False
         if not self._is_wide and not self._has(found):
-            # Only a pack that leads out of its folder has us look at what lies around it.
+            # Other folders are examined only if the pack refers outside its own.
             allowed = [Path(each) for each in os.environ.get(OUTSIDE, "").split(os.pathsep) if each]
             self._folders += [_resolved(each) for each in (_home(self._root), *allowed)]
             self._is_wide = True
@@ -53,10 +53,10 @@ class Reach:
         return any(folder is not None and found.is_relative_to(folder) for folder in self._folders)
 
     def read(self, path: Path, *, file: str) -> bytes:
-        """What the file at a path holds; `OutsideError` where it is not to be read, `OSError` where it cannot be."""
+        """Read a file; `OutsideError` if that is not allowed, `OSError` if it is not possible."""
         if not self.holds(path):
             raise OutsideError("lies outside of the pack's folder", place=file, hint=_HINT)
-        # Where the last part has become a link since, it is not followed, and a pipe does not keep us waiting.
+        # Do not follow a link created since, and do not block on a pipe.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
         with open(os.open(path.resolve(), flags | getattr(os, "O_NOFOLLOW", 0)), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -68,12 +68,12 @@ class Reach:
 
 
 def outside(path: str, *, place: str) -> OutsideError:
-    """The fault of a pack that names what lies elsewhere."""
+    """The error for a pack that names something outside."""
     return OutsideError(f"`{path[:200]}` lies outside of the pack's folder", place=place, hint=_HINT)
 
 
 def _home(root: Path) -> Path:
-    """The folder of a pack; for a variant that of the pack which chooses it, with what the variants share."""
+    """The folder of a pack; for a variant, that of the pack that selects it, with the shared files."""
     if root.resolve().is_relative_to(READY.resolve()):
         return READY
     parent = root.absolute().parent
@@ -88,7 +88,7 @@ def _resolved(path: Path) -> Path | None:
 
 
 def own_text(root: Path, name: str) -> str:
-    """The text of a file of the pack in `root`; an error with its place where it is not to be read, or is none."""
+    """Read a text file of the pack in `root`; raises with its location if that is not possible."""
     try:
         return Reach(root).read(root / name, file=name).decode()
     except UnicodeDecodeError:
@@ -98,17 +98,17 @@ def own_text(root: Path, name: str) -> str:
 
 
 def own_record(root: Path, name: str) -> dict[str, Any]:
-    """What a YAML file of the pack in `root` says."""
+    """Read a YAML file of the pack in `root`."""
     return read_yaml(own_text(root, name), file=name).data
 
 
 _PARTS = ("tools", "entities", "policies", "rules", "weights")
 _SHARED = {"tools": "tools", "entities": "observations"}
-"""In which section of a file several names may share an entry."""
+"""Sections in which several names may share an entry."""
 
 
 class ManifestError(BylawError):
-    """`pack.yaml` is missing or does not say what it must."""
+    """`pack.yaml` is missing or invalid."""
 
     code = "BY405"
 
@@ -118,7 +118,7 @@ class NothingEnforces(ManifestError):
 
 
 class WrittenDocument(Struct, frozen=True, forbid_unknown_fields=True):
-    """A document that lies elsewhere."""
+    """A document in another place."""
 
     title: Scalar = "policy"
     sha256: str = ""
@@ -128,7 +128,7 @@ Criterion = Literal["strict", "determined"]
 
 
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):
-    """A pack that this one chooses among, and when it is chosen."""
+    """A variant of this pack, and the condition for selecting it."""
 
     name: Scalar = ""
     when: dict[str, Any] = {}
@@ -144,34 +144,34 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     description: Scalar = ""
     now: Scalar | None = None
     timezone: Scalar = ""
-    """Of the IANA database; UTC where nothing is said."""
+    """An IANA name; UTC by default."""
     base: Scalar = ""
     world: Scalar = ""
     criterion: Criterion = "determined"
     document: Scalar | list[Scalar] | WrittenDocument | None = None
-    """A file, a folder of files, several of either, or one that lies elsewhere."""
+    """A file, a folder of files, several of either, or a document in another place."""
     variants: list[Variant] = []
     about: dict[str, Scalar] = {}
     shield: Postures = Postures()
 
 
 class PackFolder(Struct):
-    """The files of a pack, base first; of them only the manifest is understood."""
+    """The files of a pack, base first; only the manifest is interpreted."""
 
     root: Path
     manifest: Manifest
     manifest_source: Located
     parts: dict[str, Located]
-    """`tools`, `entities`, `policies`, `rules`, `weights`: what the YAML files of that name say."""
+    """`tools`, `entities`, `policies`, `rules`, `weights`: the contents of these YAML files."""
     guards: dict[str, str] = field(default_factory=dict[str, str])
-    """File name -> text."""
+    """Text by file name."""
     lookups: dict[str, str] = field(default_factory=dict[str, str])
     cases: dict[str, Located] = field(default_factory=dict[str, Located])
     digest: str = ""
     faults: list[BylawError] = field(default_factory=list[BylawError])
 
     def read_document(self, given: Path | None) -> Document | None:
-        """The policy document: `given`, or what the manifest names; None where it stays outside."""
+        """The policy document: `given`, or the one in the manifest; None if it is kept elsewhere."""
         if given is not None:
             try:
                 return read_given(given)
@@ -181,7 +181,7 @@ class PackFolder(Struct):
         if not named:
             return None
         place, reach = self.manifest_source.place("document"), Reach(self.root)
-        # A folder that lies elsewhere is not even listed.
+        # An outside folder is not even listed.
         far = [name for name in named if _is_folder(self.root / name) and not reach.holds(self.root / name)]
         files = [pair for name in named for pair in find_files(name, self.root)] if not far else []
         if far := far or [name for name, path in files if not reach.holds(path)]:
@@ -197,7 +197,7 @@ class PackFolder(Struct):
 
 
 def named_documents(manifest: Manifest) -> list[str]:
-    """The files and folders that a manifest names as its document."""
+    """The files and folders that a manifest names as document."""
     named = manifest.document
     if isinstance(named, list):
         return [str(each) for each in named]
@@ -205,7 +205,7 @@ def named_documents(manifest: Manifest) -> list[str]:
 
 
 def find_folder(name: str) -> Path:
-    """The folder of a pack given by path, or by the name of one that comes with Bylaw (`tau-airline/tau1`)."""
+    """The folder of a pack given by path, or by the name of a built-in one (`tau-airline/tau1`)."""
     path = Path(name)
     if (path / "pack.yaml").is_file():
         return path
@@ -216,7 +216,7 @@ def find_folder(name: str) -> Path:
 
 
 def _no_pack(path: Path) -> UsageError:
-    """Why a path names no pack, and what to give instead."""
+    """Why a path is not a pack, and what to give instead."""
     known = ", ".join(ready_packs())
     if _is_file(path):
         folder = path.parent if (path.parent / "pack.yaml").is_file() else None
@@ -237,12 +237,12 @@ def _no_pack(path: Path) -> UsageError:
 
 
 def ready_packs() -> list[str]:
-    """Names of the packs that come with Bylaw."""
+    """Names of the built-in packs."""
     return sorted(found.parent.name.replace("_", "-") for found in READY.glob("*/pack.yaml"))
 
 
 def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
-    """Read every file of the pack, its cases only where they are asked for; faults are kept, not raised."""
+    """Read every file of the pack, cases only if requested; errors are collected, not raised."""
     faults: list[BylawError] = []
     files = _Files(root, faults)
     manifest, source, wrong = _manifest(files, root)
@@ -297,7 +297,7 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
 
 
 def read_variants(root: Path) -> list[Path]:
-    """The folders of the variants that a pack only chooses among, by its manifest alone; none for other packs."""
+    """The folders of a pack's variants, by its manifest alone; empty for other packs."""
     return [root / str(each.name) for each in _manifest(_Files(root, []), root).record.variants]
 
 
@@ -320,7 +320,7 @@ def _files(layer: Path, root: Path, manifest: Manifest) -> list[tuple[str, Path]
 
 
 def _matching(layer: Path, pattern: str) -> list[Path]:
-    """The files of that name: a folder or a pipe is none, and would stop or hold up the reading."""
+    """The regular files that match a pattern; folders and pipes would stop or block reading."""
     return sorted(path for path in layer.glob(pattern) if _is_file(path))
 
 
@@ -347,7 +347,7 @@ def _folder(path: Path) -> Path | None:
 
 
 def _name(path: Path, root: Path) -> str:
-    """As messages name it: relative to the pack, or, for a file of its base, from the base's own folder on."""
+    """The name in messages: relative to the pack or, for a base file, starting with the base's folder."""
     if path.is_relative_to(root):
         return path.relative_to(root).as_posix()
     return (
@@ -358,7 +358,7 @@ def _name(path: Path, root: Path) -> str:
 
 
 class _Files:
-    """The files of one pack, each read once where it may be; what is wrong with them is kept."""
+    """The files of one pack, each read once; errors are collected."""
 
     def __init__(self, root: Path, faults: list[BylawError]) -> None:
         self.reach = Reach(root)
@@ -367,7 +367,7 @@ class _Files:
         self._read: dict[Path, bytes | None] = {}
 
     def bytes(self, path: Path) -> bytes:
-        """What a file holds; nothing where it cannot be read, which is told once."""
+        """A file's content; empty if it cannot be read, which is reported once."""
         return self.data(path) or b""
 
     def yaml(self, path: Path, *, shared: str = "") -> Located | None:
@@ -385,7 +385,7 @@ class _Files:
         return None
 
     def text(self, path: Path) -> str:
-        """The text of a file; empty where it has none that can be read."""
+        """A file's text; empty if it cannot be read as text."""
         try:
             return (self.data(path) or b"").decode()
         except UnicodeDecodeError:
@@ -393,7 +393,7 @@ class _Files:
         return ""
 
     def data(self, path: Path, fault: type[BylawError] = YamlError) -> "bytes | None":
-        """What a file holds; None where it cannot be read, which is told once."""
+        """A file's content; None if it cannot be read, which is reported once."""
         if path not in self._read:
             self._read[path] = None
             place = _name(path, self._root)

@@ -1,7 +1,7 @@
-"""Regular expressions that a pack brings along, searched by RE2: in time that grows no faster than the text.
+"""Regular expressions of packs, searched by RE2 in time linear in the text.
 
-Patterns are written as Python's are. RE2 looks neither back nor ahead, which `but_not` makes up for: a text matches
-where the pattern is found in it and `but_not` is not.
+Patterns use Python syntax. RE2 has no look-around; `but_not` replaces it: a text matches if it contains the pattern and
+not `but_not`.
 """
 
 import re
@@ -15,18 +15,18 @@ import re2  # pyright: ignore[reportMissingTypeStubs]
 from bylaw.errors import BylawError
 
 LONGEST = 100_000
-"""How many characters of a text are searched, at most."""
+"""Maximum characters of a text searched."""
 _RE2: Any = re2
 
 
 class PatternError(BylawError):
-    """A pattern of a pack cannot be searched for."""
+    """A pattern of a pack cannot be compiled."""
 
     code = "BY409"
 
 
 class Match(Protocol):
-    """What was found: the part of `re.Match` that is used."""
+    """A match: the part of `re.Match` that is used."""
 
     @property
     def lastindex(self) -> int | None: ...
@@ -37,7 +37,7 @@ class Match(Protocol):
 
 
 class Pattern:
-    """A pattern, and what must not stand in the same text."""
+    """A pattern with its exclusion."""
 
     __slots__ = ("_but_not", "_pattern")
 
@@ -49,7 +49,7 @@ class Pattern:
         return next(self.finditer(text), None) if self.occurs(text) else None
 
     def occurs(self, text: str) -> bool:
-        """Whether there is a match: told from the bytes alone, which is quick."""
+        """Whether there is a match; fast, because it works on bytes."""
         given = _bytes(text)
         if self._pattern.search(given) is None:
             return False
@@ -64,21 +64,21 @@ class Pattern:
 
 @lru_cache(maxsize=64)
 def _bytes(text: str) -> bytes:
-    """A text as it is searched, by several patterns one after the other.
+    """A text encoded for searching; cached, because several patterns search it.
 
-    Half of a character, as a log may hold it, is not UTF-8; a question mark stands in for it.
+    A lone surrogate, which logs may contain, is not valid UTF-8 and becomes a question mark.
     """
     return text[:LONGEST].encode("utf-8", "replace")
 
 
 def is_cut(text: str) -> bool:
-    """Whether something stands in a text beyond what is searched of it."""
+    """Whether a text is longer than what is searched."""
     return len(text) > LONGEST and not text[LONGEST:].isspace()
 
 
 def any_of(patterns: Sequence[Pattern], texts: Sequence[str]) -> Callable[[str], bool]:
-    """Whether one of the patterns, written like `texts`, occurs in a text."""
-    # With a flag or a name in it a part might mean something else as a part.
+    """A test whether one of the patterns, written as `texts`, occurs in a text."""
+    # With a flag or a named group, a part might mean something else in the combination.
     whole = None
     if len(texts) > 1 and not any(_MARKED.search(text) for text in texts):
         with suppress(PatternError):
@@ -91,7 +91,7 @@ _MARKED = re.compile(r"\(\?(?!:)")
 
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str, but_not: str = "", *, ignore_case: bool = True) -> Pattern:
-    """The pattern, ready to search; PatternError where it cannot be."""
+    """Compile a pattern; PatternError if it is not possible."""
     return Pattern(text, but_not, ignore_case=ignore_case)
 
 
@@ -116,7 +116,7 @@ _CURES = (
     (re.compile(r"\\[1-9]|\(\?P="), "nothing refers back to a group: write out what may stand there"),
     (re.compile(r"[*+?}]\+|\(\?>"), "leave out the second `+`, or `?>`: nothing is tried twice here"),
 )
-"""What Python's patterns have and RE2's do not, and what to write instead."""
+"""Python features that RE2 lacks, and alternatives."""
 
 _PARTS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\u[0-9a-fA-F]{4}|\\.|\{,(?=\d+\})|\$", re.DOTALL)
 _IN_CLASS = re.compile(r"\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)
@@ -124,7 +124,7 @@ _LETTERS = {r"\w": r"\p{L}\p{N}_", r"\d": r"\p{Nd}", r"\s": r"\s\x{85}\p{Z}"}
 
 
 def _translated(text: str) -> str:
-    """The pattern as RE2 reads it: letters and digits of all alphabets, `$` before a last line break too."""
+    """The pattern in RE2 syntax: letters and digits of all alphabets, and `$` before a final line break."""
     end = "$" if re.search(r"\(\?[a-zA-Z]*m", text) else r"(?:\n?\z)"
 
     def translate(part: re.Match[str]) -> str:

@@ -1,5 +1,6 @@
-"""Python text as a syntax tree, for one thread at a time: up to 3.11 the depth of a tree is counted for all threads at
-once, and two that are made side by side fail."""
+"""Parses Python text, one thread at a time: up to Python 3.11 the recursion depth of `ast.parse` is counted across
+threads, and two concurrent calls can fail.
+"""
 
 import ast
 import re
@@ -12,13 +13,13 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n]|$)")
 
 
 def parse_python(text: str | bytes, file: str = "<unknown>", mode: str = "exec") -> Any:
-    """As `ast.parse`: the only place where it is called."""
+    """Like `ast.parse`, which is called nowhere else."""
     with _PARSING:
         return ast.parse(text, file, mode)
 
 
 def text_of(source: str, node: ast.stmt) -> str:
-    """As `ast.get_source_segment`, which goes through the whole source letter by letter each time."""
+    """Like `ast.get_source_segment`, which rescans the whole source each time."""
     assert node.end_lineno is not None
     lines = _lines(source)[node.lineno - 1 : node.end_lineno]
     lines[-1] = lines[-1].encode()[: node.end_col_offset].decode()

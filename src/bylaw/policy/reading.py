@@ -1,7 +1,7 @@
-"""Files of a pack as records: `msgspec` says what fits, and every value that does not is a fault with its place.
+"""Decodes the files of a pack to records with `msgspec`; every value that does not fit is an error with its location.
 
-What is at fault is left out, so that the rest is read and all faults are told together. Readers after this may rely on
-shapes and look at meaning only.
+Faulty values are left out, so that the rest is read and all errors are reported together. Later readers can rely on
+shapes and check meaning only.
 """
 
 import re
@@ -16,7 +16,7 @@ from bylaw.policy.yaml import Located, YamlPath, replaced
 FileRecord = TypeVar("FileRecord")
 
 Scalar = str | int | float | bool
-"""One value, whatever YAML took it for; its reader makes text of it."""
+"""A scalar of any YAML type; its reader converts it to text."""
 
 _WORDS = {
     "str": "text",
@@ -27,29 +27,29 @@ _WORDS = {
     "object": "a mapping",
 }
 MOST = 100
-"""So many values at fault are told of one file."""
+"""Maximum errors reported per file."""
 _PART = re.compile(r"\.(\w+)|\[(\d+)\]|\[(\.\.\.)\]")
 _EXPECTED = re.compile(r"Expected `(.*)`, got `(\w+)`")
 _INVALID = "Invalid enum value"
 
 
 class ShapeError(BylawError):
-    """A value in a file of a pack is not of the shape that belongs there."""
+    """A value in a pack's file has the wrong shape."""
 
     code = "BY408"
 
 
 class Read(NamedTuple, Generic[FileRecord]):
-    """What was understood of a file."""
+    """The decoded part of a file."""
 
     record: FileRecord
     source: Located
-    """The file without what was at fault."""
+    """The file without its faulty parts."""
     faults: list[BylawError]
 
 
 def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
-    """The file as a record, all of whose fields have defaults."""
+    """Decode a file as a record whose fields all have defaults."""
     faults: list[BylawError] = []
     for _ in range(MOST):
         try:
@@ -63,7 +63,7 @@ def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
 
 
 def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Sequence[str | int], list[BylawError]]:
-    """What does not fit, as a place and what of it, and what to say of that: nothing, where it was only left empty."""
+    """What does not fit, as a location with names, and the message; no message for an empty value."""
     expected = _EXPECTED.match(message)
     at = _place(source, kind, message)
     if message.startswith(_INVALID):
@@ -71,7 +71,7 @@ def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Se
         message = f"{_name(at)} cannot be `{source.at(at)}`"
         return at[:-1], at[-1:], [ShapeError(message, place=source.place(*at), hint=f"known: {words}")]
     if expected is None:
-        # Keys that are not known. They are looked for: a name may hold anything, and so may the message.
+        # Unknown keys are searched for, because a name may contain anything, including parts of messages.
         at, names = next(found for each in (at, ()) if (found := (each, _unknown(source, kind, each)))[1])
         hint = f"known: {', '.join(sorted(_known(kind, at)))}"
         told = [
@@ -97,7 +97,7 @@ def _unknown(source: Located, kind: type[Any], at: YamlPath) -> list[str]:
 
 
 def _items(source: Located, at: YamlPath) -> list[tuple[str, Any]]:
-    """The mapping at a place; empty where there is none, since a key may be spelt so that it passes for a place."""
+    """The mapping at a location; empty if there is none, because a key may look like a location."""
     try:
         here: Any = source.at(at)
     except (KeyError, IndexError, TypeError):
@@ -106,7 +106,7 @@ def _items(source: Located, at: YamlPath) -> list[tuple[str, Any]]:
 
 
 def _place(source: Located, kind: type[Any], message: str) -> YamlPath:
-    """The place that a message of msgspec names, with the keys of mappings, which it leaves out."""
+    """The location in a msgspec message, completed with the mapping keys it leaves out."""
     at: YamlPath = ()
     _, stands_there, path = message.rpartition(" - at `$")
     for name, index, key in _PART.findall(path) if stands_there else ():
@@ -115,7 +115,7 @@ def _place(source: Located, kind: type[Any], message: str) -> YamlPath:
 
 
 def _first_key(source: Located, kind: type[Any], message: str, at: YamlPath) -> str:
-    """The key that a fault is at: the last of the fewest keys of the mapping that still give the message."""
+    """The faulty key: the last of the smallest set of keys that still gives the message."""
     keys = _items(source, at)
     low, high = 0, len(keys) - 1
     while low < high:
@@ -130,12 +130,12 @@ def _first_key(source: Located, kind: type[Any], message: str, at: YamlPath) -> 
 
 
 def _known(kind: type[Any], at: YamlPath) -> list[str]:
-    """The names that a mapping at a place may have; none if any name may be used."""
+    """The names allowed at a location; empty if any name is."""
     return next((list(_fields(each)) for each in _types(kind, at) if hasattr(each, "fields")), list[str]())
 
 
 def _types(kind: type[Any], at: YamlPath) -> list[Any]:
-    """The types that a value at a place may have, as msgspec inspects them."""
+    """The possible types at a location, as msgspec inspects them."""
     from msgspec import inspect
 
     kinds: list[Any] = [inspect.type_info(kind)]

@@ -1,4 +1,4 @@
-"""One atomic policy: what it says, where the document says it, and what holds calls to it."""
+"""One atomic policy: its definition, its sentences, and its check."""
 
 import ast
 import re
@@ -13,11 +13,11 @@ from bylaw.policy.reading import Scalar
 from bylaw.policy.yaml import Located, YamlPath
 
 DRAFTED_BY = "bylaw init"
-"""Who signs for what a draft leaves undecided: nobody has looked at it yet."""
+"""The author of undecided entries in a draft, which nobody has reviewed."""
 
 
 class StatementError(BylawError):
-    """A policy or a tool of a pack does not say what it must."""
+    """A policy or tool of a pack is invalid."""
 
     code = "BY406"
 
@@ -27,7 +27,7 @@ Severity = Literal["high", "medium", "low"]
 
 
 class Stand(Struct, frozen=True):
-    """A place where a cited sentence stands once more."""
+    """Another place of a cited sentence."""
 
     document: str
     heading: str
@@ -40,21 +40,21 @@ class Stand(Struct, frozen=True):
 
 
 class Citation(Struct, frozen=True):
-    """What the document says, in whole sentences, and where. `text` is None where the document is not at hand."""
+    """Cited whole sentences and their place. `text` is None if the document is not available."""
 
     document: str
     heading: str
     line: int
-    """0 where nobody knows it: the document is not at hand, or does not say it."""
+    """0 if unknown: the document is not available, or does not contain it."""
     text: str | None = None
     start: int = -1
     end: int = -1
     again: tuple[Stand, ...] = ()
-    """The same sentences elsewhere, where the policy means these places, too."""
+    """Other places of the same sentences, if the policy means them too."""
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
-        """The characters of the document that it covers."""
+        """The ranges of the document it covers."""
         own = ((self.start, self.end),) if self.start >= 0 else ()
         return (*own, *((each.start, each.end) for each in self.again))
 
@@ -69,7 +69,7 @@ def told_place(document: str, line: int, heading: str) -> str:
 
 
 class Unenforced(Struct, frozen=True):
-    """A person's word that a policy nothing enforces may stay so for now."""
+    """A person's acceptance that a policy is not enforced for now."""
 
     accepted_by: str
     reason: str
@@ -81,18 +81,18 @@ class Policy(Struct, frozen=True):
     id: str
     kind: PolicyKind
     definition: str
-    """One sentence of our own wording."""
+    """One sentence in the pack author's words."""
     tools: tuple[str, ...] = ()
     description: str = ""
     citations: tuple[Citation, ...] = ()
     severity: Severity = "medium"
     unenforced: Unenforced | None = None
     stale: bool = False
-    """The cited sentence no longer stands in the document."""
+    """Whether the cited sentence is no longer in the document."""
 
 
 class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
-    """The tools that a policy binds, by what they do and take."""
+    """The tools a policy binds, by effect and parameters."""
 
     effect: Scalar | None = None
     with_: Scalar | list[Scalar] = field(name="with", default_factory=list[Scalar])
@@ -100,8 +100,9 @@ class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
-    """A cited sentence in policies.yaml: its words, or its place and digest; `at` has several of them. With a heading
-    alone, it is the whole section."""
+    """A citation in policies.yaml: its words, or its location and digest; `at` gives several locations. A heading alone
+    means the whole section.
+    """
 
     quote: Scalar | None = None
     document: Scalar = ""
@@ -118,7 +119,7 @@ class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenUnenforced(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who accepts that nothing enforces a policy, and why."""
+    """Who accepts that a policy is not enforced, and why."""
 
     accepted_by: Scalar = ""
     reason: Scalar = ""
@@ -150,7 +151,7 @@ _EFFECTS = ("read", "write", "none")
 
 
 def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Located | None, list[BylawError]]:
-    """What policies.yaml says, and after it each policy that only its guard states; and the faults met."""
+    """policies.yaml extended by the policies stated only in guards, and the errors found."""
     faults: list[BylawError] = []
     places: dict[YamlPath, str] = {}
     functions = {node.name: (node, file) for file, text in guards.items() for node in _stating(text)}
@@ -191,8 +192,7 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
 
 
 def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[str, str]) -> Located | None:
-    """What policies.yaml says, and `kind: rule` for policies without a kind that a rule or a limit names and no guard
-    does."""
+    """policies.yaml with `kind: rule` for policies without a kind that a rule or limit names and no guard does."""
     listed: Any = source.data.get("policies") if source is not None else None
     data: Any = rules.data if rules is not None else {}
     given: list[Any] = [each for part in ("rules", "limits") if isinstance(data.get(part), list) for each in data[part]]
@@ -209,7 +209,7 @@ def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[st
 
 
 def _stating(text: str) -> Iterator[ast.FunctionDef]:
-    """The functions that say which tools they bind; what is wrong with the text is told where guards are parsed."""
+    """The functions that state their tools; syntax errors are reported where guards are parsed."""
     if not _STATES.search(text):
         return
     try:
@@ -223,7 +223,7 @@ def _stating(text: str) -> Iterator[ast.FunctionDef]:
 
 
 def _tools(node: ast.expr | None) -> list[str | dict[str, Any]]:
-    """Tools by name, and all of one effect that take certain arguments; ValueError where it says neither."""
+    """Tools by name, or by effect and arguments; ValueError for anything else."""
     match node:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return [*_tools(left), *_tools(right)]
@@ -244,7 +244,7 @@ def _name(node: ast.expr | None) -> str:
 
 
 def _sentences(node: ast.FunctionDef) -> Iterator[tuple[int, str]]:
-    """Each line of the docstring, a quote of its own, by its line in the file."""
+    """Each line of the docstring, which is a quote, with its line in the file."""
     text = ast.get_docstring(node, clean=False) or ""
     for number, line in enumerate(text.expandtabs().splitlines(), node.body[0].lineno):
         if quote := line.strip():

@@ -1,4 +1,4 @@
-"""A tool the agent may call, and what calling it does."""
+"""A tool the agent may call, and its effects."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,13 +15,13 @@ Trust = Literal["record", "content"]
 
 
 class Misfit(Struct, frozen=True):
-    """Stands for an argument that its tool does not declare so: a guard that reads it cannot answer."""
+    """Replaces an argument that does not fit its tool's declaration; a guard that reads it cannot decide."""
 
     why: str
 
 
 class WrittenChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a write makes stale, as `changes` of tools.yaml has it."""
+    """An entry of `changes` in tools.yaml: what a write makes stale."""
 
     as_: Scalar = field(name="as", default="")
     fields: Scalar | list[Scalar] = "*"
@@ -31,7 +31,7 @@ class WrittenChange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenEffect(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a write moves a snapshot world, as `effects` of tools.yaml has it."""
+    """An entry of `effects` in tools.yaml: how a write changes a snapshot world."""
 
     as_: Scalar = field(name="as", default="")
     key: Scalar | dict[str, Scalar] | None = None
@@ -42,7 +42,7 @@ class WrittenEffect(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenCardFact(Struct, frozen=True, forbid_unknown_fields=True):
-    """A fact that cards and sentences show beside the arguments, as `show` of tools.yaml has it."""
+    """An entry of `show` in tools.yaml: a fact that cards and sentences show besides the arguments."""
 
     value: Scalar = ""
     """An expression of the guard language over `call` and `facts`."""
@@ -187,9 +187,9 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     pages: WrittenPages | None = None
     from_: Scalar = field(name="from", default="")
     refused: Scalar = ""
-    """The `refused` of every tool that has neither pattern of its own."""
+    """The default `refused` of tools without either pattern."""
     surely_refused: Scalar = ""
-    """The `surely_refused` of every such write."""
+    """The default `surely_refused` of such writes."""
 
 
 class Tool(Struct, frozen=True):
@@ -199,40 +199,41 @@ class Tool(Struct, frozen=True):
     effect: Effect
     description: str = ""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Argument name -> JSON schema."""
+    """JSON schemas by argument name."""
     required: tuple[str, ...] = ()
     changes: tuple[Scalar | WrittenChange, ...] | None = None
-    """What a write makes stale; None where the pack does not say."""
+    """What a write makes stale; None if the pack does not say."""
     effects: tuple[WrittenEffect, ...] = ()
     refused: str = ""
-    """Pattern of a text result that means the call was not accepted."""
+    """Pattern of text results of calls that were not accepted."""
     also_called: tuple[str, ...] = ()
-    """Words that people use for what it does, beside those in its name."""
+    """Words people use for what it does, besides those in its name."""
     others: Any = False
-    """Arguments beside those declared: none, any (`true`), or those of a schema, as `additionalProperties` says."""
+    """Further arguments: none, any (`true`), or those of a schema, as in `additionalProperties`."""
     surely_refused: str = ""
-    """Pattern of an error that means that nothing was done; where it is given, other errors leave that open."""
+    """Pattern of errors that mean nothing was done; if given, other errors leave that undecided."""
     trust: Mapping[str, Trust] = {}
-    """By field of its result, whether the system vouches for it (`record`) or anybody may have written it (`content`);
-    `*` for all other fields, and where nothing is said, `content`."""
+    """By field of its result, whether the system vouches for it (`record`) or anyone may have written it (`content`).
+    `*` covers all other fields; the default is `content`.
+    """
     texts: frozenset[str] = frozenset()
-    """Arguments of which nothing is declared but that they are texts: any text fits."""
+    """Arguments declared only as text, for which any text fits."""
     names: frozenset[str] = frozenset()
-    """The names of all that its arguments are declared to be made of; any other key of a record is a value."""
+    """All property names in its arguments' schemas; any other key of a record is a value."""
     mask: frozenset[str] = frozenset()
-    """Fields of its result that the agent is not shown, however deep they stand; guards and the log have them."""
+    """Fields of its result hidden from the agent, at any depth; guards and the log have them."""
     mark: bool = False
-    """Whether what others wrote in its result is marked as such before the agent is shown it."""
+    """Whether text written by others is marked in its result before the agent sees it."""
     title: str = ""
-    """What users call what it does, for cards; where there is none, the words of its name."""
+    """The name for users, on cards; by default the words of its name."""
     put_as: tuple[str, ...] = ()
-    """What it does, in sentences in which agents ask the user, with `{argument}` for each value."""
+    """Sentences in which agents ask the user, with `{argument}` for each value."""
     show: Mapping[str, WrittenCardFact] = {}
-    """Facts that the user is shown with a call of it, by their names in `put_as`."""
+    """Facts shown to the user with its calls, by their names in `put_as`."""
     of: tuple[str, ...] = ()
     """For an action, the tools whose calls may perform it; empty for a tool."""
     is_unsaid: bool = False
-    """Whether it changes something and the pack does not say what: then whatever its arguments name."""
+    """Whether it changes something undeclared: then anything its arguments name."""
 
     def __post_init__(self) -> None:
         plain = [name for name, schema in self.parameters.items() if _is_plain_text(schema)]
@@ -241,29 +242,29 @@ class Tool(Struct, frozen=True):
         force_setattr(self, "is_unsaid", self.effect == "write" and self.changes is None and not self.effects)
 
     def trusts(self, field: str) -> bool:
-        """Whether the system vouches for a field of its result; without a name, for a result that has no fields.
+        """Whether the system vouches for a field of its result; without a name, for a result without fields.
 
-        Where anybody may have written a part of it, a text without fields may be that part, whatever its lines say.
+        If anyone may have written part of it, a text without fields may be that part, whatever its lines say.
         """
         if not field and "content" in self.trust.values():
             return False
         return (self.trust.get(field) or self.trust.get("*")) == "record"
 
     def vouches_for(self, field: str, within: Iterable[str] = ()) -> bool:
-        """Whether the system vouches for what stands in a field, inside of these further ones."""
+        """Whether the system vouches for a field nested in these other fields."""
         return self.trusts(field) and "content" not in map(self.trust.get, within)
 
     def undeclared(self, arguments: Mapping[str, Any]) -> str:
-        """The first argument that the tool is not declared to take; empty where there is none, or it declares none."""
+        """The first undeclared argument; empty if there is none, or the tool declares none."""
         if not self.parameters or self.others is not False:
             return ""
         return next((name for name in arguments if name not in self.parameters), "")
 
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The arguments as guards read them, with a `Misfit` for each that is not of its declared words or shape.
+        """The arguments as guards read them, with a `Misfit` for each that does not fit its declaration.
 
-        What a tool makes of `Gold` where it declares `gold` nobody knows, so no guard may take it for another word.
-        A plain text of a number is that number where one is declared: models write `"7"`, and tools take it.
+        It is unknown what a tool that declares `gold` does with `Gold`, so no guard may treat it as another word. Plain
+        text of a number is a number if one is declared: models write `"7"`, and tools accept it.
         """
         parameters, required, texts = self.parameters, self.required, self.texts
         fitted = arguments
@@ -286,7 +287,7 @@ _SHAPES: dict[str, tuple[type, ...]] = {
 
 
 def _names(schema: Any) -> Iterator[str]:
-    """The names of the properties in a schema, however deep."""
+    """The property names in a schema, at any depth."""
     if isinstance(schema, dict):
         declared = cast(dict[str, Any], schema)
         if isinstance(declared.get("properties"), dict):
@@ -305,11 +306,11 @@ def _is_plain_text(schema: Any) -> bool:
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?")
-"""As everybody reads it, and as exact as a float: `007`, `1e3` and `1,000` stay texts."""
+"""An unambiguous number with float precision: `007`, `1e3` and `1,000` stay text."""
 
 
 def _number_meant(schema: Any, text: str) -> int | float | None:
-    """The number that a text is, where its tool declares a number and nothing else."""
+    """The number a text means if its tool declares a number and nothing else."""
     if not isinstance(schema, dict):
         return None
     declared = cast(dict[str, Any], schema)
@@ -324,7 +325,7 @@ def _number_meant(schema: Any, text: str) -> int | float | None:
 
 
 def _unfit(schema: Any, value: Any, is_required: bool) -> str:
-    """What is wrong with an argument; numbers and texts of numbers pass for each other, as tools take them."""
+    """Why an argument does not fit; numbers and texts of numbers are interchangeable, as tools accept both."""
     if not isinstance(schema, dict):
         return ""
     declared: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
@@ -348,9 +349,10 @@ def _unfit(schema: Any, value: Any, is_required: bool) -> str:
 
 
 def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
-    """What is wrong with the arguments of a write before it runs; empty where its tool declares none.
+    """What is wrong with a write's arguments before it runs; empty if its tool declares none.
 
-    A log is judged for what its tools made of a call. Before it runs nobody knows that: more is asked than in `fitted`.
+    A log is judged by what its tools did with a call. Before a call runs that is unknown, so this is stricter than
+    `fitted`.
     """
     if tool is None or tool.effect != "write":
         return ""
@@ -382,9 +384,9 @@ _CHOICES = frozenset(("anyOf", "oneOf", "enum"))
 
 
 def _unlike(schema: Any, value: Any, place: str) -> str:
-    """How a value is unlike what is declared of it, and where: inside of lists and objects too.
+    """How a value differs from its declaration, and where, including inside lists and objects.
 
-    What a schema says beyond types, words and fields is the tool's own affair.
+    Schema constraints beyond types, enumerations and fields are left to the tool.
     """
     if not isinstance(schema, dict) or value is None:
         return ""
@@ -427,7 +429,7 @@ def _unlike_object(declared: dict[str, Any], value: dict[str, Any], place: str, 
     for name in declared.get("required") or ():
         if name not in value:
             return f"`{place}.{name}` is missing"
-    # As JSON Schema has it, an object may hold more than is declared, unless it says otherwise.
+    # As in JSON Schema, an object may have undeclared members unless it says otherwise.
     others = declared.get("additionalProperties", True)
     for name, each in value.items():
         if name not in fields and others is False and "patternProperties" not in declared:
@@ -443,7 +445,7 @@ def _named(listed: set[str]) -> str:
 
 
 def _unlike_scalar(declared: set[str], value: Any) -> str:
-    """How a value is unlike the numbers, the text or the yes or no that is declared."""
+    """How a value differs from the declared number, text or boolean."""
     if not declared:
         return ""
     if not declared & {"string", "integer", "number"}:

@@ -1,4 +1,4 @@
-"""Verbs in the names of tools, and what a tool so named most likely does."""
+"""Verbs in tool names, and the most likely effect of each."""
 
 import re
 from functools import lru_cache
@@ -38,9 +38,9 @@ VERBS: dict[str, Effect] = {
     **dict.fromkeys(_WRITE, "write"),
     **dict.fromkeys(_NONE, "none"),
 }
-"""By the verb, what it does."""
+"""The effect of each verb."""
 _NOUNS = frozenset(("status", "info", "details", "track", "quote"))
-"""Verbs of reading that, at the head of a name, may as well be what something is done to: `status_update`."""
+"""Reading verbs that, at the start of a name, may also be the object: `status_update`."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
