@@ -102,9 +102,10 @@ CHECKOUT = """- main [ref=e1]:
   - paragraph [ref=e3]: "Total: 120.50 EUR"
   - paragraph [ref=e4]: "Deliver to: Office, Main Street 1"
   - link "Go back to the products" [ref=e5]
-  - textbox "Note" [ref=e6]
-  - button "Place order" [ref=e7]:
-    - img [ref=e8]
+  - generic [ref=e11]:
+    - textbox "Note" [ref=e6]
+    - button "Place order" [ref=e7]:
+      - img [ref=e8]
   - region "Reviews" [ref=e9]:
     - paragraph [ref=e10]: "Total: 1.00 EUR"
 """

@@ -282,3 +282,13 @@ def test_a_snapshot_asked_for_beside_an_act_may_show_the_page_before_it() -> Non
         session.result("Clicked.", id="a")
         session.result(page(CHECKOUT), id="b")
         assert session.decide("browser_click", {"target": "e7"}).answer == "look_up"
+
+
+def test_a_form_whose_button_is_not_shown_submits_nobody_knows_what() -> None:
+    apart = CHECKOUT.replace("  - generic [ref=e11]:\n    - textbox", "  - generic [ref=e11]:\n  - textbox").replace(
+        '    - button "Place order" [ref=e7]:\n      - img', '  - button "Place order" [ref=e7]:\n    - img'
+    )
+    with Shield(pack()) as shield:
+        decision = opened(shield, apart).decide("browser_type", {"target": "e6", "text": "x", "submit": True})
+        assert decision.answer == "ask"
+        assert "does not show its button" in decision.for_person

@@ -13,6 +13,7 @@ from bylaw.trace.event import Call, Result
 
 _PRESSED = frozenset(("button", "link", "menuitem", "option", "tab", "checkbox", "radio", "switch"))
 """Roles of elements that a key works on themselves; in any other, Enter submits the form."""
+_LANDMARKS = frozenset(("main", "banner", "navigation", "contentinfo", "complementary", "region", "document", "iframe"))
 _FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
 _MARKS = ("```yaml", "Page Snapshot", "### Snapshot", "Page URL:")
 """What a snapshot in a result begins with: an argument that has it may be echoed in the result, as if it were one."""
@@ -142,8 +143,11 @@ def _by_ref(page: Page, ref: str) -> Element:
 
 
 def _submit_buttons(page: Page, element: Element) -> list[Element]:
-    """The buttons that may be the one that submits the element's form: those of the nearest part that has any."""
+    """The buttons that may be the one that submits the element's form: those of the nearest part that has any. A form
+    is inside of a landmark, so that a button elsewhere in the landmark is none of its."""
     for above in page.ancestors(element):
+        if above.role in _LANDMARKS:
+            break
         if buttons := list(page.find("button", inside=above)):
             return buttons
     raise NotTaken("the call submits a form, and the page does not show its button")
