@@ -142,6 +142,7 @@ def sides_of(folder: PackFolder) -> dict[str, Sides]:
             *_learned(folder, own),
             *_shown(folder, own),
         ]
+        check += _performed(folder, check)
         made[name] = Sides(_digest([body.get("definition"), body.get("spans")]), _digest(check))
     return made
 
@@ -202,9 +203,21 @@ def _shown(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
     """The facts users are shown before confirming calls, for rules about consent, because the yes covers them."""
     asks = any(isinstance(body, dict) and "consented" in body for body in _predicates(folder, rules).values())
     source = folder.parts.get("tools")
-    tools: dict[str, Any] = source.data.get("tools") or {} if source is not None and asks else {}
+    data = source.data if source is not None and asks else {}
+    tools: dict[str, Any] = {**(data.get("tools") or {}), **(data.get("actions") or {})}
     found = {name: [body["show"], body.get("put_as")] for name, body in tools.items() if body and body.get("show")}
     return [found] if found else []
+
+
+def _performed(folder: PackFolder, check: list[Any]) -> list[Any]:
+    """The actions that a check names, and how their calls are read: they say which calls it is about."""
+    source = folder.parts.get("tools")
+    actions = cast(dict[str, Any], source.data.get("actions") or {}) if source is not None else {}
+    if source is None or not actions:
+        return []
+    text = json.dumps(check, default=str)
+    named = {name: body for name, body in actions.items() if name in text or '"effect"' in text}
+    return [named, source.data.get("otherwise"), source.data.get("pages")] if named else []
 
 
 def _cases(folder: PackFolder, names: set[str]) -> list[Any]:

@@ -1,5 +1,6 @@
 """Loads a pack for review, even with unaccepted policies, and renders each check as written."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -137,7 +138,21 @@ def signed_lines(pack: Pack, policy: Policy) -> list[str]:
     rules = [rule for rule in pack.book.rules if rule.policy == policy.id]
     asks = any(pack.book.predicates[name].consent for rule in rules for name in atoms(rule.formula))
     shown = [["", f"{tool}:", *shown_lines(pack, tool)] for tool in pack.schema.card_facts if asks]
-    return [*check_lines(pack, policy), *(line for lines in (*called, *shown) for line in lines)]
+    acts = [["", *_action_lines(pack, policy)]] if pack.schema.actions is not None else []
+    return [*check_lines(pack, policy), *(line for lines in (*called, *shown, *acts) for line in lines)]
+
+
+def _action_lines(pack: Pack, policy: Policy) -> list[str]:
+    """The actions that a policy binds, as tools.yaml has them."""
+    own = own_record(pack.root, "tools.yaml") if (pack.root / "tools.yaml").is_file() else {}
+    written = cast(dict[str, Any], own.get("actions") or {})
+    rules = [rule for rule in pack.book.rules if rule.policy == policy.id]
+    used = [pack.book.predicates[name] for rule in rules for name in atoms(rule.formula)]
+    limits = [tool for limit in pack.book.limits if limit.policy == policy.id for tool in limit.tools]
+    tools = pack.schema.tools
+    named = {name for name in written if any(each.names(name, tools[name].effect) for each in used)}
+    bound = {*policy.tools, *limits, *named}
+    return [f"{name}: {json.dumps(body, ensure_ascii=False)}" for name, body in written.items() if name in bound]
 
 
 def shown_lines(pack: Pack, tool: str) -> list[str]:
