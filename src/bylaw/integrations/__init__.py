@@ -1,1 +1,3 @@
-"""Where the shield plugs in: one file per framework, each an extra. Start at your framework's, then at `follower`."""
+"""Adapters of the shield: one file per framework, each with its own extra. Start at your framework's file, then at
+`follower`.
+"""

@@ -31,7 +31,7 @@ from bylaw.trace.readers.parts import unwrapped
 
 UNHEARD = "Not done: the shield does not know the conversation in which `{}` is called."
 OWN = "adk_request_"
-"""How the names of calls begin that ADK makes for itself, to ask for a confirmation or a credential."""
+"""Prefix of calls that ADK makes itself to ask for a confirmation or a credential."""
 
 
 class _Allowed(NamedTuple):
@@ -64,12 +64,13 @@ class ShieldPlugin(Adapter, BasePlugin):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct, name="bylaw")
         self._failed: set[tuple[str, str]] = set()
-        """Calls, by conversation and id, whose tools raised; what the model is told of it, if anything, is in the next
-        events."""
+        """Calls, by conversation and id, whose tools raised; the model's view of that, if any, is in
+        the next events.
+        """
         self._allowed: dict[tuple[str, str], _Allowed] = {}
-        """Calls that are being made, by conversation and id."""
+        """Running calls, by conversation and id."""
         self._rewound: dict[str, set[str]] = {}
-        """By conversation, the rewinds that are known."""
+        """The known rewinds, by conversation."""
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """Add the instructions to the system prompt."""
@@ -98,7 +99,7 @@ class ShieldPlugin(Adapter, BasePlugin):
         return False
 
     def _hold(self, tool: Any) -> None:
-        """A callback of an agent's own comes after this plugin: what it has changed is decided anew, at the tool."""
+        """Decide again, at the tool, if an agent's own callback, which runs after this plugin, changed the call."""
         run = tool.run_async
         if getattr(run, "bylaw", None) is self:
             return
@@ -126,7 +127,7 @@ class ShieldPlugin(Adapter, BasePlugin):
         tool.run_async = run_async
 
     async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:
-        """Advice goes below the answer. A call that waits for a confirmation of its own has none yet."""
+        """Append advice to the result. A call waiting for a confirmation has no result yet."""
         place = _place(tool_context)
         allowed = self._allowed.pop(place, None)
         if allowed is None:
@@ -145,7 +146,7 @@ class ShieldPlugin(Adapter, BasePlugin):
         self._failed.add(_place(tool_context))
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
-        """What the agent said in the end belongs to the conversation too."""
+        """Report the agent's final message."""
         await asyncio.to_thread(self._end, invocation_context.session)
 
     def _end(self, session: Any) -> None:
@@ -153,7 +154,7 @@ class ShieldPlugin(Adapter, BasePlugin):
             self._guard.end(_key(session), session, self._heard(session))
 
     def follower(self, conversation: Any) -> Follower | None:
-        """What the shield knows of a session."""
+        """The follower of a session."""
         return super().follower(_key(conversation))
 
     def _decide(self, tool: str, arguments: dict[str, Any], tool_context: Any) -> tuple[Follower, str, Decision]:
@@ -182,7 +183,7 @@ class ShieldPlugin(Adapter, BasePlugin):
 
 
 class _InnerPlugin(ShieldPlugin):
-    """Stands before the tools of a runner that was made without the shield, while a shielded tool runs it."""
+    """Shields the tools of a runner created without the shield while a shielded tool runs it."""
 
     @property
     def is_idle(self) -> bool:
@@ -215,7 +216,7 @@ def _place(tool_context: Any) -> tuple[str, str]:
 
 
 def _live(events: Sequence[Any]) -> list[Any]:
-    """The events that no rewind has taken back."""
+    """The events that no rewind has removed."""
     kept: list[Any] = []
     for event in events:
         if before := _rewinds(event):
@@ -227,12 +228,12 @@ def _live(events: Sequence[Any]) -> list[Any]:
 
 
 def _rewinds(event: Any) -> str:
-    """The invocation that everything since is taken back with; empty where nothing is."""
+    """The invocation from which an event rewinds; empty if it does not."""
     return getattr(event.actions, "rewind_before_invocation_id", None) or ""
 
 
 def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: False) -> list[Part]:
-    """What happened; `is_told` of an inner agent's calls that were decided on where they were made."""
+    """The parts of events; `is_told` identifies inner agents' calls that were decided where they were made."""
     parts: list[Part] = []
     made = {call.id for event in events for call in event.get_function_calls() if call.id}
     for event in events:
@@ -247,7 +248,7 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
         asked = [part.function_call for part in given if part.function_call]
         answers = [part.function_response for part in given if part.function_response]
         calls, told = ([each for each in found if not (each.name or "").startswith(OWN)] for found in (asked, answers))
-        # Until a call is confirmed, what is told in its place is no answer.
+        # Until a call is confirmed, the text in place of its result is not a result.
         told = [each for each in told if each.id not in event.actions.requested_tool_confirmations]
         if is_aside:
             text = ""
@@ -265,19 +266,18 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
 
 
 def _node(event: Any) -> str:
-    """The node of a workflow that an event belongs to. What the user says belongs to none: an event of theirs that does
-    is what another agent gave the node as its input."""
+    """The workflow node of an event. User messages have none: one that does is input another agent gave to the node."""
     return getattr(getattr(event, "node_info", None), "path", "") or ""
 
 
 def _is_aside(event: Any, calls: set[str]) -> bool:
-    """Whether an agent that works for another, as its tool, says this: the user may never see it."""
+    """Whether the speaker works for another agent as its tool; the user may never see this message."""
     steps = (event.branch or "").replace(".", "@").split("@")
     return getattr(event, "isolation_scope", None) is None and any(step in calls for step in steps)
 
 
 def _answers(tool_context: Any) -> Callable[[Prompt], Any]:
-    """Puts a prompt by stopping the call. ADK asks once about a call: one that comes back does not stop again."""
+    """Show a prompt by stopping the call. ADK asks once per call: a repeated call is not stopped again."""
     confirmation = tool_context.tool_confirmation
     if confirmation is None:
         return once(None)
@@ -286,7 +286,7 @@ def _answers(tool_context: Any) -> Callable[[Prompt], Any]:
 
 
 def _declined(tool_context: Any) -> dict[str, Any]:
-    """A confirmation that is declined is a no to what it asked about, whatever its payload says beside that."""
+    """Treat a declined confirmation as a no, whatever else its payload contains."""
     payload, id = tool_context.tool_confirmation.payload, tool_context.function_call_id
     asked = [event.actions.requested_tool_confirmations.get(id) for event in tool_context.session.events]
     prompts = [each.payload for each in asked if each is not None and isinstance(each.payload, dict)]

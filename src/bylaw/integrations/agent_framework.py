@@ -46,7 +46,7 @@ class _Running(Struct, frozen=True, eq=False):
 
 _RUN: ContextVar[_Running | None] = ContextVar("run", default=None)
 PROMPT = "bylaw"
-"""Where requests for approval hold the prompt, and responses the answer."""
+"""The key of the prompt in approval requests, and of the answer in responses."""
 UNHEARD = "the shield does not know the conversation: install all of its middleware"
 
 
@@ -148,7 +148,7 @@ class _Tool(FunctionMiddleware):
         if not decision.allowed:
             context.result = decision.feedback
             return
-        # What the model is told of a call that failed stands in its next messages.
+        # The model's view of a failed call is in its next messages.
         is_known = follower is not None
         async with Execution(follower, call, decision, agent, reported=(Exception,)) if is_known else nullcontext():
             await call_next()
@@ -164,7 +164,7 @@ class _Tool(FunctionMiddleware):
 
 
 def _answer(response: Any) -> Any:
-    """What the response to a request for approval holds; the prompt that came with the request is no answer to it."""
+    """The answer in a response to an approval request; the prompt sent with the request is not one."""
     found = (response.additional_properties or {}).get(PROMPT) if response is not None else None
     return None if isinstance(found, Mapping) and "whom" in found else found
 
@@ -177,13 +177,13 @@ def _request(context: Any, prompt: Prompt, *, is_again: bool) -> Content:
     marks: dict[str, Any] = {PROMPT: to_builtins(prompt)}
     name = occurrence or id
     if is_again:
-        # A second question about the same call: the framework has done with the first.
+        # A second question about the same call: the framework considers the first one finished.
         name, marks["_replacement_approval_request"] = f"{name}:{prompt.id}", True
     return Content.from_function_approval_request(name, call, additional_properties=marks)
 
 
 def _watched_run(run: Any) -> Any:
-    """An agent that runs while a function is being carried out has the shield's middleware, whoever runs it."""
+    """Give the shield's middleware to every agent that runs inside a function call."""
 
     def watched(self: Any, *given: Any, **more: Any) -> Any:
         outer, own = carried(), [*(self.middleware or ()), *(more.get("middleware") or ())]

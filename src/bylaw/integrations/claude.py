@@ -32,12 +32,12 @@ from bylaw.trace.recorded_value import read_content
 
 CHANGED = "its arguments were changed after they were decided on: ask for it once more as it should be"
 INJECTED = ("<task-notification>", "Continue from where you left off.")
-"""How prompts begin that the program submits by itself."""
+"""Prefixes of prompts that the program submits itself."""
 MOST = 100
 PATIENCE = 10.0
 """Seconds to wait for a call's message."""
 LIMIT = 30.0
-"""Seconds that a decision may take."""
+"""Time-out for a decision in seconds."""
 UNHEARD = "the shield did not hear the message that asks for this call: wrap the messages in `guard.hear(...)`"
 LATE = "it was heard of after calls that were asked for beside it: ask for it once more"
 UNSURE = "the shield was told of words that may be the user's, and they have not come with the messages"
@@ -48,24 +48,24 @@ APPEND = "append-system-prompt"
 
 
 class Prompts:
-    """What was submitted, until it is known whose words it is.
+    """Submitted prompts whose author is not yet known.
 
-    The hook is told every prompt: the user's, and those that the program makes up when a subagent ends, a task is due
-    or a call goes on. Only what the host sends comes back among the messages, and summaries are never submitted. So
-    what is both submitted and sent back is the user's word.
+    The hook receives every prompt: the user's, and those the program creates when a subagent ends, a task is due or a
+    call continues. Only the host's own prompts come back among the messages, and summaries are never submitted. So a
+    prompt that is both submitted and returned is the user's.
     """
 
     def __init__(self) -> None:
         self._submitted: deque[str] = deque(maxlen=MOST)
         self._before = 0
-        """How many of these were submitted in runs that are over."""
+        """Number of these submitted in finished runs."""
 
     def submit(self, text: str) -> None:
         self._submitted.append(text)
         self._before = min(self._before, len(self._submitted) - 1)
 
     def sent(self, content: str | Sequence[Any]) -> str | None:
-        """A message of the user's role has come; its words, where they are the user's."""
+        """Handle a message with the user's role; returns its text if it is the user's."""
         blocks = [] if isinstance(content, str) else [each.text for each in content if isinstance(each, TextBlock)]
         text = content if isinstance(content, str) else "\n".join(blocks)
         if text not in self._submitted:
@@ -80,20 +80,20 @@ class Prompts:
 
     @property
     def is_open(self) -> bool:
-        """Whether something was submitted in this run that may be the user's and has not come back."""
+        """Whether a prompt of this run that may be the user's has not come back yet."""
         return any(not each.startswith(INJECTED) for each in list(self._submitted)[self._before :])
 
 
 class HostHooks:
-    """What the host's own hooks make of the arguments of calls, by the ids of these."""
+    """The changes the host's own hooks make to call arguments, by call id."""
 
     def __init__(self) -> None:
         self._running: dict[str, int] = {}
-        """How many of its hooks are at work on a call."""
+        """The number of host hooks running for a call."""
         self._idle = anyio.Condition()
         self._changed: dict[str, list[Any]] = {}
         self._decided: dict[str, Any] = {}
-        """The arguments that a decision was made on."""
+        """The arguments of each decision."""
 
     def watched(self, hook: Callable[..., Any]) -> Callable[..., Any]:
         """A hook of the host that is waited for; what it changes too late stops the call."""
@@ -116,7 +116,7 @@ class HostHooks:
         return run
 
     def permitting(self, may: Callable[..., Any]) -> Callable[..., Any]:
-        """The host's own word on whether a tool may be used; it comes after the decision, and changes nothing."""
+        """Wrap the host's permission check, which runs after the decision and must not change it."""
 
         async def run(tool: str, given: dict[str, Any], context: Any) -> Any:
             answer = await may(tool, given, context)
@@ -129,7 +129,7 @@ class HostHooks:
         return run
 
     async def arguments(self, id: str, given: dict[str, Any], patience: float) -> dict[str, Any]:
-        """What a call is to be decided on, once the host's hooks are done with it."""
+        """The arguments to decide on, after the host's hooks have run."""
         with anyio.move_on_after(patience):
             async with self._idle:
                 while self._running.get(id):
@@ -222,7 +222,7 @@ class ShieldHooks:
         self._main: ShieldHooks | None = None
         self._host = HostHooks()
         self._order = anyio.Lock()
-        """What is heard is told to the session in the order in which it comes."""
+        """Reports messages to the session in order."""
 
     def inner(self, agent: str) -> "ShieldHooks":
         """The hooks for an agent whose prompts your code or another agent writes, in the same conversation.
@@ -253,13 +253,13 @@ class ShieldHooks:
         )
 
     async def asked(self, call: Any) -> list[Prompt]:
-        """What a call that was deferred waits for; nothing where a hook of the host's own deferred it."""
+        """The prompts a deferred call waits for; empty if the host's own hook deferred it."""
         follower = await self._ready()
         waiting = await anyio.to_thread.run_sync(partial(follower.asked, call.id, call.name, call.input))
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-        """The user answered a card; `by` says how, such as the button they pressed."""
+        """Report the user's answer to a card; `by` says how, such as the button pressed."""
         await anyio.to_thread.run_sync(partial(confirm, self.session, prompt, yes, by=by))
 
     async def approve(self, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
@@ -267,7 +267,7 @@ class ShieldHooks:
         await anyio.to_thread.run_sync(partial(approve, self.session, prompt, yes, by=by, note=note))
 
     async def hear(self, messages: AsyncIterable[Any]) -> AsyncIterator[Any]:
-        """The messages of a run, as they come."""
+        """Pass on the messages of a run while reporting them."""
         async for message in messages:
             try:
                 await self._hear(message)
@@ -292,7 +292,7 @@ class ShieldHooks:
                     await self._in_turn(partial(self._hear_results, message))
                 is_sent = not message.parent_tool_use_id and (message.origin or {}).get("kind", "human") == "human"
                 if is_sent and (text := self._prompts.sent(message.content)) is not None and not self._agent:
-                    # Of a message in blocks the SDK hands on the text, and drops pictures and files without a word.
+                    # For a message in blocks, the SDK passes on the text and silently drops pictures and files.
                     await self._in_turn(partial(self._hear_user, text, whole=isinstance(message.content, str)))
             case ResultMessage():
                 deferred = message.deferred_tool_use
@@ -301,7 +301,7 @@ class ShieldHooks:
                 pass
 
     async def _ready(self) -> Follower:
-        """What is known of the calls of the conversation, by reading its log."""
+        """The follower, after reading the conversation's log."""
         if self._main is not None:
             return await self._main._ready()
         async with self._order:
@@ -310,7 +310,7 @@ class ShieldHooks:
         return self._follower
 
     async def _in_turn(self, work: Callable[[], None]) -> None:
-        """Do what may wait for the log, one after the other, while the event loop goes on."""
+        """Run work that may wait for the log, in order, without blocking the event loop."""
         async with self._order:
             await anyio.to_thread.run_sync(work)
 
@@ -340,7 +340,7 @@ class ShieldHooks:
         text = "".join(block.text for block in message.content if isinstance(block, TextBlock))
         name = message.message_id or ""
         if self._turn is None or self._turn[0] != name or not name:
-            # Each part of what the model says at once comes as a message of its own, under one id.
+            # Each part of one model response is a separate message with the same id.
             self._end_turn()
             self._turn = (name, self.session.turn(text))
             self._turn[1].__enter__()
@@ -378,7 +378,7 @@ class ShieldHooks:
         return _deferred() if self._is_put(told, decision) else denied(decision.feedback)
 
     def _is_put(self, told: Any, decision: Decision) -> bool:
-        """Whether a call stops here until somebody has answered; a subagent's does not: nobody could go on there."""
+        """Whether a call pauses until somebody answers; a subagent's does not, because it could not be continued."""
         if not self._pauses or told.get("agent_id"):
             return False
         return bool(prompts(decision)) and not is_declined(self.session, decision)
@@ -405,13 +405,13 @@ class ShieldHooks:
         return decision
 
     def _plan(self, follower: Follower, call: Asked, agent: str) -> None:
-        """What a subagent asks for at once is a turn of its own, and none of the main agent's."""
+        """Treat a subagent's simultaneous calls as their own turn, separate from the main agent's."""
         self._end_turn()
         name, _ = self._inner.get(call.id, ("", call))
         beside = [each for id, (message, each) in self._inner.items() if message == name and id != call.id]
         tool = self.session.pack.schema.tools.get(call.tool)
         if name in self._planned and (tool is None or tool.effect == "write"):
-            # What came beside it may have been answered meanwhile, which the subagent had not seen.
+            # Other calls of its turn may have returned results the subagent had not seen.
             raise RuntimeError(LATE)
         if name:
             self._planned.add(name)
@@ -420,7 +420,7 @@ class ShieldHooks:
             self._inner.pop(each.id, None)
 
     async def _after(self, told: Any, id: Any, _context: Any) -> Any:
-        """Advice goes beside the answer."""
+        """Add advice to the result."""
         self._host.ran(told.get("tool_use_id") or id or "", told.get("tool_input"))
         advice = self._advice.pop(told.get("tool_use_id") or id or "", "")
         if not advice:

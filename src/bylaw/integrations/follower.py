@@ -1,6 +1,6 @@
-"""Follows a conversation as a framework keeps it: what is new in it is told to the session, each turn is decided once.
+"""Follows a conversation as a framework keeps it: reports new messages to the session, and decides each turn once.
 
-What was told once is not told again, and what is missing later was still seen; `history` finds out which is which.
+Nothing is reported twice, and anything missing later was still seen; `history` finds out which is which.
 """
 
 import threading
@@ -45,9 +45,9 @@ class Follower:
     def __init__(
         self, session: LiveSession, *, is_linked: bool = False, answers: Answers = "all", makes_calls: bool = True
     ) -> None:
-        """`is_linked` if somebody else has spoken in the same history before. `answers` says which of the user's
-        answers count: without a name for the conversation, a request may be one that was sent before, or an inner
-        agent's. Without `makes_calls`, calls are decided on and made elsewhere.
+        """Set `is_linked` if somebody else has spoken earlier in the same history. `answers` says which of the user's
+        answers count: without a conversation name, a request may be a repeat, or an inner agent's. Without
+        `makes_calls`, calls are decided here and made elsewhere.
         """
         self.session = session
         self._makes_calls = makes_calls
@@ -56,18 +56,18 @@ class Follower:
         """Others have spoken in the history since this conversation last had the word."""
         self._known = KnownMessages()
         self._planned: dict[str, Decision] = {}
-        """Decisions on the calls of the last turn that were not made yet, by their ids."""
+        """Decisions on calls of the last turn that have not been made yet, by id."""
         self._plans: set[tuple[str, str]] = set()
         """Messages of inner agents whose calls were decided on."""
         self._given: dict[str, str] = {}
         """The session's name for the last call of an id."""
         self._names: set[str] = set()
         self._inner: set[str] = set()
-        """Ids of calls that inner agents made."""
+        """Ids of inner agents' calls."""
         self._before: dict[str, str] = {}
-        """By the name of a call that was made again after somebody was asked about it, its name before."""
+        """The earlier id of each call that was repeated after a question was answered, by its new id."""
         self._answered: set[str] = set()
-        """Names of calls whose answers were told."""
+        """Ids of calls with reported results."""
         self._unannounced: set[str] = set()
         """Ids of calls that were decided on before the message that asks for them was heard."""
         self._open: set[str] = set()
@@ -75,13 +75,13 @@ class Follower:
         self._past: set[str] = set()
         """Names of calls that a history tells of without their results."""
         self._running: dict[str, str] = {}
-        """By id, the tools of calls that this process is carrying out."""
+        """Tools of calls that this process is running, by id."""
         self._foreign: dict[str, str] = {}
-        """By the ids of its calls, the name of an inner agent whose history was handed over as that of the user."""
+        """By call id, the name of an inner agent whose history was passed as the user's."""
         self._foreign_heard: set[str] = set()
-        """What such a history has in the user's name."""
+        """User messages in such histories."""
         self._events = 0
-        """How many events of the session are known here."""
+        """Number of the session's events known here."""
         self._lock = threading.RLock()
         self._recall()
 
@@ -91,12 +91,12 @@ class Follower:
             self._recall()
 
     def _recall(self) -> None:
-        """What a log has brought back of the conversation, or another worker has added to it, was told already."""
+        """Mark everything read from the log, or added by another worker, as already reported."""
         events = self.session.trajectory().events
         calls: dict[str, Call] = {}
         turns: dict[int, Known] = {}
         confirmed = -1
-        """The turn in which the user last answered a card that the host put to them."""
+        """The turn in which the user last answered a card shown by the host."""
         for step, event in enumerate(events):
             if isinstance(event, Result):
                 made = events[event.call] if event.call is not None else None
@@ -115,7 +115,7 @@ class Follower:
             if isinstance(event, Call):
                 calls[event.id] = event
         said = [event for event in events[self._events :] if isinstance(event, Message) and event.confirmation is None]
-        # Another worker has left it, for somebody else to go on.
+        # Another worker handed it over to somebody else.
         last = [event.by for event in said[-2:] if not event.captured]
         self._is_passing = self._is_passing or last == ["agent", "user"]
         self._events = len(events)
@@ -139,7 +139,7 @@ class Follower:
             self._before[event.id] = before
             self._known.rename(id, before, event.id)
         elif not event.agent:
-            # What an inner agent calls is no part of the history that is handed over.
+            # An inner agent's calls are not part of the history passed in.
             known = self._of_turn(event.turn, turns)
             known.names[id] = event.id
             known.mark = replace(known.mark, calls=tuple(known.names))
@@ -163,14 +163,14 @@ class Follower:
                 self._catch_up()
                 self._follow(parts)
             except Exception as error:
-                # From here on the history has a gap, so nothing that hangs on it is allowed.
+                # The history has a gap from here on, so nothing that depends on it is allowed.
                 tell(error, "a conversation could not be followed")
                 self.session.lacks = f"part of the conversation could not be read: {error}"
             finally:
                 self._events = self.session.length
 
     def leave(self) -> None:
-        """Somebody else goes on in the same history: what comes until they are back is not said here."""
+        """Somebody else continues in the same history; their messages are not reported here."""
         with self._lock:
             if not self._is_passing and self._events:
                 self.session.unheard()
@@ -179,30 +179,32 @@ class Follower:
             self._is_passing = True
 
     def hear(self, context: Mapping[str, Any] | None) -> None:
-        """Whoever is vouched for goes on here; where that is somebody else, what others said is not said again."""
+        """Continue with the principal of `context`; if it is another one, earlier speakers' messages
+        are not repeated.
+        """
         with self._lock:
             if self.session.vouch(context or {}):
                 self._is_passing = True
 
     def lose(self) -> None:
-        """Part of what was said has been taken back: what was agreed to before no longer counts."""
+        """Part of the conversation was removed, so earlier agreement no longer counts."""
         with self._lock:
             if self._events:
                 self.session.unheard()
                 self._events = self.session.length
 
     def is_inner(self, id: str) -> bool:
-        """Whether an inner agent made the call of this id."""
+        """Whether an inner agent made the call with this id."""
         with self._lock:
             return id in self._inner
 
     def _pass_over(self, parts: Sequence[Part]) -> None:
-        """All but what the user says now was said and done by somebody else, or is in the log."""
+        """Skip everything except the user's current message: it belongs to somebody else, or is in the log."""
         self._is_passing = False
         last = max((at for at, part in enumerate(parts) if isinstance(part, Heard)), default=len(parts))
         marks = [part.mark for part in parts[: last + 1] if isinstance(part, Heard | Turn)]
         if self._known and marks and self._known.place(marks)[0][-1] is not None:
-            # They have said nothing yet: the last message is one from before.
+            # They have not spoken yet: the last message is an earlier one.
             last = len(parts)
         self._known = KnownMessages()
         for part in parts[:last]:
@@ -248,7 +250,7 @@ class Follower:
         self._known.keep(marks, found, told, is_sure=gap is None)
 
     def _distrust(self) -> None:
-        """What the user just answered may have been answered and used before, in a run that nobody can connect."""
+        """Distrust the user's latest answer, which may already have been given and used in an unconnected run."""
         log.warning("the user's answers in a conversation without a name do not count: %s", NAME_IT)
         self.session.channel.reports_user = False
         self.session.unheard()
@@ -273,8 +275,9 @@ class Follower:
         return not any(call in self._running for mark in marks for call in mark.calls)
 
     def _follow_foreign(self, parts: Sequence[Part]) -> None:
-        """The calls are an inner agent's. What it was told may have been said by the user all the same, in another run:
-        it is a message whose words are not known."""
+        """Follow a history with an inner agent's calls. The user may still have said its messages in another run, so
+        they are recorded as messages with unknown words.
+        """
         heard = {part.words for part in parts if isinstance(part, Heard)}
         if not heard <= self._foreign_heard:
             self._foreign_heard |= heard
@@ -288,7 +291,9 @@ class Follower:
             self.plan(fresh, agent)
 
     def plan(self, calls: Sequence[Asked], agent: str, key: str = "") -> None:
-        """An inner agent asks for calls at once, in the message of this id. What it says is not said to the user."""
+        """Decide an inner agent's simultaneous calls, requested in the message with this id. Its words are not said to
+        the user.
+        """
         with self._lock:
             if key and (agent, key) in self._plans:
                 return
@@ -299,25 +304,25 @@ class Follower:
                         id = _inner(agent, call.id)
                         self._planned[id] = self._decide(Asked(id, call.tool, call.arguments), agent)
             except Exception as error:
-                # They are decided on one by one, where they are made.
+                # They are decided one by one when they are made.
                 tell(error, f"what `{agent}` asks for could not be decided on")
             self._events = self.session.length
 
     def plan_last(self, parts: Sequence[Part], id: str, agent: str) -> None:
-        """The same, where the call of this id is about to be made: what the last turn of its history asks for."""
+        """`plan` for the last turn of a history that is about to make the call with this id."""
         turn = next((part for part in reversed(parts) if isinstance(part, Turn) and part.calls), None)
         if turn is not None and any(call.id == id for call in turn.calls):
             self.plan(turn.calls, agent, turn.key or turn.calls[0].id)
 
     def decide(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Decision:
-        """The decision on a call that is about to be made, by the main agent or by an inner one."""
+        """Decide a call about to be made by the main agent or an inner one."""
         agent = agent or self._foreign.get(id, "")
         id = _inner(agent, id)
         with self._lock:
             try:
                 decision = self._planned.pop(id, None) or self._resumed(id, tool, arguments)
                 if decision is None or not is_same(decision, tool, arguments):
-                    # A call nobody told of before, one that another hand has changed, or the same once more.
+                    # A call that was not announced, was changed by somebody else, or is repeated.
                     waiting = self._waiting(id, tool, arguments)
                     before = self._given.get(id, "")
                     self.session.resume_turn()
@@ -340,8 +345,9 @@ class Follower:
             return decision
 
     def result_of(self, id: str, tool: str, arguments: Arguments) -> Result | None:
-        """The result of a write that was made under this id, for a framework that makes its calls again. After
-        the user's next words it is another call: some models count anew."""
+        """The result of a write made under this id, for frameworks that repeat calls. After the user's next message it
+        is a new call, because some models reuse ids.
+        """
         with self._lock:
             declared = self.session.pack.schema.tools.get(tool)
             name = self._given.get(id)
@@ -357,13 +363,13 @@ class Follower:
             return result if result.captured and not result.error else None
 
     def asked(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Decision | None:
-        """The decision that asks somebody about this call, if the call waits for the answer."""
+        """The decision that asked somebody about this call, if the call is waiting for the answer."""
         with self._lock:
             self._catch_up()
             return self._waiting(self._id(agent, id), tool, arguments)
 
     def asked_before(self, id: str) -> list[Decision]:
-        """The decisions that asked somebody about this call, and after whose answers the call was made again."""
+        """The decisions that asked somebody about this call, after whose answers the call was repeated."""
         with self._lock:
             found, name = list[Decision](), self._given.get(id, "")
             while id not in self._planned and (name := self._before.get(name, "")):
@@ -375,7 +381,7 @@ class Follower:
         return waiting if waiting is not None and is_same(waiting, tool, arguments) else None
 
     def comes_back(self, id: str, tool: str, arguments: Arguments) -> bool:
-        """Whether this call was made before, here or elsewhere, and waits: for an answer, or to go on."""
+        """Whether this call was made before, here or elsewhere, and waits for an answer or to continue."""
         with self._lock:
             if self.asked(id, tool, arguments) is not None:
                 return True
@@ -385,17 +391,17 @@ class Follower:
             return decision is not None
 
     def pause(self, id: str, *, agent: str = "") -> None:
-        """A call that was asked about stops until there is an answer: made again, it is decided anew."""
+        """Pause a call until its question is answered; repeated, it is decided again."""
         with self._lock:
             self._planned.pop(self._id(agent, id), None)
 
     def planned(self, id: str, *, agent: str = "") -> Decision | None:
-        """The decision on a call that was asked for and not made yet."""
+        """The decision on a requested call that has not been made yet."""
         with self._lock:
             return self._planned.get(self._id(agent, id))
 
     def interrupted(self, id: str, decision: Decision, *, agent: str = "") -> None:
-        """A call that was allowed stops before it is done. When it is made again, here or elsewhere, it goes on."""
+        """Interrupt an allowed call before it is done. Repeated here or elsewhere, it continues."""
         id = self._id(agent, id)
         with self._lock:
             self._planned.pop(id, None)
@@ -406,14 +412,14 @@ class Follower:
                 tell(error, f"that `{decision.tool}` was interrupted could not be kept")
 
     def _resumed(self, id: str, tool: str, arguments: Arguments) -> Decision | None:
-        """The decision on a call that was interrupted and goes on now."""
+        """The decision on an interrupted call that continues now."""
         name, given = self._given.get(id), as_object(arguments)
         return self.session.resume(name, tool, given) if name is not None and given is not None else None
 
     def answered(
         self, id: str, content: Any, *, error: bool | None = None, captured: bool = True, agent: str = ""
     ) -> None:
-        """What became of a call: what the agent is shown as its result."""
+        """Report the result of a call as shown to the agent."""
         id = self._id(agent, id)
         with self._lock:
             name = self._given.get(id)
@@ -422,12 +428,12 @@ class Follower:
             try:
                 self._catch_up()
                 if name in self._answered:
-                    # Made once more meanwhile, by another worker, it counts as perhaps made.
+                    # If another worker repeated it meanwhile, it may have run.
                     return
                 self._close(name)
                 self.session.result(plain(content), id=name, error=error, captured=captured)
                 if not captured:
-                    # Others go on with the conversation, and this one may never come back to it.
+                    # Others continue the conversation, and this worker may never see it again.
                     self.session.flush()
             except Exception as fault:
                 tell(fault, f"the result of {id} could not be kept")
@@ -435,9 +441,9 @@ class Follower:
             self._events = self.session.length
 
     def end(self) -> None:
-        """The agent has done for now: what happened since its last call goes to the log.
+        """End a run: write the events since the last call to the log.
 
-        What it asked for and what was never begun, since the framework holds it for somebody, goes on when it is made.
+        Calls that were requested but held by the framework continue when they are made.
         """
         with self._lock:
             for id, decision in list(self._planned.items()):
@@ -459,7 +465,7 @@ class Follower:
         return decision
 
     def _id(self, agent: str, id: str) -> str:
-        """The id of a call here, where an inner agent may have made it."""
+        """The id of a call here, which an inner agent may have made."""
         return _inner(agent or self._foreign.get(id, ""), id)
 
     def _lose(self, name: str) -> None:
@@ -528,7 +534,7 @@ class Follower:
 
 
 def _goes_on(before: Call | None, call: Call, confirmed: int) -> bool:
-    """Whether a call is one that was refused before, made again once its question was answered."""
+    """Whether a call is a refused one, repeated after its question was answered."""
     if before is None or not before.refused or (before.tool, before.arguments) != (call.tool, call.arguments):
         return False
     return call.turn == before.turn or (before.card is not None and before.turn < confirmed == call.turn - 1)

@@ -33,16 +33,16 @@ from bylaw.trace.event import Call, Message
 
 
 class Prompt(Struct, frozen=True):
-    """What a call waits for."""
+    """A question that a call waits for."""
 
     whom: Whom
-    """Who is to answer: `user`, or `person` for somebody who answers for the policy."""
+    """Who must answer: `user`, or `person` for somebody responsible for the policy."""
     text: str
-    """What to show them."""
+    """The text to show."""
     tool: str
     arguments: dict[str, Any]
     id: str
-    """Of the card, or of the approval; an answer bears it, so that it is never taken for another's."""
+    """The id of the card or approval; an answer carries it, so that it cannot be mistaken for another's."""
 
 
 class Paused(Exception):
@@ -54,7 +54,7 @@ class Paused(Exception):
 
 
 def once(answer: Any) -> Callable[[Prompt], Any]:
-    """Puts a prompt by stopping the call, unless it comes back with an answer, which is taken once."""
+    """Show a prompt by stopping the call, unless the call is repeated with an answer, which is used once."""
     answers = [answer] if answer is not None else []
 
     def put(prompt: Prompt) -> Any:
@@ -66,7 +66,7 @@ def once(answer: Any) -> Callable[[Prompt], Any]:
 
 
 def prompts(decision: Decision) -> list[Prompt]:
-    """What to put to whom before a call may run; nothing where it may, or where nobody's yes would let it."""
+    """The prompts to answer before a call may run; empty if it may run, or if no answer would allow it."""
     if not decision.is_put:
         return []
     found: list[Prompt] = []
@@ -79,8 +79,9 @@ def prompts(decision: Decision) -> list[Prompt]:
 
 
 def is_declined(session: LiveSession, decision: Decision) -> bool:
-    """Whether the user has said no to a card for the same call, however it was spelled, and nothing since: they are not
-    asked again. A yes to that spelling is none to this one."""
+    """Whether the user has declined a card for any spelling of the call and said nothing since, so that they are not
+    asked again. A yes to another spelling does not count for this one.
+    """
     if decision.card is None:
         return False
     events = session.trajectory().events
@@ -101,7 +102,7 @@ def is_declined(session: LiveSession, decision: Decision) -> bool:
 
 
 def confirm(session: LiveSession, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-    """The user answered a card; `by` says how, such as the button they pressed."""
+    """Report the user's answer to a card; `by` says how, such as the button pressed."""
     if prompt.whom != "user":
         raise UsageError(f"`{prompt.tool}` waits for a person here, not for the user", hint="use `approve`")
     session.confirm(prompt.id, yes, by=by)
@@ -120,10 +121,10 @@ def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: s
 def decide(
     follower: Follower, call: Asked, put: Callable[[Prompt], Any] | None, *, agent: str = "", replays: bool = False
 ) -> Decision:
-    """The decision on a call once it was put to whom it waits for; `put` gives the answer, or ends the run for now.
-    Without `put` nobody is asked.
+    """Decide a call after its prompts were answered; `put` returns the answer, or ends the run for now. Without `put`
+    nobody is asked.
 
-    Each prompt is put once. A framework that `replays` runs all of this again, and expects the same prompts in order.
+    Each prompt is shown once. A framework that `replays` runs all of this again and expects the same prompts in order.
     """
     session, made = follower.session, (call.id, call.tool, call.arguments)
     if put is None:
@@ -148,8 +149,9 @@ def decide(
 
 
 def _next(decision: Decision, was_put: set[tuple[Whom, str]]) -> Prompt | None:
-    """The first prompt of a decision that was not put yet; from now on it was. The card and the approval of one call
-    may have the same id."""
+    """The first prompt not yet shown, which is then marked as shown. The card and the approval of one call may have the
+    same id.
+    """
     found = next((each for each in prompts(decision) if (each.whom, each.id) not in was_put), None)
     if found is not None:
         was_put.add((found.whom, found.id))
@@ -157,7 +159,7 @@ def _next(decision: Decision, was_put: set[tuple[Whom, str]]) -> Prompt | None:
 
 
 def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
-    """What is answered to this prompt; what was answered to another, or bears no id or no name, is no answer."""
+    """The answer to this prompt; an answer to another one, or without id or name, does not count."""
     while True:
         given = put(prompt)
         if isinstance(given, Mapping):
@@ -169,7 +171,7 @@ def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
 
 
 def _is_signed(prompt: Prompt, answer: Mapping[str, Any]) -> bool:
-    """Whether an answer says whose it is, where it must: a person's does, and without a name their prompt stays."""
+    """Whether an answer names its author if it must: a person's answer needs a name, or their prompt stays."""
     return prompt.whom != "person" or "approve" not in answer or bool(str(answer.get("by") or "").strip())
 
 
@@ -188,7 +190,7 @@ def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bo
         else:
             approve(session, prompt, yes, by=by, note=note)
     except BylawError as error:
-        # What became of it meanwhile is found when the call is decided anew.
+        # What happened meanwhile is found when the call is decided again.
         tell(error, f"an answer about `{prompt.tool}` does not count")
         return None
     return yes
@@ -198,7 +200,7 @@ MOST = 1_000
 """Conversations kept at once."""
 Vouched = Mapping[str, Any] | None
 Context = Vouched | Callable[[Any], Vouched]
-"""What the host vouches for: the same for all conversations, or a function of what the framework knows of the run."""
+"""The host's context: the same for all conversations, or a function of the run."""
 
 
 class Carried(Struct, eq=False):
@@ -210,7 +212,7 @@ class Carried(Struct, eq=False):
     agent: str
     """The inner agent that makes it."""
     place: str = ""
-    """Where in the framework it runs."""
+    """Its position in the framework."""
     is_running: bool = False
     """Whether the tool itself was seen to begin."""
 
@@ -313,11 +315,11 @@ def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
 
 
 class Followers:
-    """The conversations of a framework that hands over the history each time: one let go is simply read again.
+    """The conversations of a framework that passes the whole history each time; a discarded one is simply read again.
 
-    What a host vouches for may differ from one run to the next. The principal is whoever `signed_in_as` names. If
-    another one goes on in the same thread, a conversation of their own begins, linked by its name: what the first has
-    agreed to, given as a reason or had approved is not theirs.
+    The context may differ between runs. The principal is whoever `signed_in_as` names. If another one continues in the
+    same thread, a separate, linked conversation begins: nothing the first has agreed to, stated or had approved counts
+    for them.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, context: Context = None) -> None:
@@ -325,14 +327,15 @@ class Followers:
         self._context = context
         self._kept: OrderedDict[str, Follower] = OrderedDict()
         self._speaking: dict[str, Follower] = {}
-        """By the key of a history, whose conversation had the word last."""
+        """The last speaker's conversation, by history key."""
         self._lock = threading.Lock()
 
     def get(self, key: str, run: Any = None, *, unnamed: str = "") -> Follower:
-        """The follower of a conversation; without a key it is one of its own, in which the user's answers do not count.
+        """The follower of a conversation; without a key it is a conversation of its own, in which the user's answers do
+        not count.
 
-        `run` is what the framework knows of the run, for a context that is told by it. `unnamed` tells conversations
-        without a key apart.
+        `run` is the framework's run, for a context computed from it. `unnamed` distinguishes conversations without a
+        key.
         """
         context = self._context(run) if callable(self._context) else self._context
         if not key:
@@ -366,7 +369,7 @@ class Followers:
         return follower
 
     def _session(self, name: str, context: Vouched) -> LiveSession:
-        """The conversation of this name, whoever it belongs to."""
+        """The conversation with this name, whoever its principal is."""
         session = self.shield.session(name, context=context)
         try:
             session.trajectory()
@@ -417,9 +420,9 @@ class Guard:
         replays: bool = False,
         unnamed: str = "",
     ) -> tuple[Follower, str, Decision]:
-        """The conversation that a call belongs to, the inner agent that makes the call, and the decision.
+        """Decide a call: returns its conversation, the inner agent making it, and the decision.
 
-        `key` names the conversation that the framework keeps, `parts` is its history, `put` asks the user.
+        `key` names the framework's conversation, `parts` is its history, `put` asks the user.
         """
         if agent := self.agent:
             follower, agent = self.outer(key, run, agent)
@@ -433,10 +436,10 @@ class Guard:
         return follower, "", decide(follower, call, put, replays=replays)
 
     def outer(self, key: str, run: Any, agent: str) -> tuple[Follower, str]:
-        """The conversation that an inner agent works for, and its name there.
+        """The conversation an inner agent works for, and its name there.
 
-        If nobody knows which one that is, or it is under another pack, the agent has a conversation of its own, in
-        which no user speaks; there it has no name.
+        If that is unknown, or under another pack, the agent has a conversation of its own without a user, and no name
+        there.
         """
         found = carried()
         if found is not None and found.follower.session.pack.pin == self.shield.pack.pin:
@@ -452,7 +455,7 @@ class Guard:
         return self.shield.log is not None and self.shield.session(key).has_begun
 
     def end(self, key: str, run: Any, parts: Sequence[Part], *, unnamed: str = "") -> None:
-        """A run is over: what the agent said in the end belongs to the conversation too."""
+        """Report the end of a run with the agent's final message."""
         if not self.agent:
             follower = self.followers.get(key, run, unnamed=unnamed)
             follower.follow(parts)
@@ -488,11 +491,13 @@ class Adapter:
 
     @property
     def instructions(self) -> str:
-        """What to add to the system prompt; empty without `instruct`, and for an inner agent, which asks no user."""
+        """The text to add to the system prompt; empty without `instruct`, and for an inner agent,
+        which asks no user.
+        """
         return "" if self._guard.agent else self._instructions
 
     def follower(self, conversation: str) -> Follower | None:
-        """What the shield knows of a conversation, by the name that the framework gives it."""
+        """The follower of a conversation, by the framework's name for it."""
         return self._guard.followers.known(conversation)
 
 

@@ -1,8 +1,9 @@
-"""Conversations as frameworks keep them, and the messages in them that were heard before.
+"""Aligns the histories that frameworks pass with the messages already reported.
 
-Frameworks hand over a history each time: all of it, its end, a summary and its end, or only new messages. A message is
-known by the framework's id, else by its place among the others; never by its words alone, since people repeat
-themselves. If a history is not told as it was heard, or ends too early, there is a gap: earlier answers do not count.
+Frameworks pass a history each time: all of it, its end, a summary and its end, or only new messages. A message is
+recognised by the framework's id, or by its position among the others, never by its words alone, because people repeat
+themselves. If a history differs from what was reported, or ends too early, there is a gap: earlier answers do not
+count.
 """
 
 from collections import Counter
@@ -25,7 +26,7 @@ TAIL = 3
 
 
 class Mark(Struct, frozen=True):
-    """What a message is known by."""
+    """The identity of a message."""
 
     by: By
     text: str
@@ -40,7 +41,7 @@ class Mark(Struct, frozen=True):
         return " ".join(self.text.split())
 
     def says_same(self, other: "Mark") -> bool:
-        """Whether it says the same in the same role, spacing aside."""
+        """Whether it has the same words and role, ignoring spacing."""
         return self.by == other.by and self.calls == other.calls and self.said == other.said
 
 
@@ -60,7 +61,7 @@ class Asked(Struct, frozen=True):
 
 
 class Heard(Struct, frozen=True):
-    """The user said something."""
+    """A user message."""
 
     text: str
     key: str = ""
@@ -70,17 +71,17 @@ class Heard(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What it is told and known by; of a message without text, that there was one."""
+        """The words by which it is reported and recognised; without text, a marker that there was a message."""
         return self.text if self.text.strip() else NOT_TEXT
 
     @property
     def mark(self) -> Mark:
-        """What it is known by."""
+        """Its identity."""
         return Mark("user", self.words, key=self.key)
 
 
 class Turn(Struct, frozen=True):
-    """What the agent says and asks for at once."""
+    """The agent's message and simultaneous calls."""
 
     text: str
     calls: tuple[Asked, ...] = ()
@@ -88,27 +89,27 @@ class Turn(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What it is known by; if there is no text and no call, that the agent said something: a sound, a picture."""
+        """The words by which it is recognised; without text and calls, a marker for a sound or picture."""
         return self.text if self.text.strip() or self.calls else NOT_TEXT
 
     @property
     def mark(self) -> Mark:
-        """What it is known by."""
+        """Its identity."""
         return Mark("agent", self.words, tuple(call.id for call in self.calls), self.key)
 
 
 class Answered(Struct, frozen=True):
-    """What a tool answered, or what the agent was told in its place."""
+    """A tool's result, or the text the agent received instead."""
 
     id: str
     content: Any
     error: bool | None = None
     captured: bool = True
-    """False where nobody knows what became of the call."""
+    """False if it is unknown what happened to the call."""
 
 
 class Summary(Struct, frozen=True):
-    """What a model or a framework wrote in the place of earlier messages: nobody said it."""
+    """A summary written by a model or framework in place of earlier messages; nobody said it."""
 
 
 Part = Heard | Turn | Answered | Summary
@@ -133,7 +134,7 @@ def as_object(arguments: Mapping[str, Any] | str) -> dict[str, Any] | None:
 
 
 def plain(content: Any) -> Any:
-    """A result as data: what frameworks return as objects of their own is taken as they print it for the model."""
+    """A result as data; framework objects are converted as the framework prints them for the model."""
     try:
         msgspec.json.encode(content)
     except (TypeError, ValueError, RecursionError):
@@ -147,14 +148,14 @@ def as_text(content: Any) -> str:
 
 
 class Alignment(Struct, frozen=True):
-    """What a history shows that was not heard before."""
+    """The unreported part of a history."""
 
     places: tuple[int | None, ...]
     """For each message, the known one that it is; None for one that was not heard."""
     told: frozenset[int]
-    """The messages that are to be told: not heard before, and not merely in the place of others that were."""
+    """The messages to report: new ones that do not merely replace others."""
     gap: int | None = None
-    """Before this message something may have been said that is not known."""
+    """Unknown messages may have been said before this one."""
 
 
 def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
@@ -173,7 +174,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
     shown = [at for at in said if given[at].key in ids]
     by_id = list(said).index(shown[-1]) + 1 if shown else 0
     if by_id and by_id >= count:
-        # Ids say what it is, wherever it stands and whatever was cut out before it.
+        # Ids identify messages regardless of position and of what was removed before them.
         is_known = len(shown) == by_id and before[-1] in words[:by_id]
         count, is_sure = by_id, is_known or (is_sure and by_id == count)
     is_sure = is_sure and all(ids[given[at].key].says_same(given[at]) for at in shown)
@@ -192,7 +193,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
         gap = last + 1
         following = next((given[at] for at in said if at > last), None)
         if following is not None and following.by == "user" and given[last].by == "agent" and not given[last].calls:
-            # What they answer is put again.
+            # The message they answer is reported again.
             gap = last
         elif following is None and (changed := _changed(known, given)) is not None:
             gap = changed
@@ -204,8 +205,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
 
 
 def _once(marks: Sequence[Mark]) -> list[Mark]:
-    """The same; what stands twice, right after itself, says nothing the second time. Of calls only ids tell that: some
-    models count anew."""
+    """Remove immediate repetitions. For calls only ids show a repetition, because some models reuse them."""
     copies = {at for at, (one, other) in enumerate(pairwise(marks), 1) if one == other and (one.key or not one.calls)}
     return [Mark(mark.by, "") if at in copies else mark for at, mark in enumerate(marks)]
 
@@ -269,24 +269,24 @@ def _has_moved(known: Sequence[Mark], given: Sequence[Mark], places: Sequence[in
 
 
 def _changed(known: Sequence[Mark], given: Sequence[Mark]) -> int | None:
-    """Where what the user said last stands with words that nobody has heard."""
+    """The position of the user's last message if its words are new."""
     at = max((at for at, mark in enumerate(given) if mark.by == "user"), default=-1)
     is_heard = any(mark.by == "user" and mark.said == given[at].said for mark in known)
     return None if at < 0 or is_heard else at
 
 
 def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[list[Mark], list[Mark]]:
-    """The same, without ids that tell nothing: given twice, or given anew each time, so that none is shared."""
+    """Remove unreliable ids: repeated ones, or ids assigned anew each time, so that none is shared."""
     sides = [list(known), list(given)]
     for by in ("user", "agent"):
         counts = [Counter(mark.key for mark in side if mark.by == by and mark.key) for side in sides]
         shared = {key for key in counts[0].keys() & counts[1].keys() if counts[0][key] == counts[1][key] == 1}
         before = {mark.key: mark for mark in known if mark.key in shared}
-        # An agent does not take back what it has said: another text under the same id is another message.
+        # An agent's message does not change: another text under the same id is another message.
         false = {
             each.key for each in given if each.key in shared and by == "agent" and not before[each.key].says_same(each)
         }
-        # What comes back without its id is known by its words.
+        # A message returned without its id is recognised by its words.
         loose = {mark.said for mark in given if mark.by == by and not mark.key}
         for side, count in zip(sides, counts, strict=True):
             for at, mark in enumerate(side):
@@ -298,7 +298,7 @@ def _with_trusted_keys(known: Sequence[Mark], given: Sequence[Mark]) -> tuple[li
 
 
 def _gap_before_strangers(given: Sequence[Mark]) -> int | None:
-    """Nothing of the history is known: what is new in it, if it is only what the user says now, leaves no gap."""
+    """Nothing in the history is known; if only the user's current message is new, there is no gap."""
     users = [at for at, mark in enumerate(given) if mark.by == "user"]
     if not users:
         return 0 if given else None
@@ -308,15 +308,15 @@ def _gap_before_strangers(given: Sequence[Mark]) -> int | None:
 
 
 class Known(Struct):
-    """A message that the session was told of."""
+    """A message reported to the session."""
 
     mark: Mark
     names: dict[str, str] = field(default_factory=dict[str, str])
-    """By the ids of its calls, the names under which the session knows them: some models count anew in every turn."""
+    """The session's ids for its calls, by the framework's, because some models reuse ids in every turn."""
 
 
 class KnownMessages:
-    """The messages told so far, in their order."""
+    """The messages reported so far, in order."""
 
     def __init__(self) -> None:
         self._all: list[Known] = []
@@ -340,7 +340,7 @@ class KnownMessages:
                 return
 
     def place(self, marks: list[Mark]) -> tuple[list[Known | None], frozenset[int], int | None]:
-        """What each message is, which of them are to be told, and where something may be missing."""
+        """The known message for each mark, which ones to report, and where something may be missing."""
         before, found, count = self._last
         if before and count == len(self._all) and marks[: len(before)] == before:
             fresh = range(len(before), len(marks))
@@ -350,7 +350,7 @@ class KnownMessages:
         return [None if place is None else self._all[place] for place in places], aligned.told, aligned.gap
 
     def keep(self, marks: list[Mark], found: Sequence[Known | None], told: Set[int], *, is_sure: bool) -> None:
-        """Keep what was told; after a gap, all in the order of the history, so that it is known when it comes again."""
+        """Remember reported messages; after a gap, the whole history in order, so that it is recognised next time."""
         shown = [each for at, each in enumerate(found) if each is not None and (at in told or not is_sure)]
         there = {id(each) for each in shown}
         self._all = [each for each in self._all if id(each) not in there] + shown

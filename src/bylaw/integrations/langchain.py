@@ -41,17 +41,19 @@ from bylaw.trace.recorded_value import plain_text, read_content
 from bylaw.trace.transcript import is_users
 
 AGAIN = 2
-"""So many other workers may have put a prompt before, without a log: after that, the agent is told instead."""
+"""Number of other workers that may have shown a prompt before, without a log; beyond that, the agent
+is told instead.
+"""
 ELSEWHERE = (
     "the answer to a card was given to another `ShieldMiddleware`, and none of them keeps a log: make one for all "
     "requests, or give its shield a `log`"
 )
 SOURCE = "lc_source"
-"""Where a message says which middleware wrote it in the user's name."""
+"""The key that names the middleware that wrote a message in the user's name."""
 DISTINCT = 20
 """Characters that the id of a message has at least, if no other message in the world is to have it: a UUID has 32."""
 TOOL = "bylaw: a tool"
-"""So does one that a tool put into the history: it may tell on what the user said meanwhile, or a mail that it read."""
+"""Marks a message that a tool added to the history: it may repeat the user's words, or quote a mail."""
 
 
 class ShieldMiddleware(Adapter, AgentMiddleware):
@@ -76,7 +78,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         self._begun: dict[str, None] = {}
         """Without a log: the threads whose model was asked here."""
         self._answers: dict[str, dict[str, Any]] = {}
-        """By thread, answers that came for another prompt than the one that was put."""
+        """Answers received for another prompt than the one shown, by thread."""
         self._name = f":{uuid.uuid4().hex}" if self.shield.log is None else ""
         """Ends the ids of prompts where other workers, without a log, count alike."""
         self._asking = threading.Lock()
@@ -128,12 +130,12 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
     def _carrying_out(self, request: Any, follower: Follower, agent: str, decision: Decision) -> Execution:
         config = request.runtime.config
         _watch(config, self.shield.pack)
-        # After an interrupt the graph comes back to the call.
+        # After an interrupt, the graph repeats the call.
         ends: Any = {"held": (GraphInterrupt,), "reported": (GraphBubbleUp,)}
         return Execution(follower, _asked(request), decision, agent, place=_place(config.get("metadata")), **ends)
 
     def after_agent(self, state: Any, runtime: Any) -> None:
-        """What the agent said in the end belongs to the conversation too."""
+        """Report the agent's final message."""
         self._answers.pop(_thread(runtime), None)
         messages = _messages(state)
         self._guard.end(_thread(runtime), runtime, _parts(messages), unnamed=_first(messages))
@@ -142,8 +144,9 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         await asyncio.to_thread(self.after_agent, state, runtime)
 
     def _decide(self, request: Any) -> tuple[Follower, str, Decision | Result]:
-        """The conversation that a call belongs to, the inner agent that makes it, and the decision; the result, if the
-        graph runs a node again in which the call was made."""
+        """The conversation of a call, the inner agent making it, and the decision; or the result, if the graph repeats
+        a node in which the call was already made.
+        """
         thread, agent, messages = _thread(request.runtime), self._guard.agent, _messages(request.state)
         asked, parts = _asked(request), _parts(messages)
         if thread and not agent:
@@ -158,8 +161,9 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         return self._guard.decide(thread, request.runtime, parts, asked, put, replays=True, unnamed=_first(messages))
 
     def _put(self, thread: str) -> Callable[[Prompt], Any]:
-        """Puts a prompt by an interrupt. The graph then runs the node again, and gives its interrupts all answers so
-        far, one by one: also those to other prompts, and to the calls of other threads in the same node."""
+        """Show a prompt by an interrupt. The graph then repeats the node and feeds its interrupts all answers so far in
+        order, including answers to other prompts and to calls of other threads in the node.
+        """
         answers = self._answers.setdefault(thread, {})
 
         def put(prompt: Prompt) -> Any:
@@ -180,13 +184,14 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
 
 
 def _workers(answers: Iterable[str]) -> set[str]:
-    """How the ids of prompts end, as the workers that put them ended them."""
+    """The suffixes that workers gave to prompt ids."""
     return {f":{end}" for id in answers for head, _, end in [id.rpartition(":")] if head}
 
 
 def _begun_elsewhere(parts: list[Part]) -> list[Part]:
-    """What became of the calls that another worker, or this one before a restart, may have begun: nobody knows. They
-    are decided on anew, as calls that may have been made already."""
+    """Mark the calls that another worker, or this one before a restart, may have begun as possibly run. They are
+    decided again as such.
+    """
     answered = {part.id for part in parts if isinstance(part, Answered)}
     turn = next((part for part in reversed(parts) if isinstance(part, Turn)), None)
     return [Answered(each.id, "", captured=False) for each in turn.calls if each.id not in answered] if turn else []
@@ -207,9 +212,9 @@ def _kept(follower: Follower, agent: str, request: Any, decision: Decision, resu
 
 
 def _disowned(result: Any, known: list[Any]) -> Any:
-    """The same with a mark on what the tool puts into the history in the user's name.
+    """Mark messages a tool adds to the history in the user's name.
 
-    A tool that hands over may pass the history on, with what the user has said: that is left as it is.
+    A tool that hands over may pass on the history with the user's messages, which stay unmarked.
     """
     if isinstance(result, list | tuple):
         return [_disowned(each, known) for each in result]
@@ -242,7 +247,7 @@ def _is_users(message: Any) -> bool:
 
 
 def _role(message: Any) -> str:
-    """Whose words a message of a free role holds: `user`, `agent`, nobody's (empty), or not known (`?`)."""
+    """The author of a message with a free role: `user`, `agent`, nobody (empty), or unknown (`?`)."""
     if not isinstance(message, ChatMessage):
         return ""
     role = message.role.strip().lower()
@@ -256,7 +261,7 @@ def _asked(request: Any) -> Asked:
 
 
 def _told(request: Any, answer: Decision | Result) -> ToolMessage:
-    """What the agent is shown in the tool's place: why it may not run, or what it returned before."""
+    """The message instead of the tool's result: why it may not run, or what it returned before."""
     call = request.tool_call
     about: Any = {"tool_call_id": call["id"], "name": call["name"]}
     if isinstance(answer, Result):
@@ -275,7 +280,7 @@ def _message_of(result: Any, id: str) -> ToolMessage | None:
 
 
 def _listed(given: Any) -> list[Any]:
-    """The messages of an update, which adds one or several to the history, or takes its place."""
+    """The messages of an update, which extends or replaces the history."""
     given = given.value if isinstance(given, Overwrite) else given
     return list(given) if isinstance(given, list | tuple) else [given]
 
@@ -308,13 +313,13 @@ def _parts(messages: list[Any]) -> list[Part]:
             case HumanMessage() | ChatMessage() if message.additional_kwargs.get(SOURCE) == TOOL:
                 parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() if message.additional_kwargs.get(SOURCE):
-                # A middleware wrote it, such as a summary of what was said before.
+                # Written by a middleware, such as a summary of earlier messages.
                 parts.append(Summary())
             case ChatMessage() if (role := _role(message)) != "user":
                 if role == "agent":
                     parts.append(Turn(plain_text(message.content), (), message.id or ""))
                 elif role:
-                    # Who said it is not known: it may be the user.
+                    # The author is unknown and may be the user.
                     parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage() if not _is_users(message):
                 # Another participant's, an agent's, or a tool's.
@@ -367,5 +372,5 @@ class _Watch(BaseCallbackHandler):
 
 
 def _place(metadata: Any) -> str:
-    """Where in the graphs something runs."""
+    """The position of a run in the graphs."""
     return str((metadata or {}).get("langgraph_checkpoint_ns") or "")

@@ -30,12 +30,12 @@ from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text
 
 ROUNDS = 8
-"""How often a model is asked again in a row because nothing it asked for may be done."""
+"""Maximum consecutive model calls because nothing it requests is allowed."""
 KEPT = 10_000
-"""Exchanges that callers have not seen and that are put back for them, at most."""
+"""Maximum exchanges kept that callers have not seen and that are put back for them."""
 CHATS = {CallTypes.completion, CallTypes.acompletion}
 _OURS = ("litellm_logging_obj", "litellm_call_id", "litellm_trace_id")
-"""What belongs to one request and not to the next."""
+"""Fields that belong to one request only."""
 _round: ContextVar[int] = ContextVar("bylaw_litellm_round", default=0)
 
 
@@ -52,12 +52,12 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         hooks = [GuardrailEventHooks.pre_call, GuardrailEventHooks.post_call]
         super().__init__(shield, context=context, **{**more, "event_hook": hooks, "default_on": True})
         self._unseen: OrderedDict[str, list[dict[str, Any]]] = OrderedDict()
-        """What the model was told behind the caller's back: by what came before it, or by the call it came beside."""
+        """Exchanges with the model that the caller has not seen, by the preceding messages or the accompanying call."""
         self._notes: OrderedDict[str, str] = OrderedDict()
-        """Advice on calls that run, by their ids: it stands below their results."""
+        """Advice on allowed calls by id, appended to their results."""
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
-        """Put back what the model was told before; refuse what cannot be held."""
+        """Put back what the model was told before; reject requests that cannot be shielded."""
         if call_type not in CHATS:
             if kwargs.get("tools") and call_type is not None:
                 raise UsageError(f"the shield holds chat completions, not `{getattr(call_type, 'value', call_type)}`")
@@ -84,7 +84,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
     async def async_post_call_success_deployment_hook(
         self, request_data: dict[str, Any], response: Any, call_type: Any
     ) -> Any:
-        """Decide on the calls of an answer: those that may not run are taken out of it, or the model is asked again."""
+        """Decide the calls of a response: calls that may not run are removed, or the model is asked again."""
         choices = getattr(response, "choices", None)
         if call_type not in CHATS or not choices:
             return None
@@ -166,7 +166,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
 
 
 def _told(request: Mapping[str, Any], name: str) -> str:
-    """What the metadata of a request says."""
+    """A value of a request's metadata."""
     for place in ("metadata", "litellm_metadata"):
         given = request.get(place)
         if isinstance(given, Mapping) and given.get(name):

@@ -48,15 +48,13 @@ def proxy(
     tools: Path | None = None,
     hides: bool = False,
 ) -> Any:
-    """A server that passes everything on to `upstream` (a URL, a transport, a server) but the calls the shield stops.
+    """A server that passes everything to `upstream` (a URL, a transport, a server) except the calls the shield stops.
 
-    Where the shield is still being made, all but a client's handshake waits for it.
-
-    A call's conversation is named by a header, in its `_meta`, or by the argument `key_argument`, the first that is
-    there; `conversation` is the one that all calls belong to which name none. `state_key`, the same for several
-    proxies and at least 32 bytes long, lets each of them go on with a call that waits for an answer of the user.
-    `tools` is a file that keeps how the server's tools were described when somebody accepted that. With `hides` the
-    list of tools leaves out those that the user's request cannot use.
+    While the shield is being created, everything but a handshake waits for it. A call names its conversation by a
+    header, in its `_meta`, or by the argument `key_argument`, the first that is present; `conversation` is the default.
+    With the same `state_key`, of at least 32 bytes, several proxies can continue each other's calls that wait for an
+    answer of the user. `tools` is a file with the tool descriptions that were accepted. With `hides`, the list of tools
+    leaves out those that the user's request cannot need.
     """
     fronts = Fronts()
     links = Links(upstream, fronts)
@@ -89,7 +87,7 @@ def proxy(
 
 
 def upstream(where: str | tuple[str, ...]) -> Any:
-    """What to stand before: a URL, or the command that starts a server, once for all calls."""
+    """The server behind the proxy: a URL, or a command that starts a server once for all calls."""
     if isinstance(where, str):
         return by_url(where)
     command, *arguments = where
@@ -149,7 +147,7 @@ def pass_upwards(server: Any, links: Links, listeners: set[InMemorySubscriptionB
 
 
 async def _listened(links: Links, listeners: set[InMemorySubscriptionBus], context: Any, params: Any) -> Any:
-    """What the server and the proxy tell of changes, for as long as the client listens (2026-07-28)."""
+    """Forward change notifications of the server and the proxy while the client listens (2026-07-28)."""
     wanted, bus = params.notifications, InMemorySubscriptionBus()
     listeners.add(bus)
     try:

@@ -20,7 +20,7 @@ from bylaw.integrations.follower import log
 from bylaw.shield import Decision, LiveSession
 
 BY = "elicitation"
-"""How the user's answer to a card was given, as the log tells it."""
+"""How the user answered a card, for the log."""
 MOST_QUESTIONS = 4
 """Questions to the user over one call at most."""
 CARD = {"type": "object", "properties": {"agree": {"type": "boolean", "title": "Yes, do this"}}, "required": ["agree"]}
@@ -46,7 +46,7 @@ def can_ask(request: Any) -> bool:
 
 
 def question_for_user(decision: Decision) -> str:
-    """What only the user can say of a call, apart from their yes; nothing where a denial stands beside it."""
+    """The question about a call that only the user can answer, apart from their yes; empty next to a denial."""
     if decision.answer != "ask":
         return ""
     asked = [
@@ -70,7 +70,7 @@ def as_yes(answer: Any) -> bool | None:
 
 
 def as_words(answer: Any) -> str | None:
-    """What the user answered to a question; None where they did not."""
+    """The user's answer to a question; None if there is none."""
     if answer is None or answer.action != "accept":
         return None
     said = (answer.content or {}).get("answer")
@@ -101,19 +101,19 @@ def take(session: LiveSession, answer: Any, *, question: str, card: str) -> bool
 
 
 class Round(Struct, frozen=True, omit_defaults=True):
-    """What the earlier rounds of a call came to."""
+    """The state of a call after earlier rounds."""
 
     call: str = ""
-    """The id of a call that was allowed, and whose server asks for more before it goes on."""
+    """The id of an allowed call whose server asks for more before it continues."""
     question: str = ""
     card: str = ""
-    """What the user was asked: a question in words, or a card by its id."""
+    """The question to the user: words, or a card's id."""
     times: int = 0
     """How often they were asked."""
     state: str | None = None
-    """What the server wants to have back."""
+    """State to return to the server."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the client has answered to the server's questions."""
+    """The client's answers to the server's questions."""
 
     def asking(self, decision: Decision) -> "Round | None":
         """The round in which the user is asked what only they can say, or for their yes; None where neither helps."""
@@ -124,20 +124,20 @@ class Round(Struct, frozen=True, omit_defaults=True):
         return None
 
     def form(self, decision: Decision) -> mcp_types.ElicitRequestFormParams:
-        """What to put to the user."""
+        """The form for the user."""
         if self.question or decision.card is None:
             return mcp_types.ElicitRequestFormParams(message=self.question, requested_schema=FORM)
         return mcp_types.ElicitRequestFormParams(message=decision.card.text, requested_schema=CARD)
 
     def asks(self, decision: Decision) -> InputRequiredToolResult | None:
-        """What to answer where the user has to be asked first; None where that was tried, or does not help."""
+        """The response that asks the user first; None if that was tried, or does not help."""
         asking = self.asking(decision)
         if asking is None or asking.times > MOST_QUESTIONS:
             return None
         return _required({OURS: mcp_types.ElicitRequest(params=asking.form(decision))}, asking)
 
     def goes_on(self, call: str, answer: InputRequiredToolResult) -> InputRequiredToolResult:
-        """What the server asks for, with the call that it asks it for."""
+        """The server's question, with the call it belongs to."""
         asked = answer.input_required
         return _required(asked.input_requests, Round(call, state=asked.request_state))
 

@@ -1,9 +1,8 @@
-"""The tools as a server told of them when somebody accepted that, and what it tells of them now.
+"""Compares a server's current tool descriptions with the accepted ones.
 
-A server may describe a tool one way while it is looked at, and another way later ("rug pull"): the words are read by
-the agent's model, and may tell it anything. So the first listing counts as accepted, or a file does that says what was;
-from then on the agent is shown a tool as it was accepted, and calls of one that is described otherwise are asked about
-until a person accepts the new words too. What was accepted is known by its digest.
+A server may change a description after review ("rug pull"), and the agent's model reads it. So the first listing counts
+as accepted, or a file says what was. The agent sees each tool as accepted, and calls of a tool with another description
+are asked about until a person accepts the new one. Accepted descriptions are identified by digest.
 """
 
 import hashlib
@@ -28,16 +27,16 @@ INSTRUCTIONS = "(server instructions)"
 MOST = 10_000
 """Tools at most; what a server lists beyond them is not shown."""
 WAITING = 10
-"""Descriptions of one tool that wait for a person at most; with more the tool stays asked about all the same."""
+"""Maximum descriptions of one tool waiting for a person; beyond that, the tool is still asked about."""
 NAME = 200
-"""Characters of a name that are told."""
+"""Maximum characters of a name in messages."""
 _SAID = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-"""What agents and their hosts go by."""
+"""The parts of a description that agents and hosts rely on."""
 log = own_log()
 
 
 class Told(Struct, frozen=True):
-    """A tool as the server told of it once."""
+    """One description of a tool."""
 
     digest: str
     tool: dict[str, Any]
@@ -47,7 +46,7 @@ class Told(Struct, frozen=True):
 
 
 class Known(Struct, frozen=True):
-    """What is known of one tool."""
+    """The known descriptions of one tool."""
 
     accepted: tuple[Told, ...] = ()
     """The last of them is shown."""
@@ -67,13 +66,13 @@ class Catalogue:
         self._stamp: Any = None
         self._book = Book()
         self._is_open = True
-        """Whether tools that nobody has seen yet count as accepted."""
+        """Whether new tools count as accepted."""
         self.doubts: dict[str, str] = {}
         """By tool, why its calls are asked about."""
         self.refresh()
 
     def refresh(self) -> None:
-        """Take in what somebody accepted meanwhile."""
+        """Read what was accepted meanwhile."""
         if self._file is None or (stamp := _stamp(self._file)) == self._stamp:
             return
         with self._lock:
@@ -86,7 +85,7 @@ class Catalogue:
         self._doubt()
 
     def take(self, listed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """What the agent is shown of a listing: each tool as it was accepted."""
+        """The listing for the agent: each tool as accepted."""
         with self._changing() as tools:
             shown: dict[str, dict[str, Any]] = {}
             for each in listed:
@@ -96,14 +95,14 @@ class Catalogue:
                     break
                 known = tools[name] = self._told(name, tools.get(name, Known()), each, is_open=self._is_open)
                 if known.accepted:
-                    # What a tool adds beside its words may be of now.
+                    # Parts besides the description may be current.
                     is_accepted = digest_of(each) in {old.digest for old in known.accepted}
                     shown.setdefault(name, dict(each) if is_accepted else known.accepted[-1].tool)
             self._is_open &= not listed
             return list(shown.values())
 
     def instructions(self, text: str) -> str:
-        """What the agent is shown of the server's instructions: as they were first, or were accepted since."""
+        """The server's instructions for the agent: as first seen, or as accepted since."""
         with self._changing() as tools:
             said = {"name": INSTRUCTIONS, "description": text}
             known = self._told(INSTRUCTIONS, tools.get(INSTRUCTIONS, Known()), said, is_open=True)
@@ -123,7 +122,7 @@ class Catalogue:
             self._doubt()
 
     def _told(self, name: str, known: Known, said: Mapping[str, Any], *, is_open: bool) -> Known:
-        """What is known of a tool that the server describes so; `is_open` if its first description is accepted."""
+        """Record a description of a tool; `is_open` if its first one is accepted."""
         told = Told(digest_of(said), dict(said), time.time())
         if told.digest in {old.digest for old in (*known.accepted, *known.waiting)}:
             return known
@@ -158,13 +157,13 @@ class Catalogue:
             try:
                 write_book(self._file, book)
             except OSError as error:
-                # What waits is held all the same; it is what was accepted that would be lost.
+                # Waiting descriptions are kept in memory; only acceptances would be lost.
                 log.error("%s: the tools cannot be written: %s", self._file, error)
             self._stamp = _stamp(self._file)
 
 
 def digest_of(tool: Mapping[str, Any]) -> str:
-    """By what a description is known: all that agents go by, whatever the order it is written in."""
+    """The digest of everything agents rely on, independent of order."""
     said = {part: tool.get(part) for part in _SAID if tool.get(part) is not None}
     return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:16]
 
@@ -178,7 +177,7 @@ def read_book(file: Path) -> Book:
 
 
 def write_book(file: Path, book: Book) -> None:
-    """Write it in one step: nobody reads half of it."""
+    """Write the file atomically."""
     text = msgspec.json.format(msgspec.json.encode(book, order="sorted"), indent=1)
     fresh = file.with_name(f".{file.name}.{os.getpid()}")
     try:

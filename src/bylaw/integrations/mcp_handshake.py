@@ -31,34 +31,36 @@ from bylaw.trace.recorded_value import repeated_key
 CONVERSATION = "bylaw/conversation"
 """The conversation that the call belongs to."""
 TURN = "bylaw/turn"
-"""The agent's turn that asked for it, a number or a text; 1 and "1" are the same turn. Calls of one turn do not count
-on each other's results."""
+"""The agent's turn that requested the call, a number or a text; 1 and "1" are the same turn. Calls of one turn do not
+see each other's results.
+"""
 AGENT = "bylaw/agent"
-"""The inner agent that makes it for the main one: it has seen only what was shown to itself, and what it was told is
-not the user's word."""
+"""The inner agent making the call for the main one. It has seen only what was shown to itself, and its input is not the
+user's word.
+"""
 CONTEXT = "bylaw/context"
-"""What the client vouches for, such as `{"signed_in_as": "C1"}`. Another principal has a conversation of their own."""
+"""The client's context, such as `{"signed_in_as": "C1"}`. Another principal has a separate conversation."""
 MESSAGES = "bylaw/messages"
-"""What user and assistant said since the last call, as chat messages; what was told before may be told again. Without
-it, rules about what was said stay open. Calls and results are no talk: those the proxy sees itself, and it takes
-nobody's word for them."""
+"""User and assistant messages since the last call, as chat messages; repeats are allowed. Without it, rules about words
+stay undecided. Calls and results are not included: the proxy sees them itself and accepts nobody else's account.
+"""
 NAME = 300
 """Characters in the name of a conversation, or of an agent, at most."""
 _TALK = {"role", "content", "name", "id", "timestamp", "type"}
-"""What a message that only says something may hold."""
+"""Fields of a message that contains only words."""
 _NOTES = ("system", "developer")
-"""Who writes what nobody has said: instructions, or a summary in the place of earlier messages."""
+"""Roles of text that nobody said: instructions, or a summary of earlier messages."""
 
 
 def name_in(given: Any, of: str) -> str:
-    """A name that was given, as text."""
+    """A given name as text."""
     if isinstance(given, bool) or not isinstance(given, int | str) or len(str(given)) > NAME:
         raise UsageError(f"the name of {of} is not a text of at most {NAME} characters")
     return str(given)
 
 
 def context_in(given: Any, where: str) -> dict[str, Any]:
-    """What is vouched for there, by name; JSON text is read."""
+    """The context given, by name; JSON text is decoded."""
     if isinstance(given, str):
         try:
             read = msgspec.json.decode(given)
@@ -80,7 +82,7 @@ def agent_in(meta: Mapping[str, Any]) -> str:
 
 
 def turn_in(meta: Mapping[str, Any]) -> str | None:
-    """The name of the turn, where the call says one."""
+    """The call's turn, if given."""
     turn = meta.get(TURN)
     if turn is None:
         return None
@@ -90,7 +92,7 @@ def turn_in(meta: Mapping[str, Any]) -> str | None:
 
 
 def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
-    """What user and agent said to each other, and nothing else; None where the call does not tell."""
+    """The words of user and agent, and nothing else; None if the call does not include them."""
     if MESSAGES not in meta:
         return None
     messages = meta[MESSAGES]
@@ -147,16 +149,16 @@ def _part(part: Any) -> str | None:
 
 
 PATIENCE = 4.0
-"""Seconds that a handshake waits for what the server says of itself."""
+"""Seconds a handshake waits for the server's introduction."""
 CONTEXT_HEADER = "bylaw-context"
-"""What the gateway vouches for, as JSON: it wins over what the client says."""
+"""The gateway's context as JSON, which overrides the client's."""
 NO_SERVER = -32000
-"""What the client is told by number, of those that JSON-RPC leaves to servers."""
+"""The error code for the client, from JSON-RPC's range for servers."""
 _HANDSHAKES = ("initialize", "server/discover")
 
 
 class Gate(Middleware):
-    """What every request passes through: a handshake at once, all else by way of the shield, once it is there."""
+    """Handles every request: a handshake immediately, others through the shield once it is ready."""
 
     def __init__(self, shield: "Shield | Future[Shield]", make: Callable[[Shield], Middleware], fronts: Fronts) -> None:
         self._shield, self._make, self._fronts = shield, make, fronts
@@ -202,9 +204,9 @@ class Gate(Middleware):
 
 
 class Introduction(ProxyMetadataMiddleware):
-    """What the server says of itself goes along with a handshake if it says so in time.
+    """Adds the server's introduction to a handshake if it arrives in time.
 
-    fastmcp waits for the server without a limit, and offers no setting for that nor for the instructions it forwards.
+    fastmcp waits for the server without a limit, and has no setting for that or for the instructions it forwards.
     """
 
     def __init__(self, *given: Any, catalogue: Catalogue, shield: "Shield | Future[Shield]", **settings: Any) -> None:
@@ -245,7 +247,7 @@ class Introduction(ProxyMetadataMiddleware):
 
 
 async def _settled(shield: "Future[Shield]") -> None:
-    """Wait until the pack has been read, or could not be; whoever needs the shield reports that."""
+    """Wait until the pack is loaded or has failed; users of the shield report that."""
     read = asyncio.wrap_future(shield)
     await asyncio.wait({read})
     _ = read.cancelled() or read.exception()
@@ -261,9 +263,9 @@ async def saying_where(ctx: Any, call_next: Any) -> Any:
 
 
 async def saying_whose(ctx: Any, call_next: Any) -> Any:
-    """Answer a request whose parameters were read, but not what its server answered: that is no fault of the request.
+    """Handle a request whose server response cannot be read, without blaming the request.
 
-    It may have been carried out; "invalid params" says that it was not.
+    The call may have run; "invalid params" would say that it had not.
     """
     try:
         return await call_next(ctx)
@@ -280,16 +282,16 @@ def _fault_at(error: ValidationError) -> tuple[str, str]:
 
 
 def vouched(request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What is vouched for: by the gateway's header, or else by the client.
+    """The context: from the gateway's header, or else from the client.
 
-    A client behind a gateway vouches for nothing. What a call does not say was said when its MCP session began.
+    A client behind a gateway vouches for nothing. Context missing from a call is that given when its MCP session began.
     """
     kept: Any = getattr(connection(request.session), "state", {}).get(CONTEXT) if request is not None else None
     began, header = kept or ({}, None)
     given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
     if given is not None:
         header = (header or {}) | context_in(given, "the header")
-    # A header that names nobody is a gateway's word, too.
+    # A header without a name is a gateway's statement too.
     return began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`") if header is None else header
 
 

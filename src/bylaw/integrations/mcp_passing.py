@@ -1,11 +1,10 @@
-"""What an MCP server asks of its client and tells it through the proxy, and the session that a client's request uses.
+"""Passes an MCP server's requests and notifications through the proxy to its client, and manages the sessions of
+clients' requests.
 
-Sampling, roots, elicitation, progress, log messages and changed lists go to the client in front as they came, before
-the answer beside which they were told.
-
-A server that a command starts has one session for all clients. One that is reached by HTTP has a session for each
-client, which lasts as long as the client stays: what it tells between two answers arrives, and what it remembers of a
-session it remembers. For a client of the protocol without sessions (2026-07-28) each request has one of its own.
+Sampling, roots, elicitation, progress, log messages and list changes reach the client unchanged, before the response
+they accompany. A server started by a command has one session for all clients. A server reached by HTTP has a session
+per client for as long as the client stays, so that notifications between responses arrive and session state is kept.
+For a client of the protocol without sessions (2026-07-28), each request has its own.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -35,10 +34,10 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 MOST = 1000
-"""Clients that are told of what changed at most."""
+"""Maximum clients notified of changes."""
 NOBODY = -32000
 PATIENCE = 5.0
-"""Seconds that an answer waits at most for what its server told before it."""
+"""Maximum seconds a response waits for earlier notifications of its server."""
 LISTS = (
     mcp_types.ToolListChangedNotification,
     mcp_types.ResourceListChangedNotification,
@@ -48,7 +47,7 @@ LISTS = (
 
 
 class Front(NamedTuple):
-    """Where a client is reached: beside the answer to a request of its own, or on a stream of its own."""
+    """How a client is reached: with the response to one of its requests, or on its own stream."""
 
     session: Any
     request: Any = None
@@ -67,11 +66,11 @@ class Fronts:
     def __init__(self) -> None:
         self._active: list[Any] = []
         self._known: dict[Any, Any] = {}
-        """By client, the session of its last request."""
+        """The session of each client's last request."""
 
     @contextmanager
     def taking(self, request: Any) -> Generator[None]:
-        """A client's request, as long as it takes."""
+        """Register a client's request while it runs."""
         self._active.append(request)
         place = _place(request.session)
         self._known.pop(place, None)
@@ -84,7 +83,7 @@ class Fronts:
             self._active.remove(request)
 
     def of(self, place: Any) -> Front:
-        """Where a client is reached."""
+        """How a client is reached."""
         for request in reversed(self._active):
             if _place(request.session) is place:
                 return Front(request.session, request.request_id)
@@ -93,8 +92,9 @@ class Fronts:
         return Front(self._known[place])
 
     def asked(self) -> Front:
-        """Where a server's question belongs that all clients share. Where it does not say which of several it is for,
-        nobody is asked: it may be about another's words."""
+        """The client for a question of a shared server. If several are possible, nobody is asked, because the question
+        may be about another client's data.
+        """
         places = {_place(each.session) for each in self._active} or set(self._known)
         if len(places) > 1:
             raise McpError(code=NOBODY, message="several clients share this server: whom it asks cannot be told")
@@ -112,7 +112,7 @@ class Fronts:
 
 
 def connection(session: Any) -> Any:
-    """What stays the same from one request of a client to the next, where there are sessions."""
+    """The identity of a client's connection across requests, if there are sessions."""
     return getattr(session, "_connection", session)
 
 
@@ -125,10 +125,10 @@ def _place(session: Any) -> Any:
 
 
 class Hearing(_ForwardingClientSession):
-    """A session with a server that knows what is still being passed on.
+    """A server session that knows which notifications are still being forwarded.
 
-    The SDK passes each notification on in a task of its own and has no public hook for when that is done, so its
-    methods are overridden here: an answer must not overtake the progress that was told before it.
+    The SDK forwards each notification in its own task and has no public hook for its completion, so its methods are
+    overridden here: a response must not overtake earlier progress.
     """
 
     passing = 0
@@ -164,9 +164,9 @@ class Hearing(_ForwardingClientSession):
 
 
 class PassingClient(ProxyClient):
-    """The proxy's client of the server: what the server asks it goes on to the client in front.
+    """The proxy's client of the server, which forwards the server's questions to the client in front.
 
-    fastmcp's own handlers drop parts of a question and do not tell clients apart, and they can be replaced only here.
+    fastmcp's own handlers drop parts of a question and do not distinguish clients, and can be replaced only here.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class PassingClient(ProxyClient):
     ) -> None:
         self.fronts = fronts
         self._negotiated = negotiated
-        """Is told which version of the protocol a session began with."""
+        """Called with the protocol version of a new session."""
         self.is_shared = isinstance(transport, StdioTransport)
         """One server process, and one session with it, for all clients."""
         self._greeting = anyio.Lock()
@@ -253,12 +253,12 @@ class PassingClient(ProxyClient):
         handlers["list_roots_callback"] = _told_why(roots)
         handlers["logging_callback"] = log
         handlers["message_handler"] = self._hearing(heard)
-        # Without sessions, a request says itself which it wants; fastmcp would ask for all.
+        # Without sessions, each request states its log level; fastmcp would ask for all.
         handlers["log_level"] = None
         self.count_progress()
 
     def count_progress(self) -> None:
-        """Have progress told to the request that this client makes its calls for."""
+        """Route progress to the request that this client makes its calls for."""
         tell = self._progress_handler
 
         async def counted(*progress: Any) -> None:
@@ -289,7 +289,7 @@ class PassingClient(ProxyClient):
         return hear
 
     def _front(self) -> Front:
-        """The client in front that a call of this client was made for."""
+        """The client in front for which this client makes a call."""
         if self.is_shared:
             return self.fronts.asked()
         if self.connection is not None:
@@ -310,7 +310,7 @@ class PassingClient(ProxyClient):
 
 
 def _told_why(asking: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """The same; where nobody could be asked, the server is told why."""
+    """Wrap a question; if nobody can be asked, the server gets the reason."""
 
     async def told(*given: Any) -> Any:
         try:
@@ -322,7 +322,7 @@ def _told_why(asking: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[
 
 
 ENDED = "Session terminated"
-"""What the SDK says of a request whose session the server does not know: it was not carried out."""
+"""The SDK's error for a request with a session unknown to the server: it was not carried out."""
 
 
 class Links:
@@ -333,7 +333,7 @@ class Links:
         self._version = ""
         """The version of the protocol that the server was found to speak."""
         self._kept: OrderedDict[Any, PassingClient] = OrderedDict()
-        """By connection of a client in front."""
+        """By connection of the client in front."""
 
     def client(self) -> PassingClient:
         """A client of the server for the request that is under way."""
@@ -352,7 +352,7 @@ class Links:
         return kept.for_one_request()
 
     def _mode(self) -> str | None:
-        """How to begin with the server: in its own version of the protocol, whichever the client in front speaks."""
+        """The protocol version for the server: its own, whichever the client in front uses."""
         front = _mirror_front_era_mode()
         if front not in MODERN_PROTOCOL_VERSIONS:
             return front
@@ -388,13 +388,13 @@ class Links:
         if mode is not None:
             fresh.mode = mode
         if mode is not None and not self._plain.is_shared:
-            # Clients that share a transport must ask for the same options.
+            # Clients sharing a transport must use the same options.
             fresh._transport_options = replace(fresh._transport_options, backend_mode=mode)
         return fresh
 
 
 def by_url(url: str) -> StreamableHttpTransport:
-    """A server that is reached by HTTP: each request has the headers of the one it is made for, and of no other."""
+    """The transport of an HTTP server: each request has only the headers of the request it is made for."""
 
     def client(
         headers: dict[str, str] | None = None,

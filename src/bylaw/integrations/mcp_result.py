@@ -33,7 +33,7 @@ from bylaw.trace.event import Message, Result
 MASKED = "[masked]"
 WITHHELD = "[withheld: parts of this result are not for you, and which ones cannot be told in it]"
 RUNNING = 80
-"""From so many characters on, or with a line break, a value is a text that somebody wrote, and not a name."""
+"""Minimum length at which a value, even without a line break, counts as text somebody wrote rather than a name."""
 
 
 def shows_all(tool: Tool | None) -> bool:
@@ -42,7 +42,7 @@ def shows_all(tool: Tool | None) -> bool:
 
 
 class Showing:
-    """How one result of a tool is shown."""
+    """How to show one result."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
@@ -62,13 +62,13 @@ class Showing:
         return data
 
     def text(self, text: str, *, is_error: bool, instead: Any = None) -> str:
-        """A result in words; `instead` is the same as data, where there is any."""
+        """A result as text; `instead` is the same as data, if available."""
         shown = text
         if self._tool.mask:
             data = read_data(text)
             if data is not None:
                 masked = Showing(self._plain()).value(data)
-                # Read back it is the same; where nothing was masked, so are the words.
+                # Decoded, it is equal; if nothing was masked, so is the text.
                 shown = text if masked == data else msgspec.json.encode(masked).decode()
             elif not is_error:
                 shown = msgspec.json.encode(Showing(self._plain()).value(instead)).decode() if instead else WITHHELD
@@ -99,10 +99,10 @@ def never_ran(error: BaseException) -> bool:
 
 
 def returned(answer: Any, tool: str) -> dict[str, Any]:
-    """What to record of an answer: its content, and whether it failed.
+    """The record of a response: its content, and whether it failed.
 
-    The same may stand there twice, as data and in words, and an agent may read either. Where the two contradict each
-    other nobody knows what it has seen, so nothing counts as shown.
+    The content may be present both as data and as text, and an agent may read either. If they contradict each other,
+    nothing counts as shown.
     """
     structured, error = answer.structured_content, answer.is_error
     texts = [part.text for part in answer.content if isinstance(part, TextContent)]
@@ -138,14 +138,14 @@ def for_agent(answer: Any, tool: Tool | None) -> Any:
             text = showing.text(part.text, is_error=bool(answer.is_error), instead=structured)
             content.append(part.model_copy(update={"text": text}))
         else:
-            # What a picture or a file holds nobody can tell here.
+            # The contents of a picture or file are unknown here.
             content.append(TextContent(type="text", text=WITHHELD) if tool.mask else part)
     shown = None if structured is None else showing.value(structured)
     return answer.model_copy(update={"content": content, "structured_content": shown})
 
 
 def with_note(answer: Any, decision: Decision) -> Any:
-    """The answer, with what the agent is advised of beside it."""
+    """The response with advice for the agent."""
     if not decision.feedback:
         return answer
     note = TextContent(type="text", text=decision.feedback)
@@ -154,7 +154,7 @@ def with_note(answer: Any, decision: Decision) -> Any:
 
 RESOURCE, PROMPT = "resources/read", "prompts/get"
 MOST = 10_000
-"""Conversations, and texts that belong to none, of which is remembered what was handed out."""
+"""Maximum conversations, and texts outside conversations, for which handed-out texts are remembered."""
 LINE = 3
 """From so many words on a line of a text is known again without the rest of it."""
 LONG = 8
@@ -163,7 +163,7 @@ _BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 
 
 class _Seen(Struct):
-    """What was handed out in a conversation, and what the user had said before."""
+    """The texts handed out in a conversation, and what the user had said before."""
 
     events: int = 0
     texts: dict[str, None] = field(default_factory=dict[str, None])
@@ -172,12 +172,12 @@ class _Seen(Struct):
 
 
 class HandedOut:
-    """What a server has handed out, by conversation."""
+    """The texts a server has handed out, by conversation."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._anywhere: OrderedDict[str, None] = OrderedDict()
-        """What was asked for by who did not say in which conversation: it is nobody's request in any."""
+        """Texts requested without naming a conversation, which count as nobody's words in any."""
 
     def note(self, session: LiveSession | None, way: str, parts: Sequence[dict[str, str]], id: str) -> None:
         """Keep what was handed out: in its conversation, and in its log, where it is known."""
@@ -192,7 +192,7 @@ class HandedOut:
             session.flush()
 
     def own(self, session: LiveSession, said: Sequence[Part]) -> list[Part]:
-        """What was said; what the server handed out is left out of the user's messages as words that are not known."""
+        """The messages, with handed-out text in user messages replaced by unknown words."""
         seen = self._of(session)
         texts = sorted((*seen.texts, *self._anywhere), key=len, reverse=True)
         if not texts:
@@ -223,10 +223,10 @@ class HandedOut:
 
 
 def own_words(text: str, handed: Iterable[str]) -> str:
-    """A message without the paragraphs in which a folded text stands; one of a single word counts only as a whole.
+    """A message without the paragraphs that contain a handed-out text; a text of a single word counts only as a whole.
 
-    Nothing is cut out of a paragraph, since what is left of a sentence may say the opposite. Of a message that holds
-    a short text nothing is left: a server could hand out "please do not".
+    Nothing is removed inside a paragraph, because the rest of a sentence may mean the opposite. A message with a short
+    handed-out text is removed completely: a server could hand out "please do not".
     """
     for each in handed:
         if each == _folded(text):
@@ -248,7 +248,7 @@ def _without(text: str, start: int, end: int) -> str:
 
 
 def _place(text: str, folded: str) -> tuple[int, int] | None:
-    """Where a folded text stands in another, however it is spaced there."""
+    """The position of a folded text in another, ignoring spacing."""
     letters: list[str] = []
     places: list[int] = []
     for place, letter in enumerate(text):
@@ -265,7 +265,7 @@ def _folded(text: str) -> str:
 
 
 def _known_by(texts: Iterable[str]) -> Iterable[str]:
-    """What a text is known again by: all of it, or a line of it, folded."""
+    """The folded whole text and its lines, by which it is recognised."""
     for text in texts:
         lines = [line for line in text.splitlines() if len(line.split()) >= LINE]
         yield from (folded for each in (text, *lines) if (folded := _folded(each)))

@@ -58,7 +58,7 @@ from bylaw.shield import Decision, LiveSession, Shield
 from bylaw.shield.history import linked
 
 MOST_SESSIONS = 10_000
-"""Conversations kept at once; the one that was quiet longest goes first."""
+"""Maximum conversations kept; the least recently used is dropped first."""
 NO_KEY = "the call does not say which conversation it belongs to, so what was looked up before is not known"
 FORGOTTEN = "the conversation was quiet for so long that what was looked up in it is no longer known"
 
@@ -74,11 +74,11 @@ class Sessions:
         self._forgotten: set[str] = set()
         self._followers: OrderedDict[str, Follower] = OrderedDict()
         self._speaking: OrderedDict[str, LiveSession] = OrderedDict()
-        """By key, the conversation of whoever spoke last."""
+        """The last speaker's conversation by key."""
         self._lock = threading.Lock()
 
     def taken_up(self, key: str | None, context: Mapping[str, Any] | None) -> LiveSession:
-        """The conversation of whoever speaks under a key: another principal has one of their own."""
+        """The speaker's conversation under a key; another principal has a separate one."""
         session, first = self.speaking(key, context)
         if not key:
             return session
@@ -93,7 +93,7 @@ class Sessions:
         return session
 
     def follower(self, session: LiveSession, *, is_linked: bool = False) -> Follower:
-        """Tells what is new in what a client says was said: some send all of it each time."""
+        """Reports new messages from clients, some of which send the whole history each time."""
         follower = self._followers.pop(session.id, None)
         if follower is None or follower.session is not session:
             follower = Follower(session, is_linked=is_linked, makes_calls=False)
@@ -103,8 +103,9 @@ class Sessions:
         return follower
 
     def speaking(self, key: str | None, context: Mapping[str, Any] | None) -> tuple[LiveSession, LiveSession | None]:
-        """The session of a conversation for whoever speaks in it now, by what the host vouches for; and that of
-        whom it is of, where that is somebody else. It reads the log."""
+        """The session for the current speaker, by the host's context, and the session of the conversation's principal
+        if that is somebody else. Reads the log.
+        """
         session = self.get(key, context)
         if not key or not (context or session.may_be_handed_over):
             return session, None
@@ -114,14 +115,14 @@ class Sessions:
         except AnotherPrincipal:
             if self.shield.log is not None:
                 with self._lock:
-                    # It may have been opened with what is vouched for now, and the log says that it is somebody else's.
+                    # It may have been opened with this context although the log names another principal.
                     self._kept.pop(key, None)
             own = self.get(linked(key, context), context)
             own.vouch(context or {})
             return own, self.get(key, {})
 
     def get(self, key: str | None, context: Mapping[str, Any] | None = None) -> LiveSession:
-        """The session of a conversation; `context` is what it begins with, where that is not the same for all."""
+        """The session of a conversation; `context` is its initial context if it differs from the default."""
         given = self._context if context is None else context
         if not key:
             return self.shield.session(context=given, lacks=NO_KEY)
@@ -142,15 +143,15 @@ MOST = 10_000
 """Conversations whose last list is remembered."""
 Hidden = frozenset[str]
 HEADER = "bylaw-conversation"
-"""The same as a header of HTTP, which a gateway sets: it wins over what the call says of itself."""
+"""The same as an HTTP header set by a gateway, which overrides the call's own value."""
 ANSWER = 15.0
 """Seconds in which a server that is asked whether it is there must answer."""
 DECIDING = 200
-"""Calls that are decided on at once, at most: some may wait for a model, and nobody else is to wait for them."""
+"""Maximum concurrent decisions; some may wait for a model, without delaying the others."""
 
 
 class Hiding:
-    """What each conversation's client was last told, and what it would be told now."""
+    """The tools hidden from each conversation's client, as last listed and now."""
 
     def __init__(self, tools: Mapping[str, DeclaredTool], listeners: set[InMemorySubscriptionBus]) -> None:
         self._tools = tools
@@ -159,7 +160,7 @@ class Hiding:
         """In the protocol without sessions, those who listen for changes."""
 
     def hidden(self, session: LiveSession) -> Hidden:
-        """The tools that what the user has said so far cannot need; none, where they have said nothing."""
+        """The tools the user's words so far cannot need; empty if they have said nothing."""
         allowance = session.allowance
         if allowance is None:
             return frozenset()
@@ -168,7 +169,7 @@ class Hiding:
         return frozenset(self._tools.keys() - needed)
 
     def tell(self, session: LiveSession, hidden: Hidden) -> bool:
-        """Note what the client of a conversation is told; whether it was told otherwise before."""
+        """Record a listing; returns whether it differs from the previous one."""
         before = self._told.pop(session.id, Hidden())
         self._told[session.id] = hidden
         if len(self._told) > MOST:
@@ -185,7 +186,7 @@ class Hiding:
 
 
 class ShieldMiddleware(Middleware):
-    """Decides on every tool call before it goes on to the server."""
+    """Decides every tool call before it reaches the server."""
 
     def __init__(
         self,
@@ -212,7 +213,7 @@ class ShieldMiddleware(Middleware):
         self._conversation = conversation
         self._turns: dict[str, str | None] = {}
         self._under_way: Counter[str] = Counter()
-        """By conversation, how many calls of its main agent the server is carrying out."""
+        """Number of the main agent's running calls, by conversation."""
         self._handed = HandedOut()
         self._deciding = anyio.CapacityLimiter(DECIDING)
         self._numbers = itertools.count(1)
@@ -220,7 +221,7 @@ class ShieldMiddleware(Middleware):
         """Another for each proxy: several may go on with one conversation, and one that starts anew counts from 1."""
 
     async def on_request(self, context: Any, call_next: Any) -> Any:
-        """Note who asks, for as long as it takes: what the server asks meanwhile is asked of them."""
+        """Register the client of a request while it runs, so that the server's questions go to it."""
         request = request_of(context)
         if request is None or context.method == "subscriptions/listen":
             return await call_next(context)
@@ -231,7 +232,7 @@ class ShieldMiddleware(Middleware):
             return await self._passed_on(context, call_next)
 
     async def _passed_on(self, context: Any, call_next: Any) -> Any:
-        """What the server answers; asked again where it no longer knew the session, since it did nothing then."""
+        """The server's response; repeated if it no longer knew the session, because it did nothing then."""
         try:
             return await call_next(context)
         except McpError as error:
@@ -304,9 +305,9 @@ class ShieldMiddleware(Middleware):
         return f"{self._name}-{next(self._numbers)}"
 
     def _decide(self, call: "_Call", round: Round, answer: Any, id: str) -> tuple[Decision, str]:
-        """The decision on a call and its id, that of an earlier round where it goes on."""
+        """The decision on a call and its id, which is an earlier round's if it continues."""
         self._catalogue.refresh()
-        # What an inner agent hears was said by the main one.
+        # The main agent speaks to an inner one.
         session, said = call.session, None if call.agent else said_in(call.meta)
         session.channel.puts_cards = call.can_ask
         session.channel.files_questions = (
@@ -319,11 +320,11 @@ class ShieldMiddleware(Middleware):
         is_same = turn is not None and self._turns.get(session.id) == turn
         self._turns[session.id] = turn
         if said is not None:
-            # What the agent says at the end belongs to its turn, which goes on.
+            # The agent's final words belong to its turn, which continues.
             heard = _up_to_the_user(said) if is_same else said
             self._sessions.follower(session).follow(self._handed.own(session, heard))
         elif not (is_same or round.call or (call.agent and self._under_way[session.id])):
-            # Of an inner agent's call, the main one waits for the end: nobody has talked meanwhile.
+            # The main agent waits for an inner agent's call, so nobody has spoken meanwhile.
             session.channel.reports_user = False
             session.unheard()
         if is_same:
@@ -336,8 +337,9 @@ class ShieldMiddleware(Middleware):
         return call.session.decide(call.tool, call.arguments, id=id, agent=call.agent)
 
     async def _asked(self, request: Any, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
-        """What is decided once the user was asked while the call waits, and the id of the call; one who does not
-        answer is not asked again."""
+        """The decision after the user was asked while the call waits, and the call's id; a user who does not answer is
+        not asked again.
+        """
         session = call.session
         for _ in range(MOST_QUESTIONS):
             round = Round().asking(decision)
@@ -351,14 +353,14 @@ class ShieldMiddleware(Middleware):
         return decision, id
 
     async def on_read_resource(self, context: Any, call_next: Any) -> Any:
-        """Pass a resource on, and note what it says: it is content like a tool's result."""
+        """Pass a resource on and record its text, which is content like a tool's result."""
         answer = await call_next(context)
         uri = context.message.uri
         await self._hand_out(context, RESOURCE, resource_parts(answer.to_mcp_result(uri).contents))
         return answer
 
     async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
-        """Pass a prompt on, and note what it says: whatever its role, these are not the user's words."""
+        """Pass a prompt on and record its text: whatever its role, these are not the user's words."""
         answer = await call_next(context)
         await self._hand_out(context, PROMPT, prompt_parts(answer.messages))
         return answer
@@ -398,7 +400,7 @@ class ShieldMiddleware(Middleware):
         return [_AsTold(name=each["name"], parameters=each["inputSchema"], told=each) for each in told]
 
     async def _hidden(self, hiding: Hiding, request: Any) -> Hidden:
-        """What the conversation that asks for the list cannot use; nothing, where it does not say which it is."""
+        """The tools the listing's conversation cannot use; empty if it is unknown."""
         meta = (request.meta if request is not None else None) or {}
         key = self._key(meta, {})
         if key is None:
@@ -439,7 +441,7 @@ class ShieldMiddleware(Middleware):
         return name_in(given or self._conversation, "the conversation") if given or self._conversation else None
 
     def _vouched(self, request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-        """What is vouched for: by the operator, and beside that by a gateway or the client."""
+        """The context: the operator's, extended by a gateway or the client."""
         return vouched(request, meta) | self._context
 
     def _own(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -450,7 +452,7 @@ class ShieldMiddleware(Middleware):
         return {name: value for name, value in arguments.items() if name != self._key_argument}
 
     async def _interrupt(self, session: LiveSession | None, id: str, decision: Decision) -> None:
-        """The server asks for more before it goes on: until then the call is neither done nor refused."""
+        """Record that the server asks for more before it continues: until then the call is neither done nor refused."""
         if session is None:
             return
         try:
@@ -462,7 +464,7 @@ class ShieldMiddleware(Middleware):
     async def _record(self, session: LiveSession | None, id: str, content: Any = "", **told: Any) -> None:
         def keep(session: LiveSession) -> None:
             session.result(content, id=id, **told)
-            # Nobody says when a conversation ends.
+            # The end of a conversation is never announced.
             session.flush()
 
         if session is None:
@@ -470,12 +472,12 @@ class ShieldMiddleware(Middleware):
         try:
             await anyio.to_thread.run_sync(keep, session)
         except Exception as error:
-            # The tool has answered, and the agent is told what; until the log has it too, it does not count as seen.
+            # The tool has returned and the agent sees the result; it does not count as seen until it is in the log.
             tell(error, f"the answer to call {id} is not in the log")
 
 
 def _up_to_the_user(said: list[Part]) -> list[Part]:
-    """What was said, without what the agent says after the user's last words."""
+    """The messages without the agent's words after the user's last message."""
     last = max((at for at, part in enumerate(said) if isinstance(part, Heard)), default=-1)
     return said[: last + 1]
 
@@ -494,7 +496,7 @@ class _Call(Struct, frozen=True):
 
 
 class _AsTold(Tool):
-    """A tool told of in the server's own words: fastmcp would add a title and notes of its own."""
+    """A tool in the server's own words; fastmcp would add a title and notes."""
 
     told: dict[str, Any]
 

@@ -52,8 +52,9 @@ from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.transcript import is_users
 
 HANDED_OVER = "For context, here is the conversation so far"
-"""How the SDK begins what it writes for an agent that is handed over to, in place of the history: it comes first.
-An agent may speak like that too."""
+"""Prefix of the SDK's text that replaces the history for an agent after a handover; it comes first. An agent may also
+write such text.
+"""
 HOSTED = frozenset(
     ("WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "HostedMCPTool", "ImageGenerationTool", "ToolSearchTool")
 )
@@ -92,10 +93,10 @@ class ShieldHooks(RunHooks):
         self._decided: dict[tuple[str, str], Decision] = {}
         """Decisions on calls that may run, by the inner agent and their ids."""
         self._protected: dict[int, tuple[Any, ...]] = {}
-        """By the identity of an agent: its copy, and what it was made of."""
+        """By agent identity, its protected copy and the parts it was made from."""
         self._ours: set[int] = set()
         self._held: set[str] = set()
-        """Names of tools whose calls the SDK may hold until somebody approves them."""
+        """Names of tools whose calls the SDK may hold until they are approved."""
 
     def inner(self, agent: str) -> "ShieldHooks":
         """The hooks for an agent whose messages your code or another agent writes, in the same conversation.
@@ -112,7 +113,7 @@ class ShieldHooks(RunHooks):
 
     @property
     def follower(self) -> Follower:
-        """The conversation of whoever is speaking. It reads the log the first time."""
+        """The current speaker's conversation. Reads the log on first use."""
         if self._main is not None:
             return self._main.follower
         if self._follower is None:
@@ -121,7 +122,7 @@ class ShieldHooks(RunHooks):
         return self._follower
 
     def _hear(self, run: Any) -> None:
-        """Take up the conversation of whoever is speaking in a run."""
+        """Continue the conversation of a run's speaker."""
         if self._followers is not None and not self._inner():
             self._follower = self._followers.get(self._name, run.context)
             self.session = self._follower.session
@@ -198,9 +199,9 @@ class ShieldHooks(RunHooks):
         )
 
     def _approval(self, tool: str, needed: Any) -> Any:
-        """Who is to approve a call is asked only of one that may run or waits for a yes; then the call goes on."""
+        """Ask the tool's own approval only for a call that may run or waits for a yes; then the call continues."""
         declared = self.session.pack.schema.tools.get(tool)
-        # Of a tool with a function for it, the SDK holds every call whose arguments are changed on the way in.
+        # If a tool's approval is a function, the SDK holds every call whose arguments it converts.
         if needed is False and (not self._pauses or (declared is not None and declared.effect == "read")):
             return False
         self._held.add(tool)
@@ -219,14 +220,14 @@ class ShieldHooks(RunHooks):
         return needs_approval
 
     def _pause(self, id: str, decision: Decision) -> bool:
-        """Whether a call stops here until somebody has answered."""
+        """Whether a call pauses here until somebody answers."""
         if not prompts(decision) or is_declined(self.session, decision):
             return False
         self.follower.pause(id)
         return True
 
     async def asked(self, item: Any) -> list[Prompt]:
-        """What an interruption of the run waits for; nothing where only the tool's own `needs_approval` asks."""
+        """The prompts a run's interruption waits for; empty if only the tool's own `needs_approval` asks."""
         call = item.raw_item
         return await asyncio.to_thread(self._asked, call.call_id, item.tool_name, call.arguments)
 
@@ -240,7 +241,7 @@ class ShieldHooks(RunHooks):
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-        """The user answered a card; `by` says how, such as the button they pressed."""
+        """Report the user's answer to a card; `by` says how, such as the button pressed."""
         await asyncio.to_thread(confirm, self.session, prompt, yes, by=by)
 
     async def approve(self, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
@@ -263,7 +264,7 @@ class ShieldHooks(RunHooks):
         return ToolGuardrailFunctionOutput.allow(output_info=decision.id)
 
     async def _after(self, data: Any) -> ToolGuardrailFunctionOutput:
-        """Advice goes below the answer."""
+        """Append advice to the result."""
         id = data.context.tool_call_id
         decision = self._decided.get((self._inner(id), id))
         if decision is None or not decision.feedback:
@@ -272,7 +273,7 @@ class ShieldHooks(RunHooks):
         return ToolGuardrailFunctionOutput.reject_content(shown)
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
-        """What the model is about to see is the history. That of an inner agent is written by the outer one."""
+        """Report the model's input, which is the history. An inner agent's is written by the outer one."""
         if self._inner():
             return
         await asyncio.to_thread(self._hear, context)
@@ -280,7 +281,7 @@ class ShieldHooks(RunHooks):
         self._seen = list(input_items)
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
-        """What the model asks for is decided as one turn."""
+        """Decide the model's calls as one turn."""
         if name := self._inner():
             calls = [
                 call for part in _parts(response.to_input_items()) if isinstance(part, Turn) for call in part.calls
@@ -295,8 +296,9 @@ class ShieldHooks(RunHooks):
             await asyncio.to_thread(self._note_held, held)
 
     def _note_held(self, ids: Sequence[str]) -> None:
-        """The SDK holds a call whose arguments it would change, such as 60 for a float, without asking us whether it
-        waits: in another worker it goes on only if the log says that it was interrupted."""
+        """Record held calls. The SDK holds a call whose arguments it would convert, such as 60 for a float, without
+        asking; in another worker it continues only if the log says that it was interrupted.
+        """
         for id in ids:
             decision = self.follower.planned(id)
             if decision is not None and decision.allowed:
@@ -316,7 +318,7 @@ class ShieldHooks(RunHooks):
             raise UsageError(f"tool `{name}` would run without a decision", hint=hint)
 
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
-        """What the tool answered."""
+        """Report the tool's result."""
         id = context.tool_call_id
         inner = self._inner(id)
         self._decided.pop((inner, id), None)

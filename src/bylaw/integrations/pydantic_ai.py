@@ -56,7 +56,7 @@ class ShieldCapability(Adapter, AbstractCapability):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct)
         self.tools: set[str] = set()
-        """Names of the tools that it stands before; how the agent gives its output is not among them."""
+        """Names of the shielded tools; output tools are not among them."""
 
     def get_ordering(self) -> CapabilityOrdering:
         """Next to the tools."""
@@ -71,7 +71,7 @@ class ShieldCapability(Adapter, AbstractCapability):
         return _Shielded(toolset, self)
 
     async def after_run(self, ctx: Any, *, result: Any) -> Any:
-        """What the agent said in the end belongs to the conversation too."""
+        """Report the agent's final message."""
         parts = _parts(result.all_messages(), self.tools)
         await asyncio.to_thread(self._guard.end, ctx.conversation_id or "", ctx, parts)
         return result
@@ -90,7 +90,7 @@ class ShieldCapability(Adapter, AbstractCapability):
             end(token)
 
     def decide(self, ctx: Any, tool: str, arguments: dict[str, Any]) -> tuple[Follower, str, Decision]:
-        """The decision on a call that is about to be made, its conversation, and the inner agent that makes it."""
+        """The decision on a call about to be made, with its conversation and the inner agent making it."""
         messages, id = list(ctx.messages), ctx.tool_call_id or ""
         call = Asked(id, tool, _as_asked(messages, id, to_jsonable_python(arguments)))
         answer = ctx.tool_call_metadata if ctx.tool_call_approved else None
@@ -108,7 +108,7 @@ class _Shielded(WrapperToolset):
     async def get_tools(self, ctx: Any) -> Any:
         found = await super().get_tools(ctx)
         self.shield.tools.update(name for name, tool in found.items() if not _is_output(tool))
-        # What is deferred is decided on first: the framework would not come by here before somebody runs it.
+        # Deferred tools are decided first: the framework would not pass here before somebody runs them.
         return {name: _decided_first(tool) if tool.tool_def.defer else tool for name, tool in found.items()}
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
@@ -120,12 +120,12 @@ class _Shielded(WrapperToolset):
         id = ctx.tool_call_id or ""
         defers = (tool.tool_def.metadata or {}).get(DEFERS)
         if defers == "external":
-            # Its result comes with the messages.
+            # Its result arrives with the messages.
             raise CallDeferred
         if defers == "unapproved" and not ctx.tool_call_approved:
             await asyncio.to_thread(follower.interrupted, id, decision, agent=agent)
             raise ApprovalRequired
-        # A call that is held comes back; what the model is told of one that failed stands in the next messages.
+        # A held call is repeated; the model's view of a failed one is in the next messages.
         ends: Any = {"held": (ApprovalRequired, CallDeferred), "reported": (ModelRetry, ToolFailed)}
         async with Execution(follower, Asked(id, name, tool_args), decision, agent, **ends):
             result = await super().call_tool(name, tool_args, ctx, tool)
@@ -144,7 +144,7 @@ def _decided_first(tool: Any) -> Any:
 
 
 def _shielded(toolset: Any, shield: Shield) -> Any:
-    """The tools of an agent that a shielded tool runs, each behind a decision, whoever made that agent."""
+    """The tools of an agent that a shielded tool runs, each behind a decision, whoever created that agent."""
     within = toolset
     while within is not None:
         if isinstance(within, _Shielded):
@@ -210,7 +210,7 @@ def _arguments(call: ToolCallPart) -> dict[str, Any] | str:
 
 
 def _told(part: Any, ids: Collection[str]) -> Part | None:
-    """What the user said, or what became of a call."""
+    """A user message, or the result of a call."""
     if isinstance(part, UserPromptPart):
         content = part.content
         texts = [content] if isinstance(content, str) else [each for each in content if isinstance(each, str)]
