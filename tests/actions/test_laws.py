@@ -1,10 +1,15 @@
 """What holds of every call of a generic tool: live as in an audit, refused as a whole, seen by the next."""
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bylaw import Shield, verdicts
 from bylaw.pack import Pack
-from tests.actions.desk import CHECKOUT, FILES, acts, audited, page
+from tests.actions.desk import CHECKOUT, FILES, PRODUCTS, acts, audited, page
+from tests.examples import examples
 from tests.packs import made
 
 STRICT = {
@@ -22,6 +27,17 @@ ONE, OTHER = "DELETE FROM orders WHERE id = 1", "DELETE FROM orders WHERE id = 2
 
 def strict() -> Pack:
     return made(STRICT)
+
+
+def ruled() -> Pack:
+    """The same, with a rule about whatever changes something."""
+    rule = "  - {id: calm, formula: ALWAYS (change IMPLIES NOT hurried)}\n"
+    predicates = "  change: {effect: write}\n  hurried: {turn: several_writes}\n"
+    rules = FILES["rules.yaml"].replace("rules:\n", f"{predicates}rules:\n{rule}")
+    policies = (
+        FILES["policies.yaml"] + "  - {id: calm, kind: rule, spans: ['Orders are delivered to the office only.']}\n"
+    )
+    return made({**STRICT, "rules.yaml": rules, "policies.yaml": policies})
 
 
 def test_the_second_action_of_a_call_sees_the_first() -> None:
@@ -105,3 +121,61 @@ def test_a_value_of_the_page_is_a_record_where_only_the_site_wrote() -> None:
             assert session.decide("browser_navigate", {"url": "http://shop.test/checkout"}).allowed
             session.result(page(body))
             assert session.decide("browser_click", {"target": "e7"}).answer == answer
+
+
+PAGES = [
+    page(CHECKOUT),
+    page(CHECKOUT.replace("120.50", "820.50")),
+    page(CHECKOUT.replace('textbox "Note"', 'textbox "Note" [active]')),
+    page(PRODUCTS, "products"),
+    "Clicked.",
+]
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    *(("browser_click", {"element": "Go back", "target": target}) for target in ("e5", "e7", "e12", "e17", "e99")),
+    ("browser_type", {"target": "e6", "text": "x", "submit": True}),
+    ("browser_type", {"target": "e6", "text": "x"}),
+    ("browser_press_key", {"key": "Enter"}),
+    ("browser_evaluate", {"function": "1"}),
+    ("execute_sql", {"query": f"SELECT 1; {ONE}"}),
+    ("execute_sql", {"query": f"{ONE}; {OTHER}"}),
+    ("execute_sql", {"query": "DELETE FROM orders"}),
+    ("execute_sql", {"query": "DROP TABLE orders"}),
+]
+EVENTS: Any = st.lists(
+    st.one_of(
+        st.tuples(st.just("look"), st.sampled_from(PAGES)),
+        st.tuples(st.just("call"), st.sampled_from(CALLS)),
+        st.tuples(st.just("say"), st.sampled_from(["yes", "no", "I want the lamp."])),
+    ),
+    max_size=12,
+)
+
+
+@examples(25)
+@given(events=EVENTS, confirms=st.booleans())
+def test_whatever_happens_an_audit_says_what_the_shield_said(events: list[tuple[str, Any]], confirms: bool) -> None:
+    said: dict[int, tuple[set[str], set[str]]] = {}
+    with Shield(ruled()) as shield, shield.session("x") as session:
+        for kind, given_ in events:
+            if kind == "say":
+                session.user(given_)
+                continue
+            asked: tuple[str, dict[str, Any]] = ("browser_snapshot", {}) if kind == "look" else given_
+            tool, arguments = asked
+            decision = session.decide(tool, arguments)
+            step = len(session.trajectory().events) - 1
+            if kind == "call":
+                guards = {each.policy for each in decision.grounds if each.kind == "guard" and each.answer == "deny"}
+                rules = {each.policy for each in decision.grounds if each.kind == "rule"}
+                said[step] = (guards, rules)
+            if decision.allowed:
+                session.result(given_ if kind == "look" else "done")
+            elif decision.card is not None and confirms:
+                session.confirm(decision.card.id, yes=True)
+        found = verdicts(ruled(), session.trajectory()).calls
+    told: dict[int, tuple[set[str], set[str]]] = {step: (set(), set()) for step in said}
+    for each in found:
+        guards, rules = told[each.made.step]
+        guards |= {p.policy.id for p in each.policies if p.evidence == "deny"}
+        rules |= {finding.rule.policy for finding in (*each.rules, *each.open_rules)}
+    assert told == said

@@ -79,9 +79,10 @@ def find_grounds(
     if judgement.parts:
         return _of_actions(session, postures, judgement, lacks)
     binding = Binding(session.pack, postures, judgement.made.call.tool)
-    if judgement.otherwise and not lacks:
-        return _of_unresolved(binding, session, judgement)
+    is_unresolved = bool(judgement.otherwise) and not lacks
     fault = judgement.fault or misfit(judgement.made.tool, judgement.made.call.arguments)
+    if is_unresolved:
+        fault = ""
     if lacks and not fault and _is_bound(binding.pack, judgement):
         fault = lacks
     found: list[Ground] = []
@@ -90,6 +91,9 @@ def find_grounds(
         found += [guards.ground(evidence) for evidence in judgement.evidence]
         rules = [_of_broken(binding, finding, weighed) for finding in judgement.rules]
         rules += [_of_undecided(binding, finding, weighed) for finding in judgement.open_rules]
+        if is_unresolved:
+            # No card can say what such a call does.
+            rules = [replace(each, puts_card=False) for each in rules]
         if any(map(_asks_for_yes, rules)):
             facts = session.values.card_facts(judgement.made)
             rules = [guards.before_card(each, facts) if _asks_for_yes(each) else each for each in rules]
@@ -100,7 +104,9 @@ def find_grounds(
     except Exception as error:
         # An internal error: the call is not judged, and the decision says so.
         fault = fault or f"{FAULT}: {type(error).__name__}: {error}"
-    if not fault and is_unguarded(binding.pack, judgement, found) and not binding.pack.binds(binding.tool):
+    if is_unresolved:
+        found.append(_of_unresolved(binding, judgement))
+    elif not fault and is_unguarded(binding.pack, judgement, found) and not binding.pack.binds(binding.tool):
         found += _of_unguarded(binding)
     if fault:
         found.append(binding.ground("", "call", binding.on_error(), fault))
@@ -123,21 +129,17 @@ def _on_its_own(ground: Ground, part: Judgement) -> Ground:
     return replace(ground, answer="deny", because=told, for_agent=told, questions=(), puts_card=False)
 
 
-def _of_unresolved(binding: Binding, session: Session, judgement: Judgement) -> tuple[Ground, ...]:
-    """The grounds for a call that performs no declared action: look at the page first, ask a person, or deny."""
-    guards = _GuardGrounds(binding, judgement, session.ledger)
-    found = [guards.ground(evidence) for evidence in judgement.evidence]
+def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
+    """What becomes of a call that performs no declared action: the agent looks at the page, a person decides, or no."""
     because = judgement.fault
-    if judgement.look_up in binding.pack.schema.called and judgement.otherwise == "ask":
+    if judgement.otherwise != "ask":
+        return binding.ground("", "action", "deny", because, for_agent=because)
+    if judgement.look_up in binding.pack.schema.called:
         look_ups = (LookUp(judgement.look_up, {}, ("what the page shows now",)),)
         told = f"{because}: use the references that the next snapshot shows"
-        found.append(binding.ground("", "action", "look_up", because, look_ups=look_ups, for_agent=told))
-    elif judgement.otherwise == "ask":
-        question = Question("action", f"What this call does is not declared ({because}): should it be made?", "person")
-        found.append(binding.ground("", "action", "ask", because, questions=(question,), for_agent=because))
-    else:
-        found.append(binding.ground("", "action", "deny", because, for_agent=because))
-    return tuple(sorted(found, key=lambda ground: ground.answer == "allow"))
+        return binding.ground("", "action", "look_up", because, look_ups=look_ups, for_agent=told)
+    question = Question("action", f"What this call does is not declared ({because}): should it be made?", "person")
+    return binding.ground("", "action", "ask", because, questions=(question,), for_agent=because)
 
 
 def weigh(session: Session, judgement: Judgement) -> Assessment | None:
