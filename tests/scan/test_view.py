@@ -15,10 +15,11 @@ from rich.console import Console
 
 from bylaw.cli.console import SCREEN
 from bylaw.cli.logs import log_files, trajectories
-from bylaw.cli.scan import clean, print_scan, scan_logs
+from bylaw.cli.scan import clean, print_scan
 from bylaw.errors import BylawError, UsageError
 from bylaw.scan import Scan, scan
 from bylaw.trace import Trajectory
+from tests.command import bylaw
 
 from .library import Talk, visit, visits
 from .test_init import openai
@@ -76,23 +77,22 @@ def test_a_logs_own_text_is_never_markup_or_control() -> None:
     assert clean("a\x00b", 80) == "a\\u0000b"
 
 
-def test_json_says_the_same_as_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_writes_and_the_number_of_conversations(tmp_path: Path) -> None:
     log = openai(tmp_path / "log.jsonl", visits(12))
-    found = scan_logs([log], as_json=True)
-    data = json.loads(capsys.readouterr().out)
-    assert data["trajectories"] == found.trajectories == 12
+    data = json.loads(bylaw(tmp_path, "scan", log, "--json").stdout)
+    assert data["trajectories"] == 12
     assert {write["tool"] for write in data["writes"]} == {"renew_loan", "pay_fine"}
 
 
 def test_effects_are_written_once_and_read_back(tmp_path: Path) -> None:
     log, file = openai(tmp_path / "log.jsonl", visits(12)), tmp_path / "effects.yaml"
-    quiet = Console(file=io.StringIO())
-    first = scan_logs([log], write_effects=file, console=quiet)
-    again = scan_logs([log], effects=file, console=quiet)
-    assert [tool.effect for tool in again.tools] == [tool.effect for tool in first.tools]
-    assert {tool.sure for tool in again.tools} == {1.0}
-    with pytest.raises(UsageError, match="exists already"):
-        scan_logs([log], write_effects=file, console=quiet)
+    first, again = (
+        json.loads(bylaw(tmp_path, "scan", log, "--json", option, file).stdout)["tools"]
+        for option in ("--write-effects", "--effects")
+    )
+    assert [tool["effect"] for tool in again] == [tool["effect"] for tool in first]
+    assert {tool["sure"] for tool in again} == {1.0}
+    assert "exists already" in bylaw(tmp_path, "scan", log, "--write-effects", file).stderr
 
 
 def test_a_folder_that_cannot_be_looked_into_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -18,7 +17,6 @@ from bylaw.scan.argument import Argument, Strange
 from bylaw.scan.effect import Guess, effects_file, read_effects
 from bylaw.scan.habit import FEWEST, CallPlace, Habit
 from bylaw.text.visible import clean
-from bylaw.trace.source import LogFile
 
 _SHOWN = 3
 _REASONS = {
@@ -56,30 +54,6 @@ def scan_command(
     examples: Annotated[Count, "Calls listed per finding in the JSON."] = 20,
 ) -> int:
     """Find patterns in logs, without a pack, a model or a database."""
-    found = scan_logs(
-        logs,
-        effects=effects,
-        write_effects=write_effects,
-        whole=whole,
-        as_json=as_json,
-        agent=agent,
-        examples=examples,
-    )
-    return 3 if found.unreadable else 0
-
-
-def scan_logs(
-    logs: Sequence[LogFile],
-    *,
-    effects: Path | None = None,
-    write_effects: Path | None = None,
-    whole: bool = False,
-    as_json: bool = False,
-    agent: str | None = None,
-    examples: int = 20,
-    console: Console | None = None,
-) -> Scan:
-    """Scan the logs, print the result and return it."""
     if write_effects is not None and write_effects.exists():
         raise UsageError("the file exists already, perhaps with corrections", place=str(write_effects))
     known = read_effects(effects) if effects is not None else None
@@ -92,8 +66,8 @@ def scan_logs(
     if as_json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
     else:
-        print_scan(found, console or open_console(), whole=whole)
-    return found
+        print_scan(found, open_console(), whole=whole)
+    return 3 if found.unreadable else 0
 
 
 class _Entry(NamedTuple):
