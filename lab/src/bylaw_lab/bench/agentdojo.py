@@ -72,16 +72,23 @@ def measure(
     *,
     requests: OpenRequests | None = None,
     looks: bool = False,
+    is_asking: bool = False,
     settings: Collection[str] = tuple(SETTINGS),
 ) -> list[Measured]:
     """Every setting over the runs; those with a question need `requests`, the last one also `looks`.
 
-    A second look costs a question, so the last setting leaves out runs and calls that no rate is made from.
+    A second look costs a question, so the last setting leaves out runs and calls that no rate is made from. With
+    `is_asking` a missing look counts as a yes, so that one round asks all questions; else as what it is, a call that
+    the user is asked about.
     """
     names = [name for name in settings if requests is not None or not name.startswith("question")]
     names = [name for name in names if looks or name != LOOK]
     found = [Measured(name, {suite: Tally() for suite in packs}, {}, Tally()) for name in names]
-    defences = {(name, suite): _defence(name, pack, requests) for name in names for suite, pack in packs.items()}
+    defences = {
+        (name, suite): _defence(name, pack, requests, is_asking=is_asking)
+        for name in names
+        for suite, pack in packs.items()
+    }
     for run in runs:
         suite, outcome = run.details["suite"], settled(run)
         goal = goal_steps(run, packs[suite].schema.tools) if run.details["attack"] is not None else frozenset[int]()
@@ -132,7 +139,7 @@ def drawn(runs: Iterable[Trajectory], most: int) -> list[Trajectory]:
     return [run for place, run in enumerate(found) if place not in left]
 
 
-def _defence(name: str, pack: Pack, requests: OpenRequests | None) -> Defence:
+def _defence(name: str, pack: Pack, requests: OpenRequests | None, *, is_asking: bool) -> Defence:
     match name:
         case "allow all":
             return allow_all(pack)
@@ -144,8 +151,10 @@ def _defence(name: str, pack: Pack, requests: OpenRequests | None) -> Defence:
             return packed(pack, None, "follow", policies="guards")
         case _:
             model = requests(pack) if requests is not None else None
-            if model is not None:
-                model = Assuming(model) if name == LOOK else WithoutLook(model)
+            if model is not None and name != LOOK:
+                model = WithoutLook(model)
+            elif model is not None and is_asking:
+                model = Assuming(model)
             return packed(pack, model, "ask" if name.endswith("asks") else "follow")
 
 

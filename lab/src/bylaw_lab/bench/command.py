@@ -54,7 +54,7 @@ def agentdojo_command(
     """
     from bylaw.answering.request import RequestReader
     from bylaw.llm.source import open_chat
-    from bylaw_lab.bench.agentdojo import SETTINGS, drawn, measure, own_pack, read_runs, requests_of
+    from bylaw_lab.bench.agentdojo import LOOK, SETTINGS, drawn, measure, own_pack, read_runs, requests_of
     from bylaw_lab.bench.catalogue import suite_pack
     from bylaw_lab.bench.recorded import read_allowances, read_meanings, write_meanings
     from bylaw_lab.bench.trial import try_tricks
@@ -89,12 +89,12 @@ def agentdojo_command(
             raise UsageError(f"{len(reader.not_looked_at)} second looks have no answer")
         _tell_tricks(tried, as_json)
         return
-    measured = measure(found, packs, requests=reader, looks=meanings is not None)
+    measured = measure(found, packs, requests=reader, looks=meanings is not None, is_asking=llm is not None)
     if reader is not None:
         if meanings is not None and llm is not None:
             write_meanings(meanings, reader.meanings)
         # Texts that a request hands over to are met on the way.
-        _settle(reader, allowances if llm is not None else None)
+        _settle(reader, allowances if llm is not None else None, looks=llm is not None)
     told: dict[str, Any] = {}
     for each in measured:
         queries = 1.0 if each.setting.startswith("question") else 0.0
@@ -104,6 +104,7 @@ def agentdojo_command(
                 "runs": each.whole.runs.total(),
                 "broken_off": each.whole.runs["broken_off"],
                 "broken_off_attacks": each.whole.broken_off_attacks,
+                "not_looked_at": len(reader.not_looked_at) if reader is not None and each.setting == LOOK else 0,
             },
             "whole": each.whole.rates(queries),
             "suites": {suite: tally.rates(queries) for suite, tally in each.suites.items()},
@@ -118,14 +119,14 @@ def agentdojo_command(
         _print(setting, told_of)
 
 
-def _settle(reader: "RequestReader", kept: Path | None) -> None:
-    """Keep the answers that there are, and go on only where there are all."""
+def _settle(reader: "RequestReader", kept: Path | None, *, looks: bool = False) -> None:
+    """Keep the answers that there are, and go on only if no request lacks one, nor, with `looks`, a second look."""
     from bylaw_lab.bench.recorded import write_allowances
 
     if kept is not None:
         write_allowances(kept, reader.known)
     for missing, asked in ((reader.unanswered, "requests"), (reader.not_looked_at, "second looks")):
-        if missing:
+        if missing and (looks or asked == "requests"):
             why = next(iter(missing.values()))
             raise UsageError(f"{len(missing)} {asked} have no answer, the first because: {why}")
 
