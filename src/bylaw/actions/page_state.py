@@ -13,6 +13,7 @@ from bylaw.trace.event import Call, Result
 
 _PRESSED = frozenset(("button", "link", "menuitem", "option", "tab", "checkbox", "radio", "switch"))
 """Roles of elements that a key works on themselves; in any other, Enter submits the form."""
+_TABLES = frozenset(("table", "grid", "treegrid"))
 _LANDMARKS = frozenset(("main", "banner", "navigation", "contentinfo", "complementary", "region", "document", "iframe"))
 _FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
 _MARKS = ("```yaml", "Page Snapshot", "### Snapshot", "Page URL:")
@@ -161,7 +162,11 @@ def fits_page(page: Page, url: Pattern | None) -> bool:
 def content_of(page: Page, content: Sequence[ElementTerms]) -> set[int]:
     """The places of the elements in parts of a page that anybody may have written."""
     found: set[int] = set()
+    roles = {role for terms in content for role in terms.roles}
+    is_by_role = all(terms.roles for terms in content)
     for element in page.elements:
+        if is_by_role and element.role not in roles:
+            continue
         if element.at not in found and any(terms.fits(element) for terms in content):
             found |= {element.at, *(each.at for each in page.descendants(element))}
     return found
@@ -201,7 +206,8 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
         case "page", "text" if take.pattern is not None:
             return _one(take, (each for text in _texts(page, terms.content) for each in _found_in(take.pattern, text)))
         case "page", "heading" if take.pattern is not None:
-            headings = (each.name for each in page.find("heading") if each.at not in content_of(page, terms.content))
+            written = content_of(page, terms.content)
+            headings = (each.name for each in page.find("heading") if each.at not in written)
             return _one(take, (value for name in headings for value in _found_in(take.pattern, name)))
         case "page", _:
             return _field(take, page)
@@ -222,10 +228,25 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
         cells = page.cells(row)
         found = cells[take.column - 1] if 0 < take.column <= len(cells) else None
     else:
-        found = page.cell(row, take.column)
+        found = _cell(page, row, take.column)
     if found is None:
         raise NotTaken(f"the row of the element has no one cell `{take.column}`")
     return page.text_of(found)
+
+
+def _cell(page: Page, row: Element, column: str) -> Element | None:
+    """The cell of a row under a heading, as `Page.cell` has it; the headings of a table are read once."""
+    table = next((each for each in page.ancestors(row) if each.role in _TABLES), None)
+    if table is None:
+        return None
+    own: Any = page.__dict__
+    kept: dict[int, tuple[str, ...]] = own.setdefault("kept_columns", {})
+    if table.at not in kept:
+        kept[table.at] = page.columns(table)
+    columns, cells = kept[table.at], page.cells(row)
+    if len(cells) != len(columns) or columns.count(column) != 1:
+        return None
+    return cells[columns.index(column)]
 
 
 def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
@@ -247,7 +268,7 @@ def _field(take: Take, page: Page) -> str:
 def _texts(page: Page, content: tuple[ElementTerms, ...]) -> Sequence[str]:
     """The lines of a page, in texts of a length that patterns search whole; made once for a page."""
     own: Any = page.__dict__
-    kept: dict[tuple[ElementTerms, ...], Sequence[str]] = own.setdefault("texts", {})
+    kept: dict[tuple[ElementTerms, ...], Sequence[str]] = own.setdefault("kept_texts", {})
     if content not in kept:
         kept[content] = _in_texts(lines_of(page, content))
     return kept[content]

@@ -1,7 +1,7 @@
 """What the pages of a browser show: observations over accessibility snapshots, as `pages` of entities.yaml has them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 from bylaw.actions.action import ElementTerms, PageTerms
 from bylaw.actions.action_reader import default_pages
@@ -9,7 +9,7 @@ from bylaw.actions.page_state import content_of, fits_page, has_mark, page_in, t
 from bylaw.actions.taking import NotTaken, Take, TakeError, compile_take
 from bylaw.errors import BylawError
 from bylaw.facts.entity import Entity
-from bylaw.facts.observation import NOTHING, Observation, PathScope, compile_path
+from bylaw.facts.observation import NOTHING, Getter, Observation, PathScope
 from bylaw.facts.written import WrittenPage
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.yaml import YamlPath
@@ -35,15 +35,29 @@ class PageObservations:
         for name in sorted(body.key.keys() ^ set(entity.key)):
             self._paths.fault(f"`key` has to say where each key of `{entity.name}` is, and no more: `{name}`", *at)
         takes = {
-            name: take
+            (part, name): take
             for part, texts in (("key", body.key), ("fields", body.fields))
             for name, text in texts.items()
             if (take := self._take(name, str(text), (*at, part, name), is_row=bool(body.each))) is not None
         }
-        shown = ShownOnPage(self._pattern(body.url, at), self._role(body, at), takes, self.terms)
-        fields = {name: compile_path(f"$['{name}']") for name in body.fields}
-        key = tuple((compile_path(f"$['{part}']"),) for part in entity.key)
+        shown = ShownOnPage(self._pattern(body.url, at), self._role(body, at), self.terms)
+        key = tuple((self._getter(takes.get(("key", part))),) for part in entity.key)
+        fields = {name: self._getter(takes.get(("fields", name))) for name in body.fields}
         return Observation(entity, shown, key, fields, only=True)
+
+    def _getter(self, take: Take | None) -> Getter:
+        """Finds a value on a page, for an item of `ShownOnPage`."""
+
+        def value(scope: PathScope) -> Any:
+            if take is None:
+                return NOTHING
+            page, element = cast("tuple[Page, Element]", scope.item)
+            try:
+                return taken_from_page(take, page, element, self.terms)
+            except NotTaken:
+                return NOTHING
+
+        return value
 
     def _role(self, body: WrittenPage, at: YamlPath) -> tuple[str, ElementTerms | None]:
         within = body.within
@@ -76,12 +90,10 @@ class PageObservations:
 
 
 class ShownOnPage:
-    """Finds, in a result that shows a page, the entities it shows, as items with their raw fields."""
+    """Finds, in a result that shows a page, the elements that show an entity, each with the page."""
 
-    def __init__(
-        self, url: Pattern | None, each: tuple[str, ElementTerms | None], takes: Mapping[str, Take], terms: PageTerms
-    ) -> None:
-        self._url, (self._role, self._within), self._takes, self._terms = url, each, takes, terms
+    def __init__(self, url: Pattern | None, each: tuple[str, ElementTerms | None], terms: PageTerms) -> None:
+        self._url, (self._role, self._within), self._terms = url, each, terms
 
     def __call__(self, scope: PathScope) -> Sequence[tuple[Any, Any]]:
         """The items; none if the result shows no such page."""
@@ -90,24 +102,26 @@ class ShownOnPage:
         page = page_in(text_of(scope.result))
         if isinstance(page, Unreadable) or not fits_page(page, self._url):
             return ()
-        return [(item, NOTHING) for element in self._elements(page) if (item := self._item(page, element))]
+        return [((page, element), NOTHING) for element in self._elements(page)]
 
     def _elements(self, page: Page) -> Iterator[Element]:
         if not self._role:
             yield from page.elements[:1]
             return
-        written = content_of(page, self._terms.content)
+        left = content_of(page, (*self._terms.content, _FRAME))
         for element in page.find(self._role):
-            inside = self._within is None or any(map(self._within.fits, page.ancestors(element)))
-            is_heading = element.role == "row" and all(cell.role == "columnheader" for cell in page.cells(element))
-            if inside and not is_heading and element.at not in written and not page.is_in_frame(element):
+            if element.at in left or (element.role == "row" and _is_heading(page, element)):
+                continue
+            if self._within is None or any(map(self._within.fits, page.ancestors(element))):
                 yield element
 
-    def _item(self, page: Page, element: Element) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name, take in self._takes.items():
-            try:
-                found[name] = taken_from_page(take, page, element, self._terms)
-            except NotTaken:
-                continue
-        return found
+
+_FRAME = ElementTerms(("iframe",))
+
+
+def _is_heading(page: Page, row: Element) -> bool:
+    """Whether a row has nothing but the headings of columns."""
+    first = next(page.children(row), None)
+    return first is None or (
+        first.role == "columnheader" and all(cell.role == "columnheader" for cell in page.cells(row))
+    )
