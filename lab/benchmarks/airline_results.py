@@ -21,7 +21,7 @@ from airline_pages import Page, agreement_table, rows_of_agents
 from airline_replay import differences, equal
 
 from bylaw.audit.request import Request
-from bylaw.audit.run import audit, open_examiner, read_calls
+from bylaw.audit.run import Examiner, audit, read_calls
 from bylaw.packs.tau_airline import open_tasks, open_world
 from bylaw.trace import Identities, Trajectory, read
 
@@ -81,7 +81,7 @@ def speed(data: Path) -> dict[str, float]:
         for name, world in (("audit with world", data), ("audit without world", None)):
             request = Request(tuple(plain), "tau-airline", world=world)
             started = time.process_time()
-            open_examiner(request)
+            Examiner(request)
             start_up = time.process_time() - started
             audit(request, Path(folder) / "out")
             timed.setdefault("start-up, not counted below", start_up)

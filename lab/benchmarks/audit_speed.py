@@ -19,7 +19,7 @@ from time import process_time
 from typing import NamedTuple
 
 from bylaw.audit.request import Request
-from bylaw.audit.run import audit, open_examiner
+from bylaw.audit.run import Examiner, audit
 from bylaw.trace import sniff
 from bylaw_lab.clinic.simulator.generate import write
 
@@ -100,7 +100,7 @@ def measure(work: Work, rounds: int, out: Path) -> float:
     audits: list[float] = []
     for _ in range(rounds):
         before = load_all(work.files)
-        examiner = open_examiner(request)
+        examiner = Examiner(request)
         for pack in examiner.shelf.packs:
             examiner.shelf.world_for(pack, next((f for f in work.files if sniff(f) in pack.name), work.files[0]))
         shutil.rmtree(out, ignore_errors=True)

@@ -23,7 +23,7 @@ from types import CodeType, FrameType
 import bylaw
 from bylaw import Shield
 from bylaw.audit.request import Request
-from bylaw.audit.run import audit, open_examiner
+from bylaw.audit.run import Examiner, audit
 from bylaw.engine.session import Session
 from bylaw_lab.clinic.simulator.generate import write
 
@@ -74,7 +74,7 @@ def audit_files() -> list[str]:
         write(place, seeds=(1,), count=20)
         lines = gzip.decompress((place / "logs.jsonl.gz").read_bytes()).splitlines(keepends=True)
         request = Request(files=(place / "one.jsonl",), pack="clinic")
-        examiner = open_examiner(request)
+        examiner = Examiner(request)
         for line in lines:
             entered: set[str] = set()
             (place / "one.jsonl").write_bytes(line)

@@ -41,7 +41,7 @@ from bylaw.audit.batch.shard import HELD, SIZE
 from bylaw.audit.batch.tables import TABLES, Rows, arrow, arrow_schema, write_batches
 from bylaw.audit.output import dump
 from bylaw.audit.request import Request
-from bylaw.audit.run import open_examiner, rarely_collecting
+from bylaw.audit.run import Examiner, rarely_collecting
 from bylaw.audit.summary import summarise
 from bylaw.errors import RecordError
 from bylaw.trace import Identities
@@ -191,7 +191,7 @@ def loaded() -> str:
 
 def plain_loop(request: Request, out: Path) -> None:
     """Every conversation one after the other, its rows held in memory, then the tables and the summary."""
-    examiner = open_examiner(request)
+    examiner = Examiner(request)
     names = Identities()
     rows = Rows({policy.id: policy.severity for pack in examiner.shelf.packs for policy in pack.policies.values()})
     held: dict[str, list[Any]] = {table: [] for table in TABLES}

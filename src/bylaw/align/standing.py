@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from bylaw.align.episode import misfit
-from bylaw.audit.request import Audited, Shelf
+from bylaw.audit.request import Audited, Request
 from bylaw.audit.run import Examiner
 from bylaw.audit.store import CALLS, RULES, Store
 from bylaw.errors import BylawError
@@ -60,7 +60,7 @@ class FreshAudit:
     """Audits each conversation when it is asked about."""
 
     def __init__(self, pack: str, *, world: Path | None = None, document: Path | None = None) -> None:
-        self._examiner = Examiner(Shelf(pack, world=world, document=document))
+        self._examiner = Examiner(Request((), pack, world, document=document))
 
     def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
         """The audit of one conversation."""

@@ -43,7 +43,6 @@ from bylaw.audit.row import (
 )
 from bylaw.audit.store import read_calls as read_calls
 from bylaw.audit.summary import policies_record, summarise
-from bylaw.engine.conversation import OpenAnswers
 from bylaw.engine.judgement import Fault, fault_of
 from bylaw.engine.limited import LimitedCall, limited_calls, over_limits
 from bylaw.engine.predicate_values import Answered
@@ -68,26 +67,17 @@ if TYPE_CHECKING:
 class Examiner:
     """Judges conversations one by one and counts the results."""
 
-    def __init__(
-        self,
-        shelf: Shelf,
-        *,
-        mode: Mode = "hindsight",
-        tasks: Any = None,
-        key: bytes | None = None,
-        answers: OpenAnswers | None = None,
-        attested: Iterable[Attestation] = (),
-        names: dict[LogFile, str] | None = None,
-    ) -> None:
-        self.shelf = shelf
-        self._answers = answers
-        self._attested = by_digest(attested)
+    def __init__(self, request: Request) -> None:
+        """Load the pack and open the world of a request."""
+        self.shelf = shelf = Shelf(request.pack, world=request.world, document=request.document)
+        self._answers = request.answers
+        self._attested = by_digest(request.attested)
         self._sides: dict[str, dict[str, Sides]] = {}
         """What a person sees of each policy, by the digest of its pack."""
-        self._mode: Mode = mode
-        self._tasks = tasks
-        self._key = key
-        self._names = names or {}
+        self._mode: Mode = request.mode
+        self._tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
+        self._key = key = request.key
+        self._names = request.names()
         """The name of each file in the output."""
         self._expiring = {pack.digest for pack in shelf.packs if pack.schema.has_expiring()}
         self._redactions = _redactions(shelf.packs, key)
@@ -354,21 +344,6 @@ def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redactio
     return {pack.digest: Redaction(pack, key) for pack in hiding}
 
 
-def open_examiner(request: Request) -> Examiner:
-    """Load the pack and open the world of a request."""
-    shelf = Shelf(request.pack, world=request.world, document=request.document)
-    tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
-    return Examiner(
-        shelf,
-        mode=request.mode,
-        tasks=tasks,
-        key=request.key,
-        answers=request.answers,
-        attested=request.attested,
-        names=request.names(),
-    )
-
-
 @contextmanager
 def rarely_collecting() -> Generator[None]:
     """Collect garbage rarely: conversations leave few cycles, and frequent collection takes 10 % of an audit."""
@@ -415,7 +390,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
 
     Pass `examiner` if the pack is loaded and the world is open already.
     """
-    examiner = examiner or open_examiner(request)
+    examiner = examiner or Examiner(request)
     skipped: list[RecordError] = []
     with written_aside(out) as aside:
         parts = examiner.examine_all(request)
@@ -534,7 +509,7 @@ def deaf_to_interrupts() -> Generator[None]:
 
 
 def _examine_part(request: Request, share: int, target: Path) -> dict[str, Any]:
-    examiner = open_examiner(request)
+    examiner = Examiner(request)
     with target.open("wb") as out:
         for file in range(len(request.files)):
             for part in examiner.examine_all(request, share=(share, request.jobs), only=file):

@@ -18,7 +18,7 @@ from bylaw.audit.attestation import ATTESTATIONS, Attestation, every_attestation
 from bylaw.audit.baseline import Comparison, compare_audits, read_baseline, write_comparison
 from bylaw.audit.request import Request, write_audited
 from bylaw.audit.row import Finding, Gate
-from bylaw.audit.run import Report, audit, open_examiner
+from bylaw.audit.run import Examiner, Report, audit
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, read_waivers
 from bylaw.cli.answers import ModelOptions, open_answers
@@ -386,7 +386,7 @@ def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, 
         return
     estimate = Estimate(at_hand(answers.chat), budget)
     counting = Answerer(estimate, plans=answers.plans, operations=answers.operations.values())
-    for _ in open_examiner(replace(request, answers=counting)).examine_all(request):
+    for _ in Examiner(replace(request, answers=counting)).examine_all(request):
         pass
     if estimate.requests:
         print(estimate.words(llm))

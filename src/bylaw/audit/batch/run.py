@@ -23,7 +23,7 @@ from bylaw.audit.batch.tables import TABLES, arrow, place_parts, write_schema, w
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.output import TABLES_SCHEMA, LineFiles, alone_in, check_ours, put_in_place, spare_earlier
 from bylaw.audit.request import Request
-from bylaw.audit.run import Examiner, Report, check_tools, open_examiner, write_summary
+from bylaw.audit.run import Examiner, Report, check_tools, write_summary
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
 from bylaw.trace.source import size_of, stamp_of
@@ -58,7 +58,7 @@ def audit_in_shards(
     arrow()
     if request.answers is not None:
         raise UsageError("a model can be asked in one process only", hint="leave out --llm, or --format parquet")
-    examiner = open_examiner(request)
+    examiner = Examiner(request)
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
         check_ours(out, tables="parquet" in formats)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from bylaw.audit.batch.tables import Rows, arrow
 from bylaw.audit.request import Request
-from bylaw.audit.run import open_examiner
+from bylaw.audit.run import Examiner
 from bylaw.errors import BylawError, RecordError
 from bylaw.trace.document import count_records
 from bylaw.trace.reader import Look, look
@@ -228,7 +228,7 @@ class Judge:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._examiner = open_examiner(job.request)
+        self._examiner = Examiner(job.request)
         packs = self._examiner.shelf.packs
         self._severities = {policy.id: policy.severity for pack in packs for policy in pack.policies.values()}
 

@@ -37,7 +37,7 @@ from bylaw.audit.batch.tables import (
 from bylaw.audit.output import STATE, TABLES_SCHEMA, alone_in, check_ours, has_state, has_tables
 from bylaw.audit.output import TABLES as FOLDER
 from bylaw.audit.request import Request
-from bylaw.audit.run import Examiner, Report, check_tools, open_examiner, write_summary
+from bylaw.audit.run import Examiner, Report, check_tools, write_summary
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Identities
 from bylaw.trace.source import UNOPENED, LogFile, log_file, stamp_of
@@ -224,7 +224,7 @@ def update(
     arrow()
     if request.answers is not None:
         raise UsageError("a model can be asked in one process only", hint="leave out --llm, or --update")
-    examiner = open_examiner(request)
+    examiner = Examiner(request)
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out, surely=True):
         check_ours(out, tables=True, adds=True)
