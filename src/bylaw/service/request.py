@@ -13,7 +13,7 @@ from bylaw.errors import BylawError
 from bylaw.pack import Pack
 from bylaw.record.approval import Approval, fingerprint
 from bylaw.record.stop import Stopped, Target
-from bylaw.shield.decision import Answer, Decision, Ground, LookUp, Question
+from bylaw.shield.decision import Answer, Decision, Ground, LookUp, PerformedAction, Question
 from bylaw.shield.history import Named
 from bylaw.shield.instructions import WriteInstruction
 from bylaw.shield.stopping import check_target
@@ -298,6 +298,8 @@ class Decided(Struct, frozen=True):
     """The request is a repeat whose call has already returned a result: do not run it again."""
     card: Card | None = None
     """The card for the user: end the agent's message with its text, or display it and report the answer."""
+    actions: Sequence[PerformedAction] = ()
+    """What a call of a generic tool does, with the values taken from it."""
 
 
 class DecideAnswer(Struct, frozen=True):
