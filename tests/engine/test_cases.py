@@ -123,7 +123,7 @@ def test_what_both_criteria_come_to_is_told_once(tmp_path: Path) -> None:
         (CASE + "  want: {verdict: permit}\n", "`permit` is not a verdict"),
         (CASE + "  want: {outcome: permit}\n", "`want` has no `outcome`"),
         (CASE + "  now: noon\n  want: permit\n", "`noon` is not a time"),
-        (CASE + '  facts: {"Ordr[O1]": {}}\n  want: permit\n', "`Ordr[O1]` is not a thing"),
+        (CASE + '  facts: {"Ordr[O1]": {}}\n  want: permit\n', "`Ordr[O1]` is not an entity"),
         (CASE + '  facts: {"Order[O1, O2]": {}}\n  want: permit\n', "the key of `Order[O1, O2]` has 2 parts"),
         (CASE + '  facts: {"Order[]": {}}\n  want: permit\n', "the key of `Order[]` has 0 parts"),
         (CASE + '  facts: {"Order[O1]": {colour: red}}\n  want: permit\n', "`Order` has no field `colour`"),

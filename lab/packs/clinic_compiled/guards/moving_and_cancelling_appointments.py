@@ -5,44 +5,43 @@ def own_appointments_only(call, facts):
 
 
 def booked_or_confirmed_only(call, facts):
-    status = facts.Appointment(call.appointment_id).status
-    if status not in {"booked", "confirmed"}:
-        return deny(f"the appointment is {status}")
+    appointment = facts.Appointment(call.appointment_id)
+    if appointment.status not in {"booked", "confirmed"}:
+        return deny(f"the appointment is {appointment.status}")
     return permit()
 
 
 def notice_for_moving(call, facts):
-    left = facts.Appointment(call.appointment_id).starts_at - now()
-    if left >= hours(24):
+    notice = facts.Appointment(call.appointment_id).starts_at - now()
+    if notice >= hours(24):
         return permit()
-    if left < hours(2):
+    if notice < hours(2):
         return deny("less than 2 hours to go, or already started")
-    membership_id = facts.Patient(call.patient_id).membership_id
-    if facts.Membership(membership_id).tier == "gold":
-        return permit()
-    return deny("less than 24 hours to go and not a Gold member")
+    if facts.Membership(facts.Patient(call.patient_id).membership_id).tier != "gold":
+        return deny("with less than 24 hours to go only Gold members may move it")
+    return permit()
 
 
 def limit_on_moves(call, facts):
     appointment = facts.Appointment(call.appointment_id)
     if appointment.times_moved < 2:
         return permit()
-    if appointment.moved_by_clinic:
-        return permit()
-    return deny("already moved two or more times, and not last by the clinic")
+    if not appointment.moved_by_clinic:
+        return deny(f"moved {appointment.times_moved} times already, and not last by the clinic")
+    return permit()
 
 
 def same_clinician_when_moved(call, facts):
-    clinician_id = facts.Appointment(call.appointment_id).clinician_id
-    if facts.Slot(call.slot_id).clinician_id != clinician_id:
+    appointment = facts.Appointment(call.appointment_id)
+    if appointment.clinician_id != facts.Slot(call.slot_id).clinician_id:
         return deny("the slot belongs to another clinician")
     return permit()
 
 
 def cancellation_fee(call, facts):
     appointment = facts.Appointment(call.appointment_id)
-    notice = hours(48) if appointment.specialist else hours(24)
-    if appointment.starts_at - now() >= notice:
+    needed = hours(48) if appointment.specialist else hours(24)
+    if appointment.starts_at - now() >= needed:
         fee = money("0.00")
     elif facts.Request.reason in {"bereavement", "clinic_error"}:
         fee = money("0.00")

@@ -15,15 +15,15 @@ def prescription_active_not_expired(call, facts):
 
 def refills_left(call, facts):
     if facts.Prescription(call.prescription_id).refills_left < 1:
-        return deny("no refills left")
+        return deny("no refills are left")
     return permit()
 
 
 def days_between_fills(call, facts):
     prescription = facts.Prescription(call.prescription_id)
-    wait = days(28) if prescription.controlled else days(21)
-    if date(now()) - prescription.last_filled_on < wait:
-        return deny(f"last filled on {prescription.last_filled_on}, too soon for a refill")
+    gap = days(28) if prescription.controlled else days(21)
+    if date(now()) - prescription.last_filled_on < gap:
+        return deny(f"last filled on {prescription.last_filled_on}, too few days ago")
     return permit()
 
 

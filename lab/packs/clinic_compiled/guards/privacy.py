@@ -2,6 +2,8 @@ def who_may_receive_records(call, facts):
     if call.person_id == call.patient_id:
         return permit()
     proxy = facts.Proxy(call.patient_id, call.person_id)
+    if not proxy.exists:
+        return deny("this person is not listed as the patient's proxy")
     if proxy.valid_until < date(now()):
         return deny(f"the proxy listing ended on {proxy.valid_until}")
     if call.part not in proxy.scopes:
@@ -10,17 +12,17 @@ def who_may_receive_records(call, facts):
 
 
 def identity_checked_for_privacy(call, facts):
-    if facts.Patient(call.patient_id).identity_checked:
-        return permit()
-    return deny("the patient's identity has not been checked")
+    if not facts.Patient(call.patient_id).identity_checked:
+        return deny("the patient's identity has not been checked")
+    return permit()
 
 
 def email_release_confirmed_contact(call, facts):
     if call.delivery == "counter":
         return permit()
-    if facts.Patient(call.patient_id).contact_confirmed:
-        return permit()
-    return deny("the patient's contact details are not confirmed")
+    if not facts.Patient(call.patient_id).contact_confirmed:
+        return deny("the patient's contact details are not confirmed")
+    return permit()
 
 
 def psychiatric_notes_release(call, facts):
@@ -28,7 +30,7 @@ def psychiatric_notes_release(call, facts):
         return permit()
     status = facts.Consent(call.patient_id, "psychiatric_release").status
     if status != "given":
-        return deny(f"the consent to psychiatric release is {status}")
+        return deny(f"the patient's consent to psychiatric release is {status}")
     return permit()
 
 
@@ -37,5 +39,5 @@ def proxy_change_consent(call, facts):
         return permit()
     status = facts.Consent(call.patient_id, "data_sharing").status
     if status != "given":
-        return deny(f"the data sharing consent is {status}")
+        return deny(f"the patient's data sharing consent is {status}")
     return permit()

@@ -14,9 +14,9 @@ def referral_active_not_expired(call, facts):
 
 
 def referral_specialty_match(call, facts):
-    specialty = facts.Clinician(facts.Slot(call.slot_id).clinician_id).specialty
-    if specialty == "physiotherapy":
+    clinician = facts.Clinician(facts.Slot(call.slot_id).clinician_id)
+    if clinician.specialty == "physiotherapy":
         return permit()
-    if facts.Referral(call.referral_id).specialty != specialty:
-        return deny(f"the referral is not for {specialty}")
+    if facts.Referral(call.referral_id).specialty != clinician.specialty:
+        return deny(f"the referral is not for {clinician.specialty}")
     return permit()

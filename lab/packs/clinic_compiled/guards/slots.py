@@ -1,7 +1,7 @@
 def open_slots_only(call, facts):
-    status = facts.Slot(call.slot_id).status
-    if status != "open":
-        return deny(f"the slot is {status}")
+    slot = facts.Slot(call.slot_id)
+    if slot.status != "open":
+        return deny(f"the slot is {slot.status}")
     return permit()
 
 
@@ -22,16 +22,16 @@ def weekly_visit_limit(call, facts):
     if booked < 3:
         return permit()
     if booked >= 5:
-        return deny(f"already {booked} visits booked this week")
-    if facts.Membership(patient.membership_id).tier == "gold":
-        return permit()
-    return deny(f"already {booked} visits booked this week and not a Gold member")
+        return deny(f"{booked} visits are booked this week already")
+    if facts.Membership(patient.membership_id).tier != "gold":
+        return deny(f"{booked} visits are booked this week, only Gold members get another")
+    return permit()
 
 
 def closed_clinician_lists(call, facts):
     clinician_id = facts.Slot(call.slot_id).clinician_id
     if facts.Clinician(clinician_id).accepts_new:
         return permit()
-    if facts.Patient(call.patient_id).primary_clinician_id == clinician_id:
-        return permit()
-    return deny("the clinician takes no new patients and is not the patient's primary clinician")
+    if facts.Patient(call.patient_id).primary_clinician_id != clinician_id:
+        return deny("the clinician takes no new patients and is not the patient's primary clinician")
+    return permit()

@@ -1,7 +1,7 @@
 def booking_active_patients_only(call, facts):
-    status = facts.Patient(call.patient_id).status
-    if status != "active":
-        return deny(f"the patient is {status}")
+    patient = facts.Patient(call.patient_id)
+    if patient.status != "active":
+        return deny(f"the patient is {patient.status}")
     return permit()
 
 
@@ -11,7 +11,7 @@ def booking_balance_limit(call, facts):
         return permit()
     if patient.payment_plan:
         return permit()
-    return deny("balance above $150.00 and no payment plan")
+    return deny(f"the balance of {patient.balance_due} is above 150.00 and there is no payment plan")
 
 
 def booking_minors_guardian(call, facts):
