@@ -1,9 +1,12 @@
 """SQL, judged statement by statement."""
 
+from pathlib import Path
+
 import pytest
 
 from bylaw import Shield
-from tests.actions.desk import acts, audited, pack
+from tests.actions.desk import FILES, acts, audited, pack
+from tests.packs import made
 
 
 @pytest.mark.parametrize(
@@ -53,3 +56,18 @@ def test_a_call_that_does_very_many_things_is_unknown() -> None:
     with Shield(pack()) as shield, shield.session("x") as session:
         assert session.decide("execute_sql", {"query": "DELETE FROM orders WHERE id = 1;" * 51}).answer == "ask"
         assert session.decide("execute_sql", {"query": "SELECT 1;" * 51}).allowed
+
+
+def test_two_actions_that_count_under_one_limit_are_made_in_two_calls(tmp_path: Path) -> None:
+    rules = FILES["rules.yaml"].replace("tool: refund", "tool: delete_rows")
+    with (
+        Shield(made({**FILES, "rules.yaml": rules}), log=tmp_path / "log.db") as shield,
+        shield.session("x") as session,
+    ):
+        both = session.decide("execute_sql", {"query": "DELETE FROM a WHERE id = 1; DELETE FROM b WHERE id = 1"})
+        assert both.answer == "deny"
+        assert "Make a call for each" in both.feedback
+        for query, answer in (("a", "allow"), ("b", "allow"), ("c", "deny")):
+            assert session.decide("execute_sql", {"query": f"DELETE FROM {query} WHERE id = 1"}).answer == answer
+            if answer == "allow":
+                session.result("DELETE 1")

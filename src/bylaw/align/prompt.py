@@ -55,7 +55,7 @@ def _asking(pack: Pack) -> list[str]:
 @cache
 def tool_lines(pack: str) -> str:
     """Every tool on a line."""
-    return "\n".join(["Tools:", *(tool_line(tool) for tool in pack_named(pack).schema.tools.values())])
+    return "\n".join(["Tools:", *(tool_line(tool) for tool in pack_named(pack).schema.called.values())])
 
 
 def tool_line(tool: Tool) -> str:
@@ -82,5 +82,5 @@ def tool_schemas(pack: str) -> list[dict[str, Any]]:
                 "parameters": {"type": "object", "properties": tool.parameters, "required": list(tool.required)},
             },
         }
-        for tool in pack_named(pack).schema.tools.values()
+        for tool in pack_named(pack).schema.called.values()
     ]
