@@ -119,7 +119,7 @@ def test_what_both_criteria_come_to_is_told_once(tmp_path: Path) -> None:
         (CASE.replace("only-paid", "say-it") + "  want: permit\n", "`say-it` is not a policy with a guard"),
         (CASE.replace("{ship:", "{refund:") + "  want: permit\n", "policy `only-paid` does not bind `refund`"),
         (CASE.replace("O1}}", "O1}, refund: {}}"), "`call` names one tool with its arguments"),
-        (CASE + "  want: perhaps\n", "no policy ever says `perhaps`"),
+        (CASE + "  want: perhaps\n", "`perhaps` is not a possible outcome"),
         (CASE + "  want: {verdict: permit}\n", "`permit` is not a verdict"),
         (CASE + "  want: {outcome: permit}\n", "`want` has no `outcome`"),
         (CASE + "  now: noon\n  want: permit\n", "`noon` is not a time"),
