@@ -191,7 +191,7 @@ def test_a_pack_that_only_chooses_is_not_loaded_as_one(tmp_path: Path) -> None:
 
 
 def test_ready_packs_are_found_by_name() -> None:
-    assert ready_packs() == ["agentdojo", "clinic", "tau-airline"]
+    assert ready_packs() == ["agentdojo", "browser", "clinic", "coding-agent", "sql-analyst", "tau-airline"]
     assert find_folder("clinic").name == "clinic"
     assert find_folder("tau-airline/tau2").parts[-2:] == ("tau_airline", "tau2")
 

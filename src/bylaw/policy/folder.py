@@ -19,7 +19,7 @@ from bylaw.policy.yaml import Located, YamlError, read_yaml
 OUTSIDE = "BYLAW_OUTSIDE"
 """Environment variable with further folders, separated as in PATH, from which packs may read."""
 READY = Path(__file__).parent.parent / "packs"
-"""The folder of packs that come with Bylaw, which may read from each other."""
+"""The folder of packs that come with Bylaw; any pack may read them."""
 LARGEST = 16_000_000
 """Maximum bytes of a pack's file."""
 _HINT = f"allow it with `{OUTSIDE}=FOLDER`, if it is yours, or copy the file into the pack"
@@ -45,7 +45,7 @@ class Reach:
         if not self._is_wide and not self._has(found):
             # Other folders are examined only if the pack refers outside its own.
             allowed = [Path(each) for each in os.environ.get(OUTSIDE, "").split(os.pathsep) if each]
-            self._folders += [_resolved(each) for each in (_home(self._root), *allowed)]
+            self._folders += [_resolved(each) for each in (_home(self._root), READY, *allowed)]
             self._is_wide = True
         return self._has(found)
 
@@ -249,7 +249,7 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
     faults += wrong
     layers = [root]
     if manifest.base:
-        below = _folder(root / str(manifest.base))
+        below = _folder(root / str(manifest.base)) or _ready_folder(str(manifest.base))
         if below is not None and not files.reach.holds(below):
             faults.append(outside(str(manifest.base), place=source.place("base")))
         elif below is not None:
@@ -344,6 +344,11 @@ def _folder(path: Path) -> Path | None:
         return found if found.is_dir() else None
     except (OSError, ValueError, RuntimeError):
         return None
+
+
+def _ready_folder(name: str) -> Path | None:
+    """The folder of a pack that comes with Bylaw."""
+    return READY / name.replace("-", "_") if name in ready_packs() else None
 
 
 def _name(path: Path, root: Path) -> str:

@@ -1,0 +1,38 @@
+def untold(call: tell_secret | write_secret | change_files | build | git | use_network | write_path, facts):
+    """No password, key or token is written in a command, nor in a file that is written whole."""
+    if call.tool in {"tell_secret", "write_secret"}:
+        return deny("it holds a password, key or token")
+    return permit()
+
+
+def secret_variables(call: use_secret_variable | look | leave_by_command, facts):
+    """Variables that hold secrets are not printed or passed on."""
+    if call.tool == "use_secret_variable":
+        return deny("it uses a variable that holds a secret")
+    if call.program in {"env", "printenv", "export", "set"}:
+        return deny("it prints all variables; print the one you need")
+    return permit()
+
+
+def secret_files(call: look | leave_by_command | read_elsewhere | read_several_elsewhere | change_files | substitute | git | build | use_network | delete | read_path | read_paths | write_path | move_from | move_to, facts):
+    """Files that hold secrets are not read, copied or changed: environment files, private keys, credentials."""
+    named = [get(call, "path", "")]
+    for path in get(call, "paths", named):
+        if holds_secrets(lower(path).split("@")[-1].split(":")[-1]):
+            return deny(f"{path} may hold secrets")
+    return permit()
+
+
+def holds_secrets(path):
+    name = path.split("/")[-1]
+    if any(part in {".ssh", ".aws", ".gnupg", ".kube", ".azure", ".docker"} for part in path.split("/")):
+        return True
+    if name in {".netrc", ".npmrc", ".pypirc", ".pgpass", ".git-credentials", ".htpasswd", ".envrc", "credentials", "credentials.json", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml", "service-account.json", "kubeconfig", "shadow", "environ"}:
+        return True
+    if name == ".env" or name.startswith(".env.") and not name in {".env.example", ".env.sample", ".env.template", ".env.test"}:
+        return True
+    if name.startswith("id_") and (name.startswith("id_rsa") or name.startswith("id_ed25519") or name.startswith("id_ecdsa")):
+        return True
+    if name.endswith(".pem") or name.endswith(".key") or name.endswith(".p12") or name.endswith(".pfx") or name.endswith(".jks") or name.endswith(".keystore"):
+        return True
+    return name.startswith(".") and ("*" in name or "?" in name or "[" in name)

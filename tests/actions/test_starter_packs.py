@@ -1,0 +1,87 @@
+"""The packs to start from: ordinary work goes through, and what the document forbids does not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bylaw import Shield
+from bylaw.pack import load_pack
+from bylaw.policy.folder import find_folder
+from tests.actions.desk import page
+
+CALLS = yaml.safe_load(Path(__file__).with_name("starter_calls.yaml").read_text("utf-8"))
+SHOP = page(CALLS["browser"]["page"]).replace("http://shop.test/checkout", "https://shop.example.com/kettles")
+REQUEST = "Please help me with this."
+
+
+def answer(shield: Shield, name: str, tool: str, arguments: dict[str, Any]) -> str:
+    with shield.session(f"{tool} {arguments}") as session:
+        session.user(REQUEST)
+        if name == "browser":
+            assert session.decide("browser_navigate", {"url": "https://shop.example.com/kettles"}).allowed
+            session.result(SHOP)
+        return session.decide(tool, arguments).answer
+
+
+def calls(name: str, kind: str) -> list[tuple[str, dict[str, Any]]]:
+    """The calls of a pack, each by its tool; a text is the argument of the pack's main tool."""
+    main, argument = {"coding-agent": ("bash", "command"), "sql-analyst": ("execute_sql", "sql")}.get(name, ("", ""))
+    return [
+        (main, {argument: each}) if isinstance(each, str) else next(iter(each.items())) for each in CALLS[name][kind]
+    ]
+
+
+@pytest.mark.parametrize("name", ["coding-agent", "sql-analyst", "browser"])
+def test_ordinary_work_is_not_asked_about(name: str) -> None:
+    with Shield(name) as shield:
+        found = {f"{tool} {arguments}": answer(shield, name, tool, arguments) for tool, arguments in calls(name, "ok")}
+    assert len(found) >= 20
+    assert {call: given for call, given in found.items() if given != "allow"} == {}
+
+
+@pytest.mark.parametrize("name", ["coding-agent", "sql-analyst", "browser"])
+@pytest.mark.parametrize("wanted", ["ask", "deny"])
+def test_what_the_document_forbids_is_not_done(name: str, wanted: str) -> None:
+    with Shield(name) as shield:
+        found = {
+            f"{tool} {arguments}": answer(shield, name, tool, arguments) for tool, arguments in calls(name, wanted)
+        }
+    assert {call: given for call, given in found.items() if given != wanted} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "arguments", "told"),
+    [
+        ("coding-agent", "bash", {"command": "rm -rf build"}, '"rm -rf build"'),
+        ("sql-analyst", "execute_sql", {"sql": "DELETE FROM analysis.top WHERE id = 3"}, "analysis.top"),
+        ("browser", "browser_click", {"element": "Go back", "target": "e18"}, "49.90 EUR"),
+    ],
+)
+def test_a_yes_to_the_card_lets_it_happen_once(name: str, tool: str, arguments: dict[str, Any], told: str) -> None:
+    with Shield(name) as shield, shield.session("x") as session:
+        session.user(REQUEST)
+        if name == "browser":
+            assert session.decide("browser_navigate", {"url": "https://shop.example.com/kettles"}).allowed
+            session.result(SHOP)
+        card = session.decide(tool, arguments).card
+        assert card is not None
+        assert told in card.text
+        assert "Go back" not in card.text
+        session.confirm(card.id, yes=True)
+        assert session.decide(tool, arguments).allowed
+        session.result(SHOP if name == "browser" else "done")
+        assert not session.decide(tool, arguments).allowed
+
+
+def test_a_pack_may_be_based_on_one_by_name_and_give_what_differs(tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_bytes((find_folder("sql-analyst") / "policy.md").read_bytes())
+    (tmp_path / "pack.yaml").write_text("format: 1\nname: mine\nbase: sql-analyst\ndocument: policy.md\n")
+    (tmp_path / "tools.yaml").write_text(
+        "actions:\n  read_rows:\n    reads: {argument: sql, as: sql, dialect: postgres, statements: [select]}\n"
+    )
+    with Shield(load_pack(tmp_path)) as shield:
+        assert answer(shield, "mine", "execute_sql", {"sql": "SELECT 1"}) == "allow"
+        assert answer(shield, "mine", "execute_sql", {"sql": "SHOW server_version"}) == "ask"
+        assert answer(shield, "mine", "execute_sql", {"sql": "DELETE FROM t"}) == "deny"
