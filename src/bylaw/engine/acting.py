@@ -25,15 +25,15 @@ class ActedCall(Struct):
     step: int
     performed: Performed
     plain: CallRecord
-    """The call itself, which changes nothing beside its actions if they are known."""
+    """The call itself, which changes nothing besides its actions if they are known."""
     actions: tuple[CallRecord, ...]
     judged: tuple[Judgement, ...] = ()
     ahead: Any = None
-    """Where the rules go if it is made."""
+    """The rules' state if it is made."""
 
     @property
     def acts(self) -> tuple[CallRecord, ...]:
-        """What rules take for the agent's acts: the actions, or the call if none is known."""
+        """The agent's acts for the rules: the actions, or the call if none is known."""
         return self.actions or (self.plain,)
 
     def become(self, call: Call) -> None:
@@ -66,12 +66,12 @@ class Acting:
         self._performing = Performing(actions)
         self._last: ActedCall | None = None
         self.put: dict[int, Call] = {}
-        """By step, calls as cards are about."""
+        """By step, the calls that cards are about."""
         self.made: dict[int, ActedCall] = {}
-        """By step, the calls that were taken in."""
+        """By step, the calls recorded so far."""
 
     def of(self, call: Call, step: int, start: int) -> ActedCall | None:
-        """What a call at a step does; None if its tool has no actions."""
+        """The actions of a call at a step; None if its tool has none."""
         last = self._last
         if (
             last is not None
@@ -100,7 +100,7 @@ class Acting:
         return record_of(call, step, start, self._actions.plain.get(call.tool)), actions
 
     def afresh(self, acted: ActedCall, call: Call, start: int) -> ActedCall:
-        """The same call for another ledger, as somebody else finds it."""
+        """The same call for another principal's ledger."""
         return ActedCall(call, acted.step, acted.performed, *self._records(call, acted.step, start, acted.performed))
 
     def calls(self, call: Call) -> Sequence[Call]:
@@ -113,11 +113,11 @@ class Acting:
         self._performing.observe(step, event)
 
     def read_ahead(self) -> None:
-        """Read what was shown last, while nobody waits."""
+        """Read the latest snapshot ahead of time."""
         self._performing.read_ahead()
 
     def note(self, acted: ActedCall) -> None:
-        """Note a call that was taken in."""
+        """Record a call."""
         self.made[acted.step], self.put[acted.step] = acted, acted.put
 
 

@@ -1,7 +1,7 @@
-"""The rules of a pack in one conversation: every act of the agent, as it is made, stepped through every rule.
+"""Runs the rules of a pack over one conversation, stepping every act of the agent through every rule.
 
-A session drives it event by event. What the called tool and the turn so far tell is looked up; anything else is asked
-for only where, from the states the rules are in, it changes where one of them goes.
+A session drives it event by event. Predicates that the called tool and the turn determine are looked up; others are
+evaluated only if their value changes the state of some rule.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -22,19 +22,19 @@ from bylaw.rule.rule import Rule
 from bylaw.trace.event import Call, Event, Message, Result
 
 Ask = Callable[[Predicate, Act], bool | None]
-"""Finds the value of a predicate that the act alone does not tell; None where nobody can say."""
+"""Finds the value of a predicate that the act alone does not determine; None if unknown."""
 Tell = Callable[[Predicate, Act], Mapping[str, Any] | None]
 """Why such a predicate has its value, as data; None where there is no more to say."""
 
 HEARD = frozenset(("said", "returned"))
-"""Ways that search what came before the turn: the same for all its acts."""
+"""Sources that search what came before the turn, with the same result for all its acts."""
 
 MEMO = 4096
-"""How many kinds of acts are remembered before they are forgotten together."""
+"""Number of cached kinds of acts at which the cache is emptied."""
 
 
 class AgentTurn(Struct):
-    """The agent's turn so far, and what was said and returned before it."""
+    """The agent's turn so far, and the messages and results before it."""
 
     number: int | None = None
     """None while it is not the agent's turn."""
@@ -42,9 +42,9 @@ class AgentTurn(Struct):
     """The number of turns before it."""
     heard: tuple[Message, ...] = ()
     answered: tuple[Result, ...] = ()
-    """What was said and returned since the last turn."""
+    """Messages and results since the last turn."""
     found: dict[str, bool | None] = {}
-    """The results of searches in what came before the turn: the same for all its acts."""
+    """Cached results of searches before the turn, the same for all its acts."""
     sayings: tuple[Message, ...] = ()
     results: tuple[Result, ...] = ()
     spoken: str = ""
@@ -55,7 +55,7 @@ class AgentTurn(Struct):
     writes: int = 0
     text: bool = False
     is_calling: bool = False
-    """Also after a call that was refused before it ran: it was not made, but messages no longer wait for it."""
+    """Also true after a refused call: it was not made, but messages no longer wait for it."""
     has_acted: bool = False
     waiting: tuple[Act, ...] = ()
     """Messages that may still be followed by a call in their turn."""
@@ -112,15 +112,15 @@ class Conduct:
         self._monitors = MonitorSet(ready.book)
         self._families = [Family(rule) for rule in ready.families]
         self._spelt: dict[str, str] = {}
-        """How what a rule is about was first spelt."""
+        """The first spelling of each binding."""
         self._turn = AgentTurn()
         self._last = (0, 0)
         """Step and turn of the last act."""
         self.acts: list[tuple[Act, dict[str, bool | None]]] | None = None
-        """Where somebody wants them: every act so far, with all its predicates."""
+        """Every act so far with all its predicates, if requested."""
 
     def fork(self) -> "Conduct":
-        """Another conduct with the same past."""
+        """A copy with the same past."""
         other = Conduct.__new__(Conduct)
         other._ready, other._ask, other._tell, other._last = self._ready, self._ask, self._tell, self._last
         other._monitors, other._turn = self._monitors.fork(), copy(self._turn)
@@ -130,7 +130,7 @@ class Conduct:
         return other
 
     def asking(self, ask: Ask, tell: Tell | None) -> "Conduct":
-        """The same past, with somebody else to be asked from now on."""
+        """A copy with the same past that asks somebody else from now on."""
         other = self.fork()
         other._ask, other._tell, other.acts = ask, tell, self.acts
         return other
@@ -142,7 +142,7 @@ class Conduct:
         return other
 
     def observe(self, step: int, event: Event, said: list[ActFindings]) -> None:
-        """Take in the next event; `said` gets what the rules say of the acts it settles, its own last."""
+        """Process the next event; `said` receives the findings of the acts it settles, its own last."""
         act = self._arrive(step, event, said)
         if act is not None:
             self._step(act, said)
@@ -174,13 +174,13 @@ class Conduct:
         return turn.call(step, event, "unknown" if tool is None else tool.effect)
 
     def act_of(self, step: int, call: Call) -> Act | None:
-        """The act that a call about to be made would be; None for one that is no act of the agent. Nothing moves."""
+        """The act of a call about to be made; None if it is not the agent's. Changes nothing."""
         return self.fork()._arrive(step, call, [])
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """What the rules together say of a call that is about to be made, by their weights; nothing moves.
+        """The combined assessment, by weight, of a call about to be made; changes nothing.
 
-        None for a call that is no act of the agent.
+        None for a call that is not the agent's.
         """
         ahead = self.fork()
         act = ahead._arrive(step, call, [])
@@ -192,7 +192,7 @@ class Conduct:
         left = {name: each.unmade(act) for name in ready.weighed if (each := predicates[name]).is_about_act}
         if ahead._families:
             return ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known, left))
-        # Without rules about single things the result depends on nothing else, and few acts differ in these.
+        # Without rules per binding the result depends on nothing else, and few acts differ in these.
         kind = (ahead._monitors.states, *(tuple(each.items()) for each in (known, left, answers)))
         found = ready.weighings.get(kind)
         if found is None:
@@ -203,7 +203,7 @@ class Conduct:
         return found
 
     def _tables(self, act: Act, known: Mapping[str, bool], left: Mapping[str, bool]) -> dict[str, TruthTable]:
-        """What each rule says of an act, over whether it is made and the predicates that nobody knows."""
+        """Each rule's truth table over whether the act is made and the unknown predicates."""
         ready = self._ready
         made = ActValues(THE_CALL, known, left)
         tables = self._monitors.tables(made)
@@ -217,14 +217,14 @@ class Conduct:
                 elsewhere = ActValues(THE_CALL, {**known, **dict.fromkeys(ready.actions, False)}, left)
                 about = (binding, *_near(family, binding))
                 found = [family.table(each, made if binding else elsewhere, elsewhere) for each in about]
-                # Of those that it may be about, the one that says most against it counts.
+                # Of the possible bindings, the one most against it counts.
                 tables[family.rule.name] = next((table for table in found if 0 in table.values), found[0])
-        # Knowledge is about the world in which the call is made, so nothing in it changes with the call.
+        # Knowledge describes the world in which the call is made, so it does not depend on the call.
         fixed = ActValues(THE_CALL, known, {})
         return tables | {name: fixed.table(name, table.atoms, (table,)) for name, table in ready.knowledge.items()}
 
     def finish(self) -> list[ActFindings]:
-        """The conversation has ended: its last turn, and what rules were still waiting for and will not come."""
+        """Finish the conversation: settle the last turn, and rules still waiting for something."""
         said: list[ActFindings] = []
         self._settle(said, without_call=True)
         step, turn = self._last
@@ -246,7 +246,7 @@ class Conduct:
         self._turn.end()
 
     def _settle(self, said: list[ActFindings], *, without_call: bool) -> None:
-        """The messages that waited for a call of their turn, now that it has come or will not come."""
+        """Settle messages that waited for a call of their turn, now that it has come or will not come."""
         if self._turn.waiting:
             waiting, self._turn.waiting = self._turn.waiting, ()
             for act in waiting:
@@ -281,7 +281,7 @@ class Conduct:
 
     def _told(self, act: Act) -> int:
         """The bits that the tool and the turn so far tell."""
-        # All that these predicates look at; turns are told by whether there is more than one.
+        # Everything these predicates read; counts matter only as one or more.
         kind = (act.tool, act.effect, act.calls_in_turn > 1, act.writes_in_turn > 1, act.text_in_turn, act.without_call)
         known = self._ready.bits
         found = known.get(kind)
@@ -361,13 +361,14 @@ class Conduct:
 
 
 def _near(family: Family, binding: str) -> list[Hashable]:
-    """What an act may be about in another spelling than before: a tool may take `AC-11` and `AC11` for one."""
+    """Known bindings with another spelling of the act's: a tool may treat `AC-11` and `AC11` as one."""
     return [key for key in family.bindings if binding and key != binding and alike(key) == alike(binding)]
 
 
 def binding_of(act: Act, argument: str) -> str | None:
-    """What a call is about, the same for values that a tool may take for one; empty for an act about nothing of the
-    kind, None where it may be about any."""
+    """The binding of a call, the same for values a tool may treat as one; empty if it has none, None
+    if it may be any.
+    """
     value: Any = act.arguments.get(argument)
     if act.tool is not None and (act.fault or names_several(value)):
         return None

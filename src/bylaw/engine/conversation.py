@@ -1,7 +1,7 @@
-"""A live conversation under a pack: report events as they happen, and get what the pack says of each call.
+"""A live conversation under a pack: report events as they happen, and get the pack's judgement of each call.
 
-`Session` takes finished events. This adds what a live host leaves open: whose turn it is, which call a result answers,
-which messages are new, who is vouched for, and which calls were made, refused or still wait for a decision.
+`Session` takes finished events. This class resolves what a live host leaves open: whose turn it is, which call a result
+belongs to, which messages are new, the host's context, and which calls were made, refused or are waiting.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -45,11 +45,11 @@ from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript
 
 OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
-"""Begins to answer for one conversation, given its pack and a function that returns all events so far."""
+"""Opens an answerer for one conversation, from its pack and a function that returns all events so far."""
 OpenRequests = Callable[[Pack], RequestModel]
 """Reads requests under one pack."""
 GIVEN_UP = "not known: the call was asked for again, and decided anew"
-"""The result of a call that was given up."""
+"""The result of an abandoned call."""
 
 
 class Conversation:
@@ -64,13 +64,13 @@ class Conversation:
     interrupted: Collection[str] | None = None
     """Ids of allowed calls that do not run now; None if the conversation is past and no call runs."""
     _taken = 0
-    """The number of events that the session has taken in."""
+    """Number of events passed to the session."""
     _judged: Judgement | None = None
     """The call that was judged last and may still be refused."""
     _speaker = ""
-    """Whose turn it is: `agent`, `user`, `tool`, or empty before the first."""
+    """The current speaker: `agent`, `user`, `tool`, or empty at the start."""
     _refused: int | None = None
-    """The step of the call that was refused last; a result right after it is what the agent was told instead."""
+    """The step of the last refused call; a result right after it is the text the agent received instead."""
     _is_held = False
     """Everything belongs to one turn until `finish_turn`."""
 
@@ -90,11 +90,11 @@ class Conversation:
         delegation: Delegating | None = None,
         handover: bool | None = None,
     ) -> None:
-        """`answers` is asked for predicates that code cannot settle, `requests` reads what the user's words allow.
-        `known` and `granted` are their earlier answers.
+        """`answers` settles predicates that code cannot; `requests` reads what the user's words allow; `known` and
+        `granted` are their earlier answers.
 
         With `doubts`, an error of a write leaves open whether it was executed, unless the pack declares a refusal.
-        `handover` and `delegation` replace what the pack says.
+        `handover` and `delegation` override the pack.
         """
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
         given: Mapping[str, Any] = copied(context) if context else {}
@@ -104,7 +104,7 @@ class Conversation:
         self._script = Transcript()
         self._context = dict(given)
         self._vouched: dict[str, Any] = {}
-        """What the host vouches for from the next call on."""
+        """The host's context from the next call on."""
         self._undecided: list[Call] = []
         """Calls of the last message, which the host may still ask about."""
         self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
@@ -123,7 +123,7 @@ class Conversation:
         return PutCards(self._script, self.session)
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
-        """The user said something; not `whole` if the message had more than text, such as a voice note or a file."""
+        """Report a user message; `whole=False` if it had more than text, such as a voice note or a file."""
         self.assume_executed()
         self._begin("user", time)
         if self.running():
@@ -134,7 +134,7 @@ class Conversation:
         self._take()
 
     def agent(self, text: str, *, time: float | None = None) -> None:
-        """The agent said something; calls that follow directly are of the same turn."""
+        """Report an agent message; calls directly after it belong to the same turn."""
         self.assume_executed()
         self._begin("agent", time, anew=True)
         self._script.say("agent", text)
@@ -158,12 +158,11 @@ class Conversation:
         time: float | None = None,
         agent: str = "",
     ) -> Judgement:
-        """The agent wants to make a call: what guards and rules say of it.
+        """Judge a call the agent wants to make.
 
-        `agent` names an inner agent that makes it for the main one: it has seen only what was shown to itself.
-
-        Calls that follow each other were made side by side. Where the first one's result is in hand before the second
-        is judged, put both under `turn()`: a call does not see the results of its own turn. Arguments may be JSON text.
+        `agent` names an inner agent that makes it for the main one and has seen only what was shown to itself.
+        Consecutive calls count as simultaneous. If the first one's result is reported before the second call is judged,
+        put both in `turn()`, because a call does not see results of its own turn. Arguments may be JSON text.
         """
         tool_name(tool)
         return self._judge(tool, *as_object(arguments), id, time, agent)
@@ -195,9 +194,10 @@ class Conversation:
         tool: str = "",
         refused: bool | None = None,
     ) -> None:
-        """What a tool answered: to the call with this id, or of this tool, or to the earliest that still waits.
+        """Report a tool's result: for the call with this id, of this tool, or the earliest waiting one.
 
-        `refused` if it failed before the tool ran; any other error of a write may have come after it was executed.
+        `refused` means that it failed before the tool ran; any other error of a write may have come after it was
+        executed.
         """
         shown = as_content(content)
         if any(call.id == id for call in self._undecided):
@@ -221,10 +221,10 @@ class Conversation:
         self._take()
 
     def refuse(self, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
-        """The call that was judged last is not made: it was attempted, and changes nothing.
+        """Refuse the call judged last: it was attempted and changes nothing.
 
-        What the agent is told instead may follow as its `result`. `card` is what the user is to be shown, `shown` what
-        was looked up for the call and is told to the agent.
+        The text the agent receives instead may follow as its `result`. `card` is the card for the user; `shown` are
+        look-ups made for the call and shown to the agent.
         """
         if self._judged is None:
             raise UsageError("no call was judged that could still be refused", hint="refuse it right after `call(...)`")
@@ -233,15 +233,16 @@ class Conversation:
         self._refused = self._taken - 1
 
     def give_up(self, step: int) -> None:
-        """A waiting call is asked for again: whether it was made meanwhile is unknown."""
+        """Abandon a waiting call that is requested again: whether it was made meanwhile is unknown."""
         self._take()
         call = self._script.open.pop(step)
         self._script.events.append(Result(step, GIVEN_UP, captured=False, tool=call.tool, agent=call.agent))
         self._take()
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None, now: float | None = None) -> None:
-        """The host reports the user's answer to a card, given at `time`; the same answer given again changes nothing.
-        `now` is the shield's clock."""
+        """Report the user's answer to a card, given at `time`; repeating the same answer changes nothing. `now` is the
+        shield's clock.
+        """
         self._take()
         if not self.cards.is_new(confirmation, time, now):
             return
@@ -282,7 +283,7 @@ class Conversation:
             self._speaker = "agent"
 
     def end_turn(self) -> None:
-        """The agent's turn is over although nobody has answered: its next call is in a new turn."""
+        """End the agent's turn although nobody has answered; its next call begins a new turn."""
         self._take()
         self._speaker = ""
 
@@ -298,16 +299,16 @@ class Conversation:
         self._speaker = speaker
 
     def messages(self, messages: Iterable[Any], *, asks: bool = False, time: float | None = None) -> list[Judgement]:
-        """Whole messages, as they came from or went to a model: OpenAI's, Anthropic's or LangChain's, dicts or objects.
+        """Report complete messages to or from a model: OpenAI's, Anthropic's or LangChain's, as dicts or objects.
 
-        Returns the judgements of the agent's calls among them, in order. Messages that were reported before are
-        skipped. With `asks`, the calls of the last message are not made yet: the host asks about each next, or reports
-        its result. `time` is used for messages without a time of their own.
+        Returns the judgements of the agent's calls among them, in order. Messages reported before are skipped. With
+        `asks`, the calls of the last message are not made yet: the host asks about each next, or reports its result.
+        `time` applies to messages without a time.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
         if known.is_history:
-            # The history says what became of them.
+            # The history contains their results.
             self._undecided = []
         self.assume_executed()
         if not known.is_sure:
@@ -339,10 +340,10 @@ class Conversation:
         id: str = "",
         time: float | None = None,
     ) -> Judgement:
-        """The judgement of a call after all messages so far: one that follows them, or that the last of them asks for.
+        """Judge a call after all messages so far: a following one, or one in the last message.
 
-        In the latter case the call is of that message's turn, and does not see the results of the calls beside it. If
-        the message asks for the same call more than once, `id` says which is meant; otherwise it is the last.
+        In the latter case the call belongs to that message's turn and does not see results of its other calls. If the
+        message makes the same call more than once, `id` chooses one; by default the last.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
@@ -375,7 +376,7 @@ class Conversation:
             doubt(script, start, self.pack.schema)
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        """A call of the last message belongs to its turn. Any other call means that those of the message were made."""
+        """Add a call of the last message to its turn. Any other call means that the message's calls were made."""
 
         def is_meant(call: Call) -> bool:
             return call.id == id if id and call.id else (call.tool, call.arguments) == (tool, arguments)
@@ -393,7 +394,7 @@ class Conversation:
         return bool(self._undecided)
 
     def assume_executed(self) -> None:
-        """The host will not ask about the remaining calls of the last message: they were made."""
+        """Assume that the last message's remaining calls were made, because the host will not ask about them."""
         if self._undecided:
             self._take()
             for call in self._undecided:
@@ -407,8 +408,9 @@ class Conversation:
         return self._context
 
     def vouch(self, context: Mapping[str, Any]) -> None:
-        """What the host vouches for from the next call on. Another principal is refused unless the pack allows a
-        handover."""
+        """Set the host's context from the next call on. Another principal is rejected unless the pack allows a
+        handover.
+        """
         given = copied(context)
         if self.handed_over and PRINCIPAL in self._context and PRINCIPAL not in given:
             hint = f"give `{PRINCIPAL}` in the `context` of each request: who spoke last may not be who speaks now"
@@ -427,7 +429,7 @@ class Conversation:
             self._vouched.update(news)
 
     def _hand_over(self, context: Mapping[str, Any]) -> None:
-        """Another principal continues: nothing that was vouched for, said or shown before is theirs."""
+        """Hand over to another principal, to whom nothing vouched for, said or shown before applies."""
         warn_of_unknown(self.pack, context)
         self.assume_executed()
         self._begin("user", None, anew=True)
@@ -469,7 +471,7 @@ class Conversation:
         self._taken = end + 1
 
     def _take(self) -> None:
-        """Pass new events to the session; a call that was judged has then been made."""
+        """Pass new events to the session; a judged call among them has been made."""
         events = self._script.events
         new = len(events) - self._taken
         if new == 1:
@@ -487,7 +489,7 @@ class Conversation:
         self._taken, self._judged = len(events), None
 
     def running(self) -> dict[int, Call]:
-        """By step, the agent's calls that were not refused, have no result, and were not interrupted."""
+        """The agent's calls, by step, that were not refused, have no result, and were not interrupted."""
         events, interrupted = self._script.events, self.interrupted
         if interrupted is None:
             return {}
@@ -526,9 +528,9 @@ class Conversation:
         return self.session.findings(ended=ended)
 
     def judged_after(self, events: Sequence[Event], call: Call) -> tuple[Judgement, Session]:
-        """The judgement of a call after these events instead of what has happened, and the session that made it.
+        """Judge a call after these events instead of the actual ones; also returns the session.
 
-        It reads requests as this conversation does, and knows the answers that a model gave here.
+        It uses this conversation's request reader and model answers.
         """
         ours = self.session.requests
         session = self._open(known=self.session.answered, granted=ours.granted if ours is not None else ())
@@ -554,9 +556,9 @@ class Conversation:
 
 
 class Mutation(Struct, frozen=True):
-    """One change to a live conversation, as data: the method that makes it, and the arguments it is given.
+    """One change to a live conversation as data: a method and its arguments.
 
-    A mutation that is not written yet is applied again if another worker has gone on with the conversation meanwhile.
+    An unwritten mutation is applied again if another worker has continued the conversation meanwhile.
     """
 
     kind: Literal[
@@ -567,7 +569,7 @@ class Mutation(Struct, frozen=True):
 
     @property
     def is_spoken(self) -> bool:
-        """Whether it is said by or to whoever is vouched for."""
+        """Whether it contains words by or to the principal."""
         return self.kind in ("user", "agent", "messages", "confirm")
 
     def apply(self, conversation: Conversation) -> None:
@@ -589,10 +591,10 @@ class AskedCall(Struct, frozen=True):
     messages: Sequence[Any] | None = None
     """All messages so far, from a caller that keeps the history itself."""
     given_up: int | None = None
-    """The step of the same call, asked for before, which is decided anew."""
+    """The step of the same call's earlier request, which is decided again."""
 
     def judge(self, conversation: Conversation) -> Judgement:
-        """What guards and rules say of it now."""
+        """Judge it now."""
         if self.given_up is not None:
             conversation.give_up(self.given_up)
         if self.messages is not None:

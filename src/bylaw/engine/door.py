@@ -1,9 +1,8 @@
-"""What a host may say, and vouch for: each thing of its own type and as plain data that JSON can hold, or it is refused
-at once with what to give in its place.
+"""Validates a host's input: every value must have its type and be plain JSON data; otherwise it is rejected at once
+with advice.
 
-The principal is whoever `signed_in_as` names. The same one may add to a context with a call; another one begins a
-conversation of their own, linked by its name: what the first has agreed to, given as a reason or had approved is not
-theirs.
+The principal is whoever `signed_in_as` names. The same principal may extend the context with a call; another one begins
+a separate, linked conversation: nothing the first has agreed to, stated or had approved counts for them.
 """
 
 import re
@@ -30,10 +29,10 @@ what was written by one part of a program, another could not read again."""
 _BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 """A string, whose brackets do not count, or a bracket."""
 PRINCIPAL = "signed_in_as"
-"""By convention, the name in a context of who is signed in."""
+"""The name, by convention, of the signed-in user in a context."""
 _logger = own_log()
 _told: set[tuple[str, str]] = set()
-"""Packs and names that a warning was given of."""
+"""Packs and names already warned about."""
 MOST_TOLD = 1000
 _CALLS = 'such as `[("get_order", {"order_id": "7"}), ("refund", {"order_id": "7"}, "call-2")]`'
 
@@ -67,14 +66,14 @@ def seconds(given: Any) -> float:
 
 
 def position(given: Any) -> int:
-    """How many messages of a conversation came before something."""
+    """A number of messages in a conversation."""
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
         raise UsageError("`after` is the number of messages that the user had seen", hint="give `session.position`")
     return given
 
 
 def moment(given: Any, clock: Callable[[], float]) -> float:
-    """When something happens: as is said, else by the clock."""
+    """The given time, or else the clock's."""
     return clock() if given is None else seconds(given)
 
 
@@ -116,7 +115,7 @@ def messages(given: Any) -> list[Any]:
 
 
 def postures(given: Any, pack: Pack) -> Postures:
-    """How firmly a pack is held to: `Postures`, or a mapping as `shield:` of pack.yaml is, of names the pack knows."""
+    """Postures: `Postures`, or a mapping like `shield:` in pack.yaml with names the pack knows."""
     try:
         found = given if isinstance(given, Postures) else convert(given, Postures)
     except ValidationError as error:
@@ -130,7 +129,7 @@ def postures(given: Any, pack: Pack) -> Postures:
 
 
 def one_waits(waiting: Sequence[Call], tool: str = "") -> None:
-    """Whether it is clear which call a result without an id answers; `tool` says whose result it is."""
+    """Raise unless a result without an id can belong to only one call; `tool` is its tool."""
     open_calls = [call for call in waiting if tool in ("", call.tool)]
     for call in open_calls[1:]:
         first = open_calls[0]
@@ -144,7 +143,7 @@ def one_waits(waiting: Sequence[Call], tool: str = "") -> None:
 
 
 def context(given: Any) -> Mapping[str, Any] | None:
-    """What a host vouches for, by name."""
+    """A host's context, by name."""
     if given is not None and not isinstance(given, Mapping):
         hint = 'give names with values, such as `{"signed_in_as": "C1"}`'
         raise UsageError(f"a context is a mapping, not `{type(given).__name__}`", hint=hint)
@@ -189,7 +188,7 @@ def as_content(content: Any) -> Any:
 
 
 class AnotherPrincipal(UsageError):
-    """Somebody else goes on in a conversation."""
+    """Another principal tried to continue a conversation."""
 
     def __init__(self, conversation: str) -> None:
         super().__init__(
@@ -199,9 +198,9 @@ class AnotherPrincipal(UsageError):
 
 
 def goes_on(known: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """Whether what a host vouches for now is of the principal that a conversation is of.
+    """Whether a new context belongs to the conversation's principal.
 
-    Who says nothing of a principal says nothing against the one that is known. Where none is known, nothing may differ.
+    A context without a principal does not contradict the known one. If none is known, nothing may differ.
     """
     if PRINCIPAL in known:
         return _is_same(given.get(PRINCIPAL, known[PRINCIPAL]), known[PRINCIPAL])
@@ -253,6 +252,6 @@ def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
         _told.add((pack.digest, name))
         close = get_close_matches(str(name), declared, n=1)
         hint = f"; is `{close[0]}` meant?" if close else ""
-        # A host takes names from elsewhere, and somebody reads this in a terminal.
+        # Hosts take names from elsewhere, and people read this in a terminal.
         shown = str(name)[:200] if str(name).isprintable() else ascii(str(name)[:200])
         _logger.warning("%s: the context names `%s`, which the pack does not declare%s", pack.name, shown, hint)

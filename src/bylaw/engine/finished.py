@@ -17,7 +17,7 @@ from bylaw.trace.trajectory import Trajectory
 
 
 class Verdicts(Struct, frozen=True):
-    """What a pack says of one conversation."""
+    """A pack's verdicts on one conversation."""
 
     calls: tuple[CallVerdict, ...]
     """The agent's calls that change something, or may, in order."""
@@ -34,9 +34,9 @@ def verdicts(
     context: Mapping[str, Any] | None = None,
     answer: AnswerPredicate | None = None,
 ) -> Verdicts:
-    """Hold a finished conversation to a pack; `world` is what was true before it began, where that is known.
+    """Judge a finished conversation under a pack; `world` is the state before it began, if known.
 
-    What code cannot settle of the rules is put to `answer`.
+    Predicates that code cannot settle are passed to `answer`.
     """
     session = Session(pack, world=world, mode=mode, context=context or trajectory.context, answer=answer)
     for _ in session.follow(trajectory.events, judged_steps(pack, trajectory.events)):
@@ -45,7 +45,7 @@ def verdicts(
 
 
 def judged_steps(pack: Pack, events: Sequence[Event]) -> list[int]:
-    """Where the calls stand that have a verdict."""
+    """The steps of the calls with a verdict."""
     return [step for step, event in enumerate(events) if isinstance(event, Call) and is_judged(pack, event)]
 
 

@@ -1,8 +1,8 @@
-"""Another principal goes on with a conversation, where the pack allows it (`handover`).
+"""Handovers: another principal continues a conversation, if the pack allows it (`handover`).
 
-They find what was looked up and done, and nothing that was said: no word, card, answer or approval of before is theirs,
-nor what the conversation itself established of whom it was with. Rules hold for the whole, and again for what comes
-since, so that what has to come first comes first for them too.
+They keep look-ups and actions, but no words, cards, answers or approvals, and no facts the conversation established
+about the previous principal. Rules apply to the whole conversation, and separately to the part since, so that required
+first steps are required again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,17 +23,17 @@ _WORST_FIRST = ("deny", "ask", "allow")
 
 
 class Former(Struct, frozen=True):
-    """A part of a conversation that was with somebody else."""
+    """A part of a conversation with an earlier principal."""
 
     end: int
     """The first step after it."""
     ledger: Ledger
-    """It goes on, for what later results tell of calls of this part."""
+    """It continues, because later results may concern calls of this part."""
     context: Mapping[str, Any]
 
 
 def silenced(events: Iterable[Event], schema: Schema) -> list[Event]:
-    """What happened, step by step, as whoever goes on finds it."""
+    """The events as the new principal finds them."""
     personal = {
         tool
         for tool, kinds in schema.shows.items()
@@ -67,7 +67,7 @@ class HandedConduct:
 
     @property
     def acts(self) -> list[tuple[Act, dict[str, bool | None]]] | None:
-        """Where somebody wants them: every act so far, with all its predicates."""
+        """Every act so far with all its predicates, if requested."""
         return self._whole.acts
 
     @acts.setter
@@ -75,22 +75,22 @@ class HandedConduct:
         self._whole.acts = acts
 
     def fork(self) -> "HandedConduct":
-        """Another conduct with the same past."""
+        """A copy with the same past."""
         return HandedConduct(self._whole.fork(), self._since.fork())
 
     def observe(self, step: int, event: Event, said: list[ActFindings]) -> None:
-        """Take in the next event; `said` gets what the rules say of the acts it settles, its own last."""
+        """Process the next event; `said` receives the findings of the acts it settles, its own last."""
         whole, since = list[ActFindings](), list[ActFindings]()
         self._whole.observe(step, event, whole)
         self._since.observe(step, event, since)
         said += _together(whole, since)
 
     def act_of(self, step: int, call: Call) -> Act | None:
-        """The act that a call about to be made would be."""
+        """The act of a call about to be made."""
         return self._since.act_of(step, call)
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """What the rules together say of a call that is about to be made: the worse of both."""
+        """The combined assessment of a call about to be made: the worse of both."""
         both = [self._whole.weigh(step, call, answers), self._since.weigh(step, call, answers)]
         weighed = [each for each in both if each is not None]
         return min(weighed, key=lambda each: (_WORST_FIRST.index(each.decision), each.interval[0]), default=None)
@@ -101,7 +101,7 @@ class HandedConduct:
 
 
 def _together(whole: Sequence[ActFindings], since: Sequence[ActFindings]) -> list[ActFindings]:
-    """What is said of acts by the rules in both ways, each once."""
+    """The findings of both sets of rules, without repeats."""
     found = {each.step: each for each in whole}
     for each in since:
         known = found.get(each.step, ActFindings(each.step, each.turn))

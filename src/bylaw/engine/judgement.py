@@ -18,11 +18,11 @@ from bylaw.policy.statement import Policy
 from bylaw.trace.event import Call
 
 Otherwise = Literal["", "ask", "deny", "allow"]
-"""What becomes of a call whose actions are not known; empty if they are, or if its tool has none."""
+"""The answer to a call with unknown actions; empty if they are known, or its tool has none."""
 
 
 class SeenSource(FactSource, Protocol):
-    """What the agent had seen, and when."""
+    """The facts the agent had seen, and when."""
 
     def asked(self) -> Iterable[Fact] | None:
         """Every fact that was asked for; None where more was than facts."""
@@ -37,7 +37,7 @@ class SeenSource(FactSource, Protocol):
         ...
 
     def origins(self) -> Sequence[ArgumentOrigin]:
-        """Where each argument of the call came from."""
+        """The origin of each argument."""
         ...
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
@@ -46,7 +46,7 @@ class SeenSource(FactSource, Protocol):
 
 
 class SeenTogether:
-    """What the agent had seen before a call that performs several actions."""
+    """The facts the agent had seen before a call that performs several actions."""
 
     def __init__(self, each: Sequence[SeenSource]) -> None:
         self._each = each
@@ -67,12 +67,12 @@ class SeenTogether:
         return [why for each in self._each for why in each.objections()]
 
     def origins(self) -> Sequence[ArgumentOrigin]:
-        """Where each argument of the actions came from."""
+        """The origin of each argument of the actions."""
         return [origin for each in self._each for origin in each.origins()]
 
 
 class PolicyEvidence(Struct, frozen=True):
-    """What one guard says of a call on what was seen: one entry per completion of the user facts."""
+    """One guard's result on what was seen: one entry per completion of the user facts."""
 
     policy: Policy
     guard: Guard
@@ -80,7 +80,7 @@ class PolicyEvidence(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """What every completion says; undetermined where they differ, failed where one could not be answered."""
+        """The result common to all completions; undetermined if they differ, failed if one failed."""
         first = self.completions[0].outcome
         if len(self.completions) == 1:
             return first
@@ -89,7 +89,7 @@ class PolicyEvidence(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True):
-    """What guards and rules say of one call on what was seen before it. No later event changes it."""
+    """The guards' and rules' judgement of one call on what was seen before it. No later event changes it."""
 
     made: CallRecord
     seen: SeenSource
@@ -103,11 +103,11 @@ class Judgement(Struct, frozen=True):
     open_rules: tuple[RuleFinding, ...] = ()
     """The rules that it breaks or not, hanging on what is not known."""
     asked: Call | None = None
-    """The call of a generic tool, if `made` is an action that it performs."""
+    """The call of a generic tool, if `made` is one of its actions."""
     parts: "tuple[Judgement, ...]" = ()
     """The judgements of the single actions, if the call performs several."""
     otherwise: Otherwise = ""
-    """What becomes of a call that performs no declared action."""
+    """The answer to a call that performs no declared action."""
     look_up: str = ""
     """The tool to call first, if it would show what such a call does."""
 
@@ -152,7 +152,7 @@ def gravest_outcome(said: Iterable[GuardOutcome]) -> GuardOutcome:
 
 
 def moment_of(call: Call) -> datetime | None:
-    """When a call was made, where its log says so in a way that can be read."""
+    """The time of a call, if its log has a readable one."""
     try:
         return datetime.fromtimestamp(call.time, UTC) if call.time is not None else None
     except (ValueError, OverflowError, OSError):
@@ -170,11 +170,11 @@ class Fault(Struct, frozen=True):
     """The kind of error."""
     message: str
     trace: str
-    """Where it was raised, without its message, which may hold values of the conversation."""
+    """Where it was raised, without its message, which may contain values from the conversation."""
 
     @property
     def because(self) -> str:
-        """What to say of the call."""
+        """The reason reported for the call."""
         return f"a fault of Bylaw's own ({self.error}), neither the agent's nor the guard's: see faults.jsonl"
 
 

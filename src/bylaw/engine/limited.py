@@ -1,8 +1,8 @@
-"""Limits that span conversations, on recorded ones: which calls were one too many, and of which nobody can tell.
+"""Checks limits that span conversations on recorded ones: which calls were one too many, and which cannot be decided.
 
-Live, a place is counted where the decision is written. Here all calls are gathered first, and each is held against
-those before it by the times that the logs give. Only what surely was carried out counts against another; a call that
-would be beyond its limit if others were counted whose time, person or end is not known is open.
+Live, a place is counted when the decision is written. Here all calls are collected first, and each is compared with
+earlier ones by the log's times. Only calls that certainly ran count against others. A call is undecided if it would
+exceed its limit together with calls whose time, person or outcome is unknown.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ class LimitedCall(Struct, frozen=True, array_like=True):
 
     limit: str
     whose: str | None
-    """A hash of whom it counts for; None where nobody says."""
+    """A hash of the person it counts for; None if unknown."""
     time: float | None
     is_sure: bool
     """Whether it was surely carried out."""
@@ -42,11 +42,11 @@ class LimitedCall(Struct, frozen=True, array_like=True):
     """A hash by which it is known where logs tell of it again, as those do whose lines have all messages so far; empty
     where nothing tells it from another."""
     perhaps: str = ""
-    """A hash of what all share whom a tool may take for one; empty where that is `whose`."""
+    """A hash shared by persons a tool may treat as one; empty if that is `whose`."""
 
     @property
     def kin(self) -> str | None:
-        """By what calls are known that may be for the same."""
+        """The key shared by calls that may be for the same person."""
         return self.perhaps or self.whose
 
 
@@ -72,12 +72,12 @@ def limited_calls(
         if not takes_place and not attempted:
             continue
         mark = _mark(trajectory.id, call)
-        # Under one id a host may have made several at once.
+        # A host may have made several calls with one id.
         marked[mark] += 1
         mark = _hash(f"{mark} {marked[mark]}", key) if mark else ""
         for limit in pack.book.limits:
             if call.tool in limit.tools:
-                # Whom a call with a cut-off or redacted record counts for, nobody can tell.
+                # The person of a call with a truncated or redacted record is unknown.
                 is_told = not limit.per.startswith("call.") or is_readable(call, tool)
                 whose = limit.whose(call.arguments, trajectory.agent, context) if is_told else None
                 counted_for = None if whose is None else _hash(whose, key)
@@ -99,14 +99,14 @@ def _performed(pack: Pack, events: Sequence[Event]) -> Iterator[tuple[int, Event
 
 
 def _mark(conversation: str, call: Call) -> str:
-    """What is the same of a call wherever it is told; empty where it may be another's, too."""
+    """A key that is the same wherever a call is recorded; empty if another call may share it."""
     if not call.id or call.time is None:
         return ""
     return repr((conversation, call.id, call.time, call.tool, call.arguments))
 
 
 def _hash(told: str, key: bytes | None) -> str:
-    """By what calls of one person, or tales of one call, are known to belong together, without the name."""
+    """A hash that links calls of one person, or records of one call, without the name."""
     return hashlib.blake2b(told.encode("utf-8", "replace"), key=key or b"").hexdigest()[:32]
 
 
@@ -116,7 +116,7 @@ def over_limits(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> list[Lim
 
 
 def by_limit(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> Iterator[tuple[Limit, list[LimitedCall]]]:
-    """The limits of the packs, each with the calls that count under it; one that is told more than once counts once."""
+    """The packs' limits, each with the calls that count under it; a call recorded repeatedly counts once."""
     found: dict[str, dict[object, LimitedCall]] = defaultdict(dict)
     for call in calls:
         told = found[call.limit]
@@ -133,14 +133,14 @@ def _fullness(call: LimitedCall) -> tuple[bool, bool, str, int, int]:
 
 
 def beyond(limit: Limit, calls: Iterable[LimitedCall]) -> list[LimitedCall]:
-    """The calls that a shield takes for one too many: it counts a call whether or not its end is known."""
+    """The calls a shield would stop for a limit: it counts every call, whether or not its outcome is known."""
     every = list(calls)
     taken = _Times(call for call in every if call.takes_place and call.whose is not None)
     return [call for call in every if not call.is_approved and taken.before(call, limit.within) >= limit.most]
 
 
 def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[LimitedCall], list[LimitedCall]]:
-    """The calls that were surely one too many, in the order they were made, and those that may have been."""
+    """The calls that were certainly one too many, in order, and those that may have been."""
     sure = _Times(call for call in calls if call.is_sure and call.whose is not None)
     every = _Times((call for call in calls if call.whose is not None), is_sure=False)
     strays = _Times(call for call in calls if call.whose is None)
@@ -154,14 +154,14 @@ def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[Limi
             over.append(call)
             continue
         may = every.beside(call, limit.within) + strays.beside(call, limit.within, anybody=True)
-        # Of calls without a time it is itself one.
+        # It is itself one of the calls without a time.
         if may - (call.time is None) >= limit.most:
             is_open.append(call)
     return over, is_open
 
 
 class _Times:
-    """When calls were made, by whose they are; or, unless that must be sure, by whose they may be."""
+    """Times of calls by person; or, if certainty is not needed, by possible person."""
 
     def __init__(self, calls: Iterable[LimitedCall], *, is_sure: bool = True) -> None:
         self._is_sure = is_sure
@@ -180,11 +180,11 @@ class _Times:
         return call.whose if self._is_sure else call.kin
 
     def before(self, call: LimitedCall, within: float) -> int:
-        """How many of the same person were surely made in the time before a call."""
+        """How many calls of the same person were certainly made in the period before a call."""
         return 0 if call.time is None or call.whose is None else self._between(call.whose, call, within)
 
     def beside(self, call: LimitedCall, within: float, *, anybody: bool = False) -> int:
-        """How many may have been made in the time before a call."""
+        """How many may have been made in the period before a call."""
         told = self._whose(call)
         whose = _ANYBODY if anybody or told is None else told
         if call.time is None:

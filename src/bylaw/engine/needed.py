@@ -16,7 +16,7 @@ from bylaw.facts.value import key_of
 
 WhyMissing = Literal["never_seen", "stale", "pending", "claimed"]
 Standing = Literal["seen", "missing"] | Unread
-"""Of a fact at a call: the agent had seen it, or not; or had looked it up, in an answer that we cannot read."""
+"""The status of a fact at a call: seen, missing, or looked up with an unreadable result."""
 
 
 class MissingFact(Struct, frozen=True):
@@ -44,7 +44,7 @@ class KnownFact(Struct, frozen=True):
 
 
 class NeededFacts:
-    """The facts of one call; several guards need the same ones, so what is asked twice is found once."""
+    """The facts of one call, cached because several guards need the same ones."""
 
     def __init__(self, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> None:
         self._entities = ledger.schema.entities
@@ -68,7 +68,7 @@ class NeededFacts:
         return True
 
     def is_no_better_known(self) -> bool:
-        """Whether truth says of all that guards asked for what the agent had seen, or knows it no better."""
+        """Whether the truth agrees with everything guards asked for and the agent had seen, or knows it no better."""
         if self._no_better is None:
             known, asked = self._so, self._seen.asked()
             self._no_better = asked is not None
@@ -135,8 +135,9 @@ class NeededFacts:
         return tuple(found)
 
     def missing(self, fact: Fact, decisive: bool, is_wrong: bool = False) -> MissingFact:
-        """Why a fact was missing, and how it would have been seen; of a call that was wrong, also what the user had
-        said of it that is not true."""
+        """Why a fact was missing, and how it could have been seen; for a wrong call, also the user's false claim about
+        it.
+        """
         known = (fact, decisive, is_wrong)
         found = self._lost.get(known)
         if found is None:
@@ -163,7 +164,9 @@ class NeededFacts:
         return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, decisive, words)
 
     def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
-        """The read call to make: the entity's own, unless that was made and did not show the field and another may."""
+        """The look-up to make: the entity's own, unless it was made without showing the field and
+        another may show it.
+        """
         named = dict(zip(entity.key, key, strict=False))
         first: tuple[str, dict[str, Any]] | None = None
         for way in self._ledger.schema.ways[entity.name, field]:
@@ -174,7 +177,7 @@ class NeededFacts:
         return first
 
     def _value(self, entity: Entity, key: Key, field: Field) -> Any:
-        """What is true, for what the user may have claimed."""
+        """The true value, for comparison with the user's claims."""
         if self._truth is None:
             return UNSEEN
         try:

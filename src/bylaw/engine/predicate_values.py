@@ -1,5 +1,6 @@
-"""What an act alone does not tell of a rule's predicate: asked of the facts seen, of a guard, of a witness, or, where
-code cannot tell, of whoever was passed in to answer."""
+"""Evaluates rule predicates that an act alone does not determine: from facts seen, a guard, a witness or, if code
+cannot tell, a given answerer.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -37,13 +38,13 @@ class TellsUnanswered(Protocol):
 
 
 class Answered(Struct, frozen=True, omit_defaults=True):
-    """What was answered of a predicate at an act."""
+    """An answer to a predicate at an act."""
 
     predicate: str
     step: int
     value: bool | None
     queries: int = 0
-    """How often a model was asked for it."""
+    """Number of model questions."""
     quotes: tuple[AnswerQuote, ...] = ()
     because: str = ""
 
@@ -54,7 +55,7 @@ AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
 
 @runtime_checkable
 class SettlesConsent(Protocol):
-    """Whoever answers may take an open consent as what it is: what was put, and what was answered."""
+    """An answerer that can settle undecided consent from what was asked and answered."""
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
         """Whether the user agreed to the act."""
@@ -65,9 +66,9 @@ class PredicateValues:
     """Answers for the acts of one conversation, from what had been seen before each."""
 
     waits = False
-    """Whether nobody is asked for now; what was answered before is still known."""
+    """Whether no new questions are asked now; earlier answers still count."""
     record: CallRecord | None = None
-    """The call that is being looked at, and what its guards said where they were asked."""
+    """The current call, and its guards' results if evaluated."""
     evidence: tuple[PolicyEvidence, ...] = ()
     at = 0
     """The place among the coming events that the rules are at."""
@@ -75,7 +76,7 @@ class PredicateValues:
     """The events that are being observed, the first of them at a step; how many of them the ledger has."""
     _first = _taken = 0
     _made: CallRecord | None = None
-    """The record of the next event that the ledger takes in, where it is a call that was looked at before."""
+    """The record of the ledger's next event, if it is a call judged before."""
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class PredicateValues:
         self._is_live = is_live
         self._spares_calls = is_live and answer is not None
         self.answered: dict[tuple[str, int], Answered] = {}
-        """By predicate and step: what was answered so far."""
+        """The answers so far, by predicate and step."""
         for each in known:
             self.answered[each.predicate, each.step] = each
         self._pack = pack
@@ -106,9 +107,9 @@ class PredicateValues:
                     self._witnesses[name] = each.witness(ledger)
 
     def begin(self, step: int, events: Sequence[Event], made: CallRecord | None) -> None:
-        """Events are coming: rules follow them first, and ledger and witnesses when one asks, or at the end.
+        """Announce events: rules follow them first, ledger and witnesses when needed or at the end.
 
-        `made` is the record of the first, where it is a call that was judged.
+        `made` is the record of the first, if it is a judged call.
         """
         self._coming, self._first, self._taken, self._made = events, step, 0, made
 
@@ -118,12 +119,12 @@ class PredicateValues:
         self._coming, self._made = (), None
 
     def witness(self, step: int, event: Event) -> None:
-        """An event that the ledger has taken in already."""
+        """Pass on an event the ledger already has."""
         for witness in self._witnesses.values():
             witness.observe(step, event)
 
     def _take_in(self, until: int) -> None:
-        """The coming events before a place among them, taken in by ledger and witnesses."""
+        """Pass the announced events before a position to ledger and witnesses."""
         start = self._taken
         if start < until:
             step = self._first + start
@@ -135,7 +136,7 @@ class PredicateValues:
             self._taken, self._made = until, None
 
     def _come_to(self, place: int) -> None:
-        """All before a coming event is taken in, and a call there is the one looked at."""
+        """Advance to an announced event; a call there becomes the current one."""
         self._take_in(place)
         call = self._coming[place]
         if isinstance(call, Call):
@@ -144,13 +145,13 @@ class PredicateValues:
                 self.record, self.evidence = made, ()
 
     def ask(self, predicate: Predicate, act: Act) -> bool | None:
-        """The value of a predicate at an act; None where nobody can say."""
+        """The value of a predicate at an act; None if unknown."""
         if self._coming:
             self._come_to(self.at)
         value = self._find(predicate, act)
         if value is not None:
             return value
-        # Judging looks ahead: the same act may be asked about more than once.
+        # Judging looks ahead, so one act may be asked about more than once.
         known = self.answered.get((predicate.name, act.step))
         if known is not None:
             return known.value if self._counts(predicate) else None
@@ -158,35 +159,35 @@ class PredicateValues:
         return None if waits or not self.may_answer(predicate, act) else self.answer(predicate, act)
 
     def may_answer(self, predicate: Predicate, act: Act) -> bool:
-        """Whether somebody is there to be asked, may be, and has not been."""
+        """Whether an answerer exists, may be asked, and has not been."""
         is_new = (predicate.name, act.step) not in self.answered
         return self._answer is not None and is_new and self._counts(predicate)
 
     def _counts(self, predicate: Predicate) -> bool:
-        """Whether what somebody answers counts: live, nobody agrees in the user's place unless the pack lets them."""
+        """Whether an answer counts: live, nobody agrees for the user unless the pack allows it."""
         if predicate.way != "consented":
             return predicate.way == "question"
         return predicate.consent != "card" and (predicate.model_settles or not self._is_live)
 
     def answer(self, predicate: Predicate, act: Act) -> bool | None:
-        """What whoever was passed in says of a predicate; it is kept."""
+        """The answerer's value of a predicate; cached."""
         assert self._answer is not None
         question = self.question(predicate, act) if predicate.way == "consented" else None
         if question is not None and self._consented is not None:
             said = self._consented(predicate, act, question)
         else:
-            # What of a consent is no question, no reader can tell.
+            # Consent without a question cannot be settled by a reader.
             said = self._answer(predicate.name, act) if question or predicate.way != "consented" else None
         found = said if isinstance(said, Answered) else Answered(predicate.name, act.step, said)
         self.answered[predicate.name, act.step] = found
         return found.value
 
     def card_text(self, record: CallRecord) -> str:
-        """A call in plain words for the user, as the predicate that wants most of it told puts it."""
+        """A call in plain words for the user, as required by the strictest predicate."""
         return max((each.card_text(record) for each in self._consents), key=len, default="")
 
     def card_facts(self, record: CallRecord) -> CardFacts:
-        """The facts that a card for a call shows beside its arguments, or what must be looked up for it."""
+        """The facts a card shows besides the arguments, or the look-ups they need."""
         return card_facts(record, self._ledger)
 
     def card_digest(self, record: CallRecord) -> str:
@@ -195,7 +196,7 @@ class PredicateValues:
 
     @property
     def card_lifetime(self) -> float:
-        """Seconds for which a card is good: the shortest that the pack says."""
+        """Validity of a card in seconds: the shortest in the pack."""
         return min((each.words.lifetime for each in self._consents), default=0.0)
 
     def press_fault(self, events: Sequence[Event], answer: Confirmation, time: float | None) -> str:
@@ -220,7 +221,7 @@ class PredicateValues:
         return [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
 
     def question(self, predicate: Predicate, act: Act) -> OpenConsent | None:
-        """What is open of the user's consent to an act, for a model or a person; None where nothing is."""
+        """The question about undecided consent to an act, for a model or a person; None if there is none."""
         witness = self._witnesses.get(predicate.name)
         return witness.question(act, self._record(act)) if isinstance(witness, ConsentWitness) else None
 
@@ -253,7 +254,7 @@ class PredicateValues:
         return _denies(self._completions(predicate, act))
 
     def _completions(self, predicate: Predicate, act: Act) -> Sequence[Completion]:
-        """What the code or the guard of a predicate says of an act; empty if neither can be asked."""
+        """The completions of a predicate's code or guard; empty if neither can be evaluated."""
         record = self._record(act)
         call = record.call
         now = self._pack.now or moment_of(call)

@@ -1,4 +1,4 @@
-"""The cards of a live conversation: what one says, which of them waits or was declined, which answers it can take."""
+"""The cards of a live conversation: their texts, which one is waiting or was declined, and the answers each accepts."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -49,8 +49,9 @@ class PutCards:
         self._read_until = max(self._read_until, before)
 
     def text(self, made: CallRecord, *, is_repeated: bool = False) -> str:
-        """A call in plain words for the user; empty if no rule is about their consent. With `is_repeated` it says that
-        the same call may have been carried out before."""
+        """A call in plain words for the user; empty if no rule requires consent. With `is_repeated` it says that the
+        same call may have run before.
+        """
         text = self._session.values.card_text(made)
         heading, line, rest = text.partition("\n")
         return f"{heading}\n{REPEATED}{line}{rest}" if text and is_repeated else text
@@ -65,7 +66,7 @@ class PutCards:
         return self._session.values.card_lifetime
 
     def failures(self, digest: str, before: int) -> int:
-        """How often the user wrote something after the card of a call was shown, and the call was refused again."""
+        """How often the user answered a call's card unclearly before the call was refused again."""
         self._read(before)
         cards = self._shown.get(digest)
         shown = [step for step, _, _ in cards or () if step < before]
@@ -95,9 +96,9 @@ class PutCards:
         return card if self._session.values.is_card_left_open(self._script.events, last, before) else None
 
     def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
-        """Whether the user has declined a card for another spelling of a call, or for other facts shown with it, and
-        said nothing since, for as long as that card would have held: the call is not put to them again. Consent covers
-        the call as it is spelled here."""
+        """Whether the user declined a card for another spelling of the call, or with other facts, and has said nothing
+        since, within that card's validity: they are not asked again. Consent covers only this spelling.
+        """
         self._read(made.step)
         if not self._presses:
             return False
@@ -115,9 +116,9 @@ class PutCards:
         return False
 
     def is_new(self, answer: Confirmation, time: float | None, now: float | None) -> bool:
-        """Whether an answer says something that was not said before; one that its card cannot take is refused.
+        """Whether an answer is new; raises if its card cannot accept it.
 
-        `time` is when the user answered, None if the host does not say; `now` is the shield's clock.
+        `time` is when the user answered, None if unknown; `now` is the shield's clock.
         """
         events = self._script.events
         put = (self._session.put_event(step, event) for step, event in enumerate(events) if step >= self._begin)
@@ -142,7 +143,7 @@ class PutCards:
         return True
 
     def _ran_otherwise(self, card: Card) -> bool:
-        """Whether another spelling of the call that a card shows was made since."""
+        """Whether another spelling of the card's call has been made since."""
         self._read(len(self._script.events))
         (first, shown, _), terms = self._shown[card.digest][0], self._session.values.shown_terms
         others = (call for _, call in self._made_since(first, shown) if not _is_same(call, shown))
@@ -169,12 +170,12 @@ class PutCards:
         return any(each.error is True for each in results)
 
     def _is_spoken_after(self, time: float) -> bool:
-        """Whether the user said something after an answer that is reported late."""
+        """Whether the user has said something since an answer that is reported late."""
         said = (each for each in reversed(self._script.events) if isinstance(each, Message) and each.by == "user")
         return any(each.confirmation is None and each.time is not None and each.time > time for each in said)
 
     def _made_since(self, shown: int, refused: Call, before: int | None = None) -> Iterator[tuple[int, Call]]:
-        """The calls of the refused call's tool that were made after its card was shown, and before a step."""
+        """The calls of the refused call's tool made after its card was shown and before a step."""
         writes = self._session.ledger.writes
         for write in writes[bisect_right(writes, shown, key=attrgetter("step")) :]:
             if before is not None and write.step >= before:
@@ -188,7 +189,7 @@ class PutCards:
 
 
 def _is_same(one: Call, other: Call) -> bool:
-    """Whether two calls are of the same tool with the same arguments."""
+    """Whether two calls have the same tool and arguments."""
     return digest_of(one.tool, one.arguments) == digest_of(other.tool, other.arguments)
 
 

@@ -1,4 +1,4 @@
-"""What the rules of a pack say of one act of the agent."""
+"""Findings of a pack's rules about one act of the agent."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
@@ -13,11 +13,11 @@ RuleStanding = Literal["broken", "open", "waiting"]
 """Broken by the act; broken or not, hanging on what is not known; still waiting when the conversation ended."""
 
 PUTTABLE = frozenset(get_args(Reason)) - {"confirmed", "declined"}
-"""Why the user has not surely agreed, where they may be asked; who has just said no is not asked again."""
+"""Reasons for uncertain consent after which the user may be asked; someone who has just said no is not."""
 
 
 class RuleFinding(Struct, frozen=True):
-    """What an act did to a rule."""
+    """The effect of an act on a rule."""
 
     step: int
     rule: Rule
@@ -25,9 +25,9 @@ class RuleFinding(Struct, frozen=True):
     values: tuple[tuple[str, bool | None], ...] = ()
     """The rule's predicates at the act, by name; None where unknown. Empty for a rule that waited."""
     whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """Of some predicates, why they have this value: of consent, what was told, and when."""
+    """Reasons for the values of some predicates; for consent, what was told, and when."""
     binding: str = ""
-    """What a `FOR EACH` rule is about here, as it was first spelt."""
+    """The binding of a `FOR EACH` rule, in its first spelling."""
 
     def record(self) -> dict[str, Any]:
         """The reason as `findings.jsonl` holds it."""
@@ -46,17 +46,17 @@ class RuleFinding(Struct, frozen=True):
 
     @property
     def for_agent(self) -> str:
-        """What the agent has to put to the user, or put again; empty where the rule is not about that."""
+        """What the agent must ask the user, possibly again; empty if the rule is not about that."""
         return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
 
     @property
     def puts_card(self) -> bool:
-        """Whether the user could still agree to the act, which this hangs on."""
+        """Whether the outcome depends on consent the user could still give."""
         return any(why.get("reason") in PUTTABLE for _, why in self.whys)
 
 
 class ActFindings(Struct, frozen=True):
-    """What the rules say of one act."""
+    """The findings of all rules about one act."""
 
     step: int
     turn: int

@@ -1,8 +1,8 @@
-"""One conversation under one pack, taken event by event: the engine of audit and shield alike.
+"""One conversation under one pack, event by event: the engine of both audit and shield.
 
-`judge(call)` says what guards and rules make of a call, from what was seen before it; it is final.
-`settle()` adds the world half for every call judged so far, and the strict criterion with it.
-`findings()` are the rules broken so far, by any act.
+`judge(call)` gives the guards' and rules' judgement of a call from what was seen before it; it is final. `settle()`
+adds the truth for every call judged so far, and with it the strict criterion. `findings()` are the rules broken so far
+by any act.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ JUDGING = 300
 
 
 class Ahead(Struct, frozen=True):
-    """What the rules come to if a judged call is made."""
+    """The rules' state if a judged call is made."""
 
     call: Call
     conduct: Conduct | HandedConduct
@@ -58,13 +58,13 @@ class Session:
     _step = 0
     _conduct: Conduct | HandedConduct | None = None
     _ahead: Ahead | None = None
-    """Where the rules go if the call that was judged last is made."""
+    """The rules' state if the call judged last is made."""
     _disbelieved: Call | None = None
-    """The call judged last, where it was not refused as its result says."""
+    """The call judged last, if it was not refused although its result says so."""
     requests: Requests | None = None
-    """What the user's words allow, where the pack asks for it."""
+    """What the user's words allow, if the pack uses requests."""
     _acting: "Acting | None" = None
-    """What calls of generic tools do, where the pack has actions."""
+    """The actions of generic tools' calls, if the pack has actions."""
 
     def __init__(
         self,
@@ -80,14 +80,12 @@ class Session:
         granted: Iterable[Granted] = (),
         delegation: Delegating | None = None,
     ) -> None:
-        """`answer` is asked for predicates that code cannot settle, of every act where a rule hangs on one.
+        """`answer` settles predicates that code cannot, for every act where a rule depends on one. `read_request` reads
+        what the user's words allow; without it requests are undetermined. `granted` are its earlier answers.
 
-        `read_request` reads what the user's words allow; without it requests are undetermined. `granted` are its
-        earlier answers, from elsewhere.
-        `delegation` says what becomes of deeds that a text asks for; without it the pack does.
-
-        A live session asks of a call only what its decision hangs on, the most telling first, and whether the user
-        agreed only where the pack lets a model settle it. `known` are answers that were given before, elsewhere.
+        `delegation` decides actions requested by a text, overriding the pack. A live session asks only questions its
+        decision depends on, the most decisive first, and about consent only if the pack lets a model settle it. `known`
+        are earlier answers.
         """
         self.pack = pack
         self._start, self._mode = world, mode
@@ -106,12 +104,12 @@ class Session:
         if pack.book.rules:
             self._conduct = Conduct(pack.ready_rules, self.values.ask, self.values.tell)
         self.faults: list[Fault] = []
-        """What went wrong in our own code, each at the call it made inconclusive."""
+        """Internal errors, each at the call it made inconclusive."""
         self._said: list[ActFindings] = []
-        """What the rules said of acts so far, where they said anything."""
+        """The rules' findings so far."""
 
     def _begin(self, context: dict[str, Any], known: Iterable[Answered], granted: Iterable[Granted]) -> None:
-        """Nothing was seen, said or done yet, for whoever is vouched for."""
+        """Start without any past, for the given principal."""
         pack, self._context = self.pack, context
         self.ledger = Ledger(pack.schema, context)
         if pack.reads_requests:
@@ -123,13 +121,13 @@ class Session:
         self.values = PredicateValues(pack, self.ledger, context, self._answer, known=known, is_live=self._is_live)
 
     def observe(self, event: Event) -> None:
-        """Take in the next event of the conversation.
+        """Process the next event.
 
-        Events that come one by one are a live agent's: what a result shows, and what the user says, is read at once,
-        while nobody waits.
+        Events that arrive one by one come from a live agent: results and user messages are read at once, while nobody
+        waits.
         """
         self.observe_all((event,))
-        # What goes wrong in it goes wrong again, and is told, where a guard or a rule asks for it.
+        # An error here recurs, and is reported, when a guard or rule needs the result.
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
@@ -162,7 +160,7 @@ class Session:
                 self._hand_over(event.handover)
 
     def follow(self, events: Sequence[Event], steps: Iterable[int]) -> Iterator[Judgement]:
-        """Take in a whole conversation; the agent's calls at these steps are judged where they stand."""
+        """Process a whole conversation; the agent's calls at these steps are judged at their position."""
         observed = 0
         for step in steps:
             call = events[step]
@@ -178,7 +176,7 @@ class Session:
         self.ledger.vouch(self._context)
 
     def _hand_over(self, context: Mapping[str, Any]) -> None:
-        """Somebody else goes on: what they find is what was looked up, and nothing that was said."""
+        """Hand over to another principal, who keeps look-ups but no words."""
         former, waits = self.ledger, self.values.waits
         self._former.append(Former(self._step, former, self._context))
         granted = self.requests.granted if self.requests is not None else ()
@@ -201,12 +199,12 @@ class Session:
         return [*self.ledger.events[:end], *events[end:]]
 
     def _part(self, step: int) -> tuple[Ledger, Mapping[str, Any]]:
-        """What was seen, and what was vouched for, in the part of the conversation that a step is in."""
+        """The ledger and context of the part of the conversation that contains a step."""
         found = next((each for each in self._former if step < each.end), None)
         return (self.ledger, self._context) if found is None else (found.ledger, found.context)
 
     def take(self, events: Sequence[Event]) -> None:
-        """Take in the next events, with which nobody vouches for anything or hands over."""
+        """Process the next events, which contain no context or handover."""
         if self._acting is None:
             self._take(events)
             return
@@ -243,7 +241,7 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + len(events), None, None
 
     def resume(self, events: Sequence[Event]) -> None:
-        """Take in events that were seen before, elsewhere: nobody is asked of them again."""
+        """Process events judged elsewhere; no questions are asked about them."""
         self.values.waits = True
         try:
             self.observe_all(events)
@@ -252,11 +250,11 @@ class Session:
 
     @property
     def answered(self) -> Collection[Answered]:
-        """What was answered of predicates that code could not settle, in the order it was asked."""
+        """Answers to predicates that code could not settle, in the order asked."""
         return self.values.answered.values()
 
     def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> Call:
-        """The call about to be made was refused before it ran: it was attempted, and is never done."""
+        """Refuse the call about to be made: it is attempted but never done."""
         refused = replace(call, refused=True, card=card, looked_up=shown)
         if self._judged and self._judged[-1].made.call is call:
             self._judged[-1].made.call = refused
@@ -279,7 +277,7 @@ class Session:
 
     @property
     def open_rules(self) -> frozenset[str]:
-        """Rules of which nobody could say, at some act so far, whether it broke them."""
+        """Rules that were undecided at some act so far."""
         return frozenset(finding.rule.name for each in self._said for finding in each.open)
 
     def acts(self, events: Sequence[Event]) -> list[tuple[Act, dict[str, bool | None]]]:
@@ -293,7 +291,7 @@ class Session:
         return conduct.acts
 
     def judge(self, call: Call) -> Judgement:
-        """What guards and rules say of a call about to be observed as the next event."""
+        """Judge a call about to be observed as the next event."""
         if call.context:
             self._vouch(call.context)
         acted = self._acting.of(call, self._step, self._start_of(call)) if self._acting is not None else None
@@ -301,14 +299,14 @@ class Session:
             return self._judge_acts(acted)
         judgement = self._judge(self.ledger.record(call, self._step))
         if call.refused_by_result and judgement.is_permitted:
-            # No shield refuses what every policy permits: that its result says so does not make it so.
+            # A call that every policy permits was not refused by a shield, whatever its result says.
             judgement.made.call = replace(call, refused=False, refused_by_result=False)
             self._disbelieved = call
         self._keep((judgement,))
         return judgement
 
     def _keep(self, judgements: Iterable[Judgement]) -> None:
-        """Note what was said of the next call, in place of what was said of it before."""
+        """Replace the findings about the next call."""
         while self._judged and self._judged[-1].made.step == self._step:
             self._judged.pop()
         self._judged += judgements
@@ -336,12 +334,12 @@ class Session:
         return self.ledger.turn_start if isinstance(event, Call) and event.turn == self.ledger.turn else self._step
 
     def _judge_acts(self, acted: "ActedCall") -> Judgement:
-        """What guards and rules say of each action that a call performs, as if those before it had been made."""
+        """Judge each action of a call as if the previous ones had been made."""
         call, performed, plain = acted.call, acted.performed, acted.plain
         if performed.unresolved or not acted.actions:
             judged = [self._judge(plain)]
             if performed.unresolved:
-                # A guard of the tool itself judges the call as it was made.
+                # A guard of the tool itself judges the original call.
                 told = self._judge(self.ledger.record(call, self._step)) if performed.shown is not call else judged[0]
                 found = replace(told, made=plain, fault=told.fault or performed.unresolved)
                 judged = [replace(found, otherwise=performed.otherwise, look_up=performed.look_up)]
@@ -373,10 +371,10 @@ class Session:
         return whole
 
     def _judge_all(self, actions: Sequence[CallRecord]) -> list[Judgement]:
-        """The judgement of each action, those before it being supposed to have been made just now."""
+        """Judge each action, assuming that the previous ones were just made."""
         conduct, waits, step, judged = self._conduct, self.values.waits, self._step, list[Judgement]()
         supposed: list[CallRecord] = []
-        # What a model answers is kept by step, and several actions have the same one.
+        # Model answers are stored by step, which several actions share.
         self.values.waits = waits or len(actions) > 1
         try:
             for place, made in enumerate(actions):
@@ -416,7 +414,7 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + 1, None, None
 
     def _note_acts(self, ledger: Ledger, acted: "ActedCall", said: list[ActFindings] | None) -> None:
-        """Note a call and its actions in a ledger, and follow the rules where `said` is to be told of them."""
+        """Record a call and its actions in a ledger; the rules follow them if `said` collects findings."""
         spend(OBSERVING)
         ledger.observe(acted.step, acted.call, acted.plain)
         waits, self.values.waits = self.values.waits, self.values.waits or len(acted.actions) > 1
@@ -429,7 +427,7 @@ class Session:
         self.values.waits = waits
 
     def _hear_acts(self, events: Sequence[Event], acting: "Acting") -> None:
-        """What happened before a handover, as whoever goes on finds it."""
+        """Record events before a handover as the new principal finds them."""
         for step, event in enumerate(events):
             made = acting.made.get(step)
             if made is None or not isinstance(event, Call):
@@ -445,10 +443,10 @@ class Session:
         return event if self._acting is None else self._acting.put.get(step, event)
 
     def weigh(self, call: Call, *, answers: Evidence | None = None) -> Assessment | None:
-        """How the rules together lean on a call about to be observed, by their weights; None where none can speak.
+        """The rules' combined assessment of a call about to be observed; None if no rule applies.
 
-        `answers` are values of predicates that nothing in the conversation decides, or their probabilities. This is
-        worked out when asked for, and not kept.
+        `answers` are values, or probabilities, of predicates the conversation does not determine. Computed on demand
+        and not stored.
         """
         if self._conduct is None:
             return None
@@ -460,13 +458,13 @@ class Session:
         return self._conduct.weigh(self._step, call, answers or {})
 
     def _record_of(self, call: Call) -> CallRecord:
-        """The record of a call, or of an action, that is about to be made."""
+        """The record of a call or action about to be made."""
         return record_of(call, self._step, self._start_of(call), self.pack.schema.tools.get(call.tool))
 
     def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
-        """The rules about a turn's shape that the call judged last breaks if `others` are made in its turn too.
+        """The rules about a turn's shape that the call judged last breaks if its turn also contains `others`.
 
-        For a decision only: what is made is judged by the turn as far as it had come.
+        Used only for decisions: recorded calls are judged by the turn so far.
         """
         if self._conduct is None or not others:
             return ()
@@ -494,7 +492,7 @@ class Session:
         if self._conduct is None:
             return (), ()
         self.values.record, self.values.evidence = made, evidence
-        # A call that was refused later is judged as what was asked for; what it comes to is another matter.
+        # A call refused later is judged as requested; its outcome is a separate matter.
         call = replace(made.call, refused=False) if made.call.refused else made.call
         conduct = self._conduct.fork()
         said: list[ActFindings] = []
@@ -553,13 +551,13 @@ class Session:
         return self._settling.settle(self._judged, self._part, self._fault)
 
     def _fault(self, error: Exception, made: CallRecord) -> Fault:
-        """Note a fault of our own; the call it happened at is inconclusive, and the conversation goes on."""
+        """Record an internal error; its call is inconclusive, and the conversation continues."""
         self.faults.append(fault_of(error, made.step))
         return self.faults[-1]
 
 
 def _evidence_of(judged: Sequence[Judgement]) -> tuple[Any, ...]:
-    """What was seen and said of all actions of a call, as a judgement has it."""
+    """The combined evidence of all actions of a call."""
     evidence = tuple(said for each in judged for said in each.evidence)
     rules = tuple(found for each in judged for found in each.rules)
     open = tuple(found for each in judged for found in each.open_rules)

@@ -25,7 +25,7 @@ from bylaw.policy.statement import Policy
 from bylaw.trace.event import Approved
 
 Part = Callable[[int], tuple[Ledger, Mapping[str, Any]]]
-"""What was seen, and what was vouched for, in the part of a conversation that a step is in."""
+"""The ledger and context of the part of a conversation that contains a step."""
 
 
 class PolicyVerdict(Struct, frozen=True):
@@ -42,7 +42,7 @@ class PolicyVerdict(Struct, frozen=True):
     depends_on_user: bool = False
     reason: Reason = Reason()
     could_deny: bool = False
-    """The call alone did not settle it: some fact could have made it deny, or something did."""
+    """Whether the call alone did not decide it: some fact could have led to a denial, or something did."""
     is_plain: bool = False
     """Permitted on what was seen, with nothing more to tell."""
 
@@ -59,7 +59,7 @@ class CallVerdict(Struct, frozen=True):
     made: CallRecord
     strict: Verdict
     determined: Verdict
-    """Of the guards alone, like `strict` and `policies`."""
+    """The guards' verdict, like `strict` and `policies`."""
     policies: tuple[PolicyVerdict, ...]
     fault: str = ""
     rules: tuple[RuleFinding, ...] = ()
@@ -67,7 +67,7 @@ class CallVerdict(Struct, frozen=True):
     open_rules: tuple[RuleFinding, ...] = ()
     """The rules that it broke or not, hanging on what is not known."""
     origins: tuple[ArgumentOrigin, ...] = ()
-    """Where its arguments came from, under a pack that asks for it, where something speaks against the call."""
+    """The origins of its arguments, if the pack uses them and something objects to the call."""
 
 
 class Settling:
@@ -97,7 +97,7 @@ class Settling:
     def settle(
         self, judgements: Sequence[Judgement], part: Part, note: Callable[[Exception, CallRecord], Fault]
     ) -> list[CallVerdict]:
-        """The verdict on each of these calls, in order; `note` takes down what goes wrong in our own code."""
+        """The verdicts on these calls in order; `note` records internal errors."""
         world = self.world = self._start.fork() if self._start is not None else None
         self._unmoved.clear()
         verdicts: list[CallVerdict] = []
@@ -207,7 +207,7 @@ class _CallCase:
         self._truth = truth
         self._needed = NeededFacts(ledger, judgement, truth)
         self._inquiry: Inquiry | None = None
-        """The guards that are run over the world share what it says."""
+        """Guards run over the world share its answers."""
 
     def close(self) -> None:
         """All policies are settled: the back-reference is cleared so the cycle can be freed."""
@@ -281,7 +281,7 @@ class _CallCase:
             half: Half = completion.outcome if is_same else "undetermined"
             return [self._completed(completion, half, because, reads, completion.asked)]
         return [
-            # Where the world run itself meets an unknown, strict falls back on the path over what was seen.
+            # If the run over the world meets an unknown, strict uses the path over what was seen.
             self._completed(
                 completion,
                 world.outcome,
@@ -305,8 +305,9 @@ class _CallCase:
         return _Completed(evidence, world, because, tuple(missing), tuple(unread), reads, asked)
 
     def _holds(self, completion: Completion) -> bool:
-        """Whether the guard would go the same ways over the world, and need not be run again: all it read is so, or the
-        world knows nothing that was asked better than the agent did."""
+        """Whether the guard would take the same paths over the world and need not run again: everything it read is
+        true, or the world knows nothing it read better than the agent did.
+        """
         needed = self._needed
         return (completion.plain and needed.are_so(completion.reads)) or needed.is_no_better_known()
 
@@ -355,5 +356,5 @@ def _reason(
 
 
 def _unique(parts: Sequence[tuple[Fact, ...]]) -> tuple[Fact, ...]:
-    """The facts of all parts, in order; in each part a fact stands once."""
+    """The facts of all parts in order, without repeats within a part."""
     return parts[0] if len(parts) == 1 else tuple(dict.fromkeys(chain.from_iterable(parts)))

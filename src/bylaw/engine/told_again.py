@@ -1,9 +1,9 @@
-"""Messages that a host tells again: its whole history before each call, the end of it, one that was summed up, or a
-request sent twice since no answer came.
+"""Recognises repeated messages: the whole history before each call, its end, a summarised one, or a request sent twice
+because no response arrived.
 
-What happened once happened once: a yes that is told again is no second yes, a look-up no fresh one. Histories come back
-changed: results are cut off or cleared, ids renamed, words redacted, refused calls stand in them or not. So the words
-say how far a history goes, and what was called and shown between them was told with them.
+An event counts once: a repeated yes is not a second yes, and a repeated look-up is not a fresh one. Histories come back
+changed: results truncated or cleared, ids renamed, words redacted, refused calls included or not. So the words
+determine how far a history reaches, and calls and results between them were repeated with them.
 """
 
 from bisect import bisect_right
@@ -17,23 +17,24 @@ from bylaw.trace.messages import follow_messages
 from bylaw.trace.transcript import Transcript
 
 Word = tuple[str, str]
-"""Who said what, white space apart, or which message it is."""
+"""Speaker and words, ignoring white space, or a message's identity."""
 
 
 class KnownMessages(NamedTuple):
-    """What of some messages is known."""
+    """The known part of some messages."""
 
     messages: int
-    """So many, from the first, are known as a whole."""
+    """Number of messages, from the first, that are known completely."""
     has_words: bool = False
     """Whether the next one's words are known too, and only what it calls is new."""
     is_sure: bool = True
-    """Whether nothing was told beside what is known and what is new: otherwise what hangs on words is open."""
+    """Whether there is nothing besides known and new messages; otherwise everything that depends on
+    words is undecided.
+    """
     is_history: bool = False
-    """Whether words that are known were told again."""
+    """Whether known words were repeated."""
     may_be_old: bool = False
-    """Whether what is told anew may have been told before: a known call since the last words does not stand where it
-    did."""
+    """Whether new content may be old: a known call since the last words is not at its place."""
 
 
 class ToldBefore:
@@ -42,7 +43,7 @@ class ToldBefore:
     def __init__(self, known: Sequence[Event]) -> None:
         self._known = known
         self._words: list[Word] = []
-        """What was said, as the host tells it."""
+        """The words as the host reports them."""
         self._said = set[Word]()
         """All of it."""
         self._retells = False
@@ -50,10 +51,10 @@ class ToldBefore:
         self._is_handed_over = False
         """Whether another principal continues, of whom no words are known."""
         self._looked = self._after = 0
-        """How many events were looked at, and where it goes on after the last words."""
+        """Number of events examined, and the position after the last words."""
 
     def known(self, messages: Sequence[Any]) -> KnownMessages:
-        """What of these messages is known."""
+        """The known part of these messages."""
         self._look()
         if not self._known:
             return KnownMessages(0)
@@ -62,7 +63,7 @@ class ToldBefore:
         words = [word for _, word in said]
         count, is_sure, is_end = known_words(self._words, words)
         if (self._retells or self._is_handed_over) and not (count and is_sure):
-            # A history that was changed: what stands in it up to the last word that is known may all be old.
+            # In an edited history, everything up to the last known word may be old.
             old = max((place for place, word in enumerate(words, 1) if word in self._said), default=0)
             count, is_sure, is_end = max(count, old), is_sure and not old, False
         if count == len(words) and count and not is_end:
@@ -70,15 +71,16 @@ class ToldBefore:
             self._words = words
             return KnownMessages(len(messages), is_sure=False, is_history=True)
         if not is_sure:
-            # Told like this once more, it is the same history.
+            # Repeated in this form, it is the same history.
             self._words = words[:count]
         start = said[count - 1][0] + 1 if count else 0
         reached, has_moved = self._passed(told, start, is_history=count > 0)
-        # Who tells it all again, or goes on after what is known, tells a history: others tell only what is new.
+        # A host that repeats everything, or continues after known words, reports a history; others report only new
+        # messages.
         self._retells = self._retells or 0 < reached < len(told) or 2 <= count == len(self._words)
         last = max(self._last_answered(told, reached), self._last_waiting(told, reached))
         if last >= 0:
-            # Words before an old result, or before the call that waits, are a summary, or are not told as they were.
+            # Words before an old result, or before the waiting call, are a summary or were changed.
             self._retells = True
             return KnownMessages(bisect_right(ends, last + 1), is_sure=False, is_history=True, may_be_old=True)
         passed = bisect_right(ends, reached)
@@ -125,12 +127,13 @@ class ToldBefore:
             if isinstance(event := told[place], Call) and (event.id, event.tool) in waiting
         )
         last = max(places, default=-1)
-        # What was said in the call's own turn may be reported after the call.
+        # Words of the call's own turn may be reported after the call.
         return last if any(not isinstance(each, Result) and each.by == "user" for each in told[first:last]) else -1
 
     def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> tuple[int, bool]:
-        """Up to where, from a place on, nothing is told but calls and results that are known since the last words, and
-        whether one of those was not told by then."""
+        """The position up to which there are only calls and results known since the last words, and whether one of them
+        was new at that time.
+        """
         since = range(self._after, len(self._known))
         made = {step: call for step in since if isinstance(call := self._known[step], Call)}
         answered = {event.call for step in since if isinstance(event := self._known[step], Result)}
@@ -139,7 +142,7 @@ class ToldBefore:
         for place in range(start, len(told)):
             event = told[place]
             if isinstance(event, Call):
-                # By its id; without one that is known, by where it stands.
+                # By id; without a known id, by position.
                 others = (step for step, call in made.items() if call.id == event.id or call.id not in named)
                 found = next((step for step in others if _is_same(event, made[step], is_history)), None)
                 if found is None:
@@ -151,7 +154,7 @@ class ToldBefore:
         return len(told), False
 
     def _look(self) -> None:
-        # A call may have been taken back since.
+        # A call may have been withdrawn since.
         for step in range(min(self._looked, len(self._known)), len(self._known)):
             event = self._known[step]
             self._is_handed_over |= isinstance(event, Message) and event.handover is not None
@@ -164,20 +167,21 @@ class ToldBefore:
 
 
 def _has_made(calls: Mapping[int, Call]) -> bool:
-    """Whether one of these calls was made: those that were refused may be left out."""
+    """Whether one of these calls was made; refused calls may be left out."""
     return any(call.by == "agent" and not call.refused for call in calls.values())
 
 
 def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool, bool]:
-    """How many words, from the first, are known, whether they are told as they were, and whether they go on to the end
-    of what is known."""
+    """The number of known words from the first, whether they are unchanged, and whether they reach the end of the known
+    words.
+    """
     if not words or not known:
         return 0, True, False
     if (length := _overlap(known, words)) >= min(len(known), 2):
         return length, True, True
     if (end := _end(known, words)) >= 0:
         if end == 0 and len(words) > 1 and words[0] == known[0] and _in_order(known, words)[0] == len(words):
-            # It goes on after the last words, or begins as the conversation did, with words left out.
+            # It continues after the last words, or begins like the conversation with words left out.
             return len(words), False, False
         return end + 1, end == 0, True
     if words[0] == known[0] and len(words) > 1:
@@ -190,7 +194,7 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
 
 
 def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
-    """How many words, up to the last known one, and how far in what is known that is; both in order."""
+    """The number of words up to the last known one, and its position among the known words; both in order."""
     places: dict[Word, list[int]] = {}
     for at, word in enumerate(known, 1):
         places.setdefault(word, []).append(at)
@@ -203,7 +207,7 @@ def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
 
 
 def _overlap(known: Sequence[Word], words: Sequence[Word]) -> int:
-    """How many words, at most, from the first are also the last ones that are known; in linear time."""
+    """The maximum number of first words that are also the last known ones; linear time."""
     borders, length = [0], 0
     for word in words[1:]:
         while length and word != words[length]:
@@ -219,8 +223,9 @@ def _overlap(known: Sequence[Word], words: Sequence[Word]) -> int:
 
 
 def _end(known: Sequence[Word], words: Sequence[Word]) -> int:
-    """Where the last words that are known stand; -1 for nowhere. A "yes" may be said again: so they come first, or
-    after the words before them, or right after somebody's summary."""
+    """The position of the last known words; -1 if absent. Because a "yes" may be repeated, they must come first, follow
+    the words before them, or follow somebody's summary.
+    """
     last, before = known[-1], list(known[-2:-1])
     for place in reversed(range(len(words))):
         if words[place] == last:
@@ -232,7 +237,7 @@ def _end(known: Sequence[Word], words: Sequence[Word]) -> int:
 
 
 def words_of(told: Sequence[Any]) -> list[Word]:
-    """What was said in some events, or in messages."""
+    """The words in events or messages."""
     events = [event for each in told for event in ([each] if isinstance(each, Event) else _read([each])[0])]
     return [word for event in events if (word := _word(event)) is not None]
 
@@ -247,7 +252,7 @@ def _read(messages: Sequence[Any]) -> tuple[list[Event], list[int]]:
 
 
 def _word(event: Event) -> Word | None:
-    """What somebody said; None for all else: an answer to a card and a handover are no words that a host tells."""
+    """The words of an event; None for others: hosts do not report card answers and handovers as words."""
     if not isinstance(event, Message) or not _is_word(event):
         return None
     spend(1 + len(event.text) // 50)
@@ -263,7 +268,8 @@ def _shown(event: Event) -> str:
 
 
 def _is_same(one: Call, other: Call, is_history: bool) -> bool:
-    """Whether two calls are one: by their ids, or by where they stand in a history, which may name them otherwise. One
-    that was decided on without an id is told with one."""
+    """Whether two calls are the same: by id, or by position in a history, which may rename ids. A call decided without
+    an id is reported with one.
+    """
     is_named = is_history or (one.id and other.id in ("", one.id))
     return bool(is_named) and (one.tool, one.arguments) == (other.tool, other.arguments)

@@ -1,4 +1,6 @@
-"""What a user's request allows, and whether a call keeps to it. Start at `allowance.py`, then `keeping.py`."""
+"""Determines what a user's request allows, and whether a call stays within it. Start at `allowance.py`, then
+`keeping.py`.
+"""
 
 from bylaw.engine.request.allowance import (
     Allowance,

@@ -1,7 +1,7 @@
-"""What a request allows: the deeds it needs, how each of their arguments may be filled, and that in words.
+"""What a request allows: the actions it needs, how each argument may be filled, and a description in words.
 
-It is made from the user's words and the tool catalogue alone, before anything else is read. After Progent's least
-privilege and ShieldAgent's plan of an action.
+It is derived from the user's words and the tool catalogue alone, before anything else is read. After Progent's least
+privilege and ShieldAgent's action plans.
 """
 
 import hashlib
@@ -15,34 +15,35 @@ from bylaw.facts.provenance import Traced
 from bylaw.policy.tool import Tool
 
 Fill = Literal["said", "found", "free", "open"]
-"""`said`: the user's words fix it. `found`: it stands in a source that the user named. `free`: the agent composes it.
-`open`: said or found, nobody knows which."""
+"""`said`: fixed by the user's words. `found`: in a source the user named. `free`: composed by the agent. `open`: said
+or found, but unclear which.
+"""
 Order = Literal["most", "least"]
 
 
 class Span(Struct, frozen=True, array_like=True):
-    """Words of the user, by where they stand in what the user said: the log keeps places and no words."""
+    """A range of the user's words; the log keeps ranges rather than words."""
 
     start: int
     end: int
 
 
 class Source(Struct, frozen=True, omit_defaults=True):
-    """Where a value is to be found: a tool that shows it, and the names by which the user called the place."""
+    """The source of a value: a tool that shows it, and the names by which the user referred to it."""
 
     tool: str = ""
     named: tuple[Span, ...] = ()
 
 
 class Choice(Struct, frozen=True):
-    """Which of several things it is: the one with the most or the least of a field."""
+    """A choice among several: the one with the highest or lowest value of a field."""
 
     field: str
     order: Order
 
 
 class Limit(Struct, frozen=True, omit_defaults=True):
-    """A bound for a field of the thing that it is: a number, a time of day, a day, in figures."""
+    """A bound for a field: a number, a time of day or a day, in figures."""
 
     field: str
     least: str | None = None
@@ -61,22 +62,22 @@ class Slot(Struct, frozen=True, omit_defaults=True):
     every: bool = False
     """All that fit are meant; else one, for each source."""
     but: tuple[Span, ...] = ()
-    """What is left out of those that would fit."""
+    """Exclusions among those that would fit."""
     field: str = ""
-    """What of the found thing it is, as a record calls it."""
+    """The field of the record that is wanted."""
     factor: float | None = None
     """An amount is so many times one that is shown, and so much more."""
     plus: float = 0.0
     clear: bool = False
     """A time that is free of all that the sources show."""
     minutes: int | None = None
-    """How long something lasts that ends then."""
+    """The duration, if the value is an end."""
     value: str | float | bool | None = None
-    """What the user's words mean, as the tool wants it."""
+    """The meaning of the user's words in the tool's terms."""
     must: tuple[Span, ...] = ()
     """Figures, days, times and names that a text has to say."""
     judged: tuple[Span, ...] = ()
-    """Words that tell the right one, and that no code can hold against what was shown."""
+    """Words that identify the right one but that code cannot compare with results."""
 
 
 class Deed(Struct, frozen=True, omit_defaults=True):
@@ -88,12 +89,12 @@ class Deed(Struct, frozen=True, omit_defaults=True):
     slots: tuple[Slot, ...] = ()
 
     def slot(self, name: str) -> Slot | None:
-        """How an argument may be filled; None where that is not said."""
+        """How an argument may be filled; None if not specified."""
         return next((slot for slot in self.slots if slot.name == name), None)
 
 
 class Delegation(Struct, frozen=True, omit_defaults=True):
-    """The user leaves it to a text what is to be done ("do what the letter says")."""
+    """A delegation: the user leaves the actions to a text ("do what the letter says")."""
 
     asked: tuple[Span, ...] = ()
     sources: tuple[Source, ...] = ()
@@ -105,9 +106,9 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
     deeds: tuple[Deed, ...] = ()
     delegations: tuple[Delegation, ...] = ()
     faults: tuple[str, ...] = ()
-    """What was wrong with the answer it was made from; that part of it allows nothing."""
+    """Errors in the answer it was made from; those parts allow nothing."""
     unread: str = ""
-    """Why nobody could say what the request allows: then all is asked about."""
+    """Why the request could not be read; then everything is asked about."""
 
     def may_need(self, tool: Tool) -> bool:
         """Whether the request may need a tool: it only reads, is asked for, or what is asked for is left open."""
@@ -115,7 +116,7 @@ class Allowance(Struct, frozen=True, omit_defaults=True):
 
     @property
     def digest(self) -> str:
-        """By what the log names it."""
+        """Its identifier in the log."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
 
     def deeds_of(self, tool: str) -> tuple[Deed, ...]:
@@ -160,7 +161,7 @@ _NAMES = frozenset(("id", "ids", "name", "file", "code", "account", "number"))
 
 
 def parameter_kind(name: str, schema: object) -> ParameterKind:
-    """What an argument is, by its declared format and type, else by its name."""
+    """The kind of an argument, by its declared format and type, or else by its name."""
     declared: Mapping[str, object] = schema if isinstance(schema, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
     words = set(name.lower().replace("-", "_").split("_"))
     kind, form = declared.get("type"), declared.get("format")
@@ -182,11 +183,11 @@ def parameter_kind(name: str, schema: object) -> ParameterKind:
 
 
 _KINDS: dict[int, tuple[Tool, dict[str, ParameterKind]]] = {}
-"""By the identity of a tool, which is kept with it: catalogues are few, and asked about at every call."""
+"""Cached by the identity of the tool, which is kept alive with it."""
 
 
 def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
-    """What each argument of a tool is."""
+    """The kind of each argument of a tool."""
     known = _KINDS.get(id(tool))
     if known is None or known[0] is not tool:
         if len(_KINDS) > _MOST:
@@ -199,17 +200,17 @@ def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
 
 
 def is_deed(tool: Tool) -> bool:
-    """Whether a call of a tool must be asked for: it changes something, or it goes out to an address of the web."""
+    """Whether a tool's calls must be requested: it changes something, or contacts a web address."""
     return tool.effect == "write" or fetches(tool)
 
 
 def fetches(tool: Tool) -> bool:
-    """Whether a tool that only reads goes out to an address that it is given."""
+    """Whether a read-only tool contacts an address given as an argument."""
     return tool.effect != "write" and "link" in kinds_of(tool).values()
 
 
 def told(allowance: Allowance, request: str) -> list[str]:
-    """A line for every deed, with the user's words that it rests on; `request` is what the user said."""
+    """A line for every action with the user's words behind it; `request` is what the user said."""
     lines: list[str] = []
     for deed in allowance.deeds:
         slots = "; ".join(f"{slot.name} {_fill(slot, request)}" for slot in deed.slots)

@@ -1,6 +1,6 @@
-"""How words of the user name what a record or a text says: in any form of theirs, of a day or a number.
+"""Matches the user's words with records and texts, in any form of words, days and numbers.
 
-Words go without their endings, so that `payment`, `payments` and `paying` need no list.
+Words are compared by stem, so that `payment`, `payments` and `paying` need no list.
 """
 
 import re
@@ -22,7 +22,7 @@ _PLAIN = frozenset(
         "that the their them they this to was we were will with you your"
     )
 )
-"""Words that stand in any sentence."""
+"""Words that occur in any sentence."""
 
 
 def stem(word: str) -> str:
@@ -35,12 +35,12 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1024)
 def telling_stems(text: str) -> frozenset[str]:
-    """The words of a text that tell what it is about, without their endings."""
+    """The stems of a text's content words."""
     return frozenset(stem(word) for word in WORD.findall(text.lower()) if word not in _PLAIN)
 
 
 SHORT = 2
-"""What a short field adds to how closely it is named."""
+"""The bonus of a short field for closeness."""
 WHOLLY = 2
 EXACTLY = 3
 _TRIM = ".,;:!?'\"()[]*_`"
@@ -66,11 +66,12 @@ def closeness(
     apart: Collection[str] = (),
     own: Mapping[str, str] | None = None,
 ) -> int:
-    """How closely a record is named: for each word 4 by a short field, with `exactly` 5 where it is one, 3 by a part of
-    the word, 2 by any field, 1 only by what the tool was given; in all 0 where one of them does not name it.
+    """How closely the user's words name a record. Each word counts 4 for a short field (5 with `exactly` if it is the
+    whole field), 3 for part of a word, 2 for any field, 1 for the tool's arguments; 0 in all if one word does not
+    match.
 
-    `but` is a text that a value was taken from, which counts as a long one. `apart` are names that only the fields
-    `own` may bear, where they are given.
+    `but` is a text from which a value was taken and counts as a long field. `apart` are names that only the fields
+    `own` may contain, if given.
     """
     found = 0
     short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
@@ -130,7 +131,7 @@ def _named(words: str, value: str) -> int:
 
 
 _KEPT = 100
-"""Characters of a value that is held against the same words again and again; a longer one is a text."""
+"""Maximum characters of a value whose comparisons are cached; longer ones are texts."""
 _JOINED = 5
 """Letters of a name that may be found run together."""
 

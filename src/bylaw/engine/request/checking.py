@@ -37,10 +37,10 @@ def strange_name(
     saying: Saying,
     is_approved: Callable[[str], bool],
 ) -> str:
-    """A link, an address or a long code in a text that neither the user said nor its sources show; else empty.
+    """A link, address or long code in a text that neither the user nor its sources contain; else empty.
 
-    A link of an earlier call that the user asked for may be named. A page that was opened is no source of links: it may
-    not send people to another.
+    A link of an earlier requested call is allowed. A page that was opened is not a source of links, because it must not
+    redirect people.
     """
     pages = {name for name, tool in view.tools.items() if fetches(tool)}
     for name in _names_in(text):
@@ -72,8 +72,9 @@ class Check:
     """One call under one deed."""
 
     def __init__(self, view: View, tool: Tool, deed: Deed, *, approved: Approved, quoted: str = "") -> None:
-        """`approved` says whether an earlier call that the user asked for had a value. `quoted` is a text that the user
-        hands over to: what the agent writes may be taken from it."""
+        """`approved` says whether an earlier requested call had a value. `quoted` is a text the user delegates to, from
+        which the agent's own text may be taken.
+        """
         self._view, self._tool, self._deed, self._approved = view, tool, deed, approved
         self._kinds = kinds_of(tool)
         self._naming = Naming(view)
@@ -100,14 +101,14 @@ class Check:
                     found.append(self._objection("in_part", slot, str(given)))
                     continue
                 values = parts_of(given, self._tool)
-                # People put themselves on the list, too.
+                # People also list themselves.
                 others = [value for value in values if len(values) < 2 or not self._is_the_users_own(value)]
                 against = (self._object(slot, kind, each, arguments) for each in others)
                 found += [each for each in against if each is not None][:1]
         return found or [*self._object_to_combination()]
 
     def _object_to_combination(self) -> Iterator[Objection]:
-        """Where several arguments have several stated values, only a reader can tell which belong together."""
+        """If several arguments have several stated values, only a reader can tell which belong together."""
         several = [
             slot
             for slot in self._deed.slots
@@ -120,7 +121,7 @@ class Check:
             yield Objection("in_part", slot.name, "one of several values")
 
     def _unlisted(self, name: str, kind: ParameterKind) -> Slot:
-        """How an argument may be filled that the deed does not list: texts and flags freely, others as is."""
+        """How an unlisted argument may be filled: texts and flags freely, others only with known values."""
         return Slot(name, "free" if kind == "text" else "open")
 
     def _object(self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]) -> Objection | None:
@@ -152,7 +153,7 @@ class Check:
     def _object_to_part(
         self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]
     ) -> Objection | None:
-        """A value that only contains what the user said for it: a text, or the full name of a thing."""
+        """Object to a value that only contains the user's words: a text, or the full name of an entity."""
         is_in_part = self._saying.is_in_part(slot, kind, value)
         if not is_in_part and not self._saying.is_longer(slot, value):
             return self._objection("not_said", slot, value)
@@ -169,9 +170,9 @@ class Check:
         return kind in ("link", "address", "name")
 
     def _may_be_added(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
-        """Whether a value may be given that the deed does not list: it is the user's own address, it stands alone in a
-        source of the others, or in the record of a thing that the call names, such as the recipient of the standing
-        order whose amount is changed."""
+        """Whether an unlisted value is acceptable: the user's own address, a whole value in a source of the others, or
+        part of a record the call names, such as the recipient of the standing order being changed.
+        """
         if self._is_the_users_own(value):
             return True
         listed = [slot.name for slot in self._deed.slots if self._kinds.get(slot.name) == "name"]
@@ -185,7 +186,9 @@ class Check:
         )
 
     def _object_to_text(self, slot: Slot, text: str, arguments: Mapping[str, Any]) -> Objection | None:
-        """A text says what it must, and no link, address or account from elsewhere than its sources."""
+        """Object to a text that omits required words, or contains a link, address or account from
+        outside its sources.
+        """
         written = (str(each) for name, each in arguments.items() if self._kinds.get(name) == "text")
         whole = fold(" \n ".join(written))
         if unsaid := next((words for words in self._view.words(slot.must) if not says(words, whole)), ""):
@@ -218,7 +221,7 @@ class Check:
         return any(sight.source == "record" for sight in self._view.sights(value, confirmed=True))
 
     def _is_the_users_own(self, value: str | float) -> bool:
-        """Whether an address is the user's: every record that the system shows of the user's things has it."""
+        """Whether an address is the user's: every record of the user's own data has it."""
         return any(
             sight.source == "record" and self._view.around(sight).in_every_record(str(value), sight.field)
             for sight in self._view.sights(plain_link(value))

@@ -1,7 +1,8 @@
-"""Whether a value is the one of several that the user asked for: the largest file, the cheapest hotel rated 4 or more.
+"""Decides whether a value is the one of several the user asked for: the largest file, the cheapest hotel rated 4 or
+more.
 
-What a choice or a bound goes by is a field of the record that shows the value, what a tool tells that was asked about
-it, a count (the users in a channel, the messages of a sender), or the sums that stand beside it in a text.
+The criterion is a field of the record, the result of a tool asked about it, a count (users in a channel, messages of a
+sender), or amounts next to it in a text.
 """
 
 import re
@@ -34,8 +35,9 @@ class Choosing:
         self._view, self._naming = view, naming
 
     def is_chosen(self, slot: Slot, value: str | float, sight: Traced) -> bool:
-        """Whether a value keeps within the bounds, and has the most or the least of what the choice goes by; also if
-        no result shows that of anything, and only a reader can tell."""
+        """Whether a value is within the bounds and has the highest or lowest criterion; true if no result shows the
+        criterion, so that only a reader can tell.
+        """
         if self.is_out(slot, value, sight):
             return False
         if slot.choice is None:
@@ -55,8 +57,9 @@ class Choosing:
         return all(mine >= other if slot.choice.order == "most" else mine <= other for other in rest)
 
     def is_best(self, slot: Slot, sight: Traced) -> bool | None:
-        """Whether the record that a value stands in is the one which the user chose, by its own fields; None where
-        there is no choice, or the records do not show what it goes by."""
+        """Whether a value's record is the chosen one by its own fields; None if there is no choice, or the records do
+        not show the criterion.
+        """
         if slot.choice is None or sight.step is None or sight.number < 0:
             return None
         places = self._view.around(sight)
@@ -74,8 +77,9 @@ class Choosing:
         return figures.get(sight.number) == best
 
     def is_out(self, slot: Slot, value: str | float, sight: Traced | None = None) -> bool:
-        """Whether results show that a thing is out of the bounds, or not of the kind that the user named; by its own
-        record, where `sight` is of one that has the field."""
+        """Whether results show that a value is outside the bounds or of another kind; by its own record if `sight` has
+        the field.
+        """
         for limit in slot.limits:
             own = self._own(limit.field, sight) if sight is not None else []
             if any(is_beyond(limit, figure) for figure in own or self._told(limit.field, value)):
@@ -83,12 +87,12 @@ class Choosing:
         return False
 
     def _own(self, field: str, sight: Traced) -> list[str]:
-        """What the record that a value stands in tells of a field."""
+        """The values of a field in a value's record."""
         fields = self._view.around(sight).fields(sight.number)
         return [fields[name] for name in fitting(field, fields)]
 
     def _told(self, field: str, value: str | float) -> Iterator[str]:
-        """What is told of a field of a thing: in its record, or by a tool that was asked about it."""
+        """The values of a field for an entity: in its record, or from a tool asked about it."""
         name = fold(str(value))
         for step, call, _ in self._view.mentions(value):
             for fields in self._view.records(step):
@@ -103,7 +107,7 @@ class Choosing:
                     yield told
 
     def _named(self, slot: Slot, sight: Traced) -> list[int]:
-        """The records of a result that the user's words name, and not only the one which a value stands in."""
+        """All records of a result that the user's words name, not only the value's own."""
         records = self._view.around(sight).records
         named = {
             number for source in slot.sources if source.named for number in self._naming.named_records(source, sight)
@@ -111,7 +115,7 @@ class Choosing:
         return [number for number in sorted(named) if sight.field in records[number]]
 
     def _measured(self, slot: Slot, choice: Choice, value: str | float, sight: Traced) -> dict[str, float]:
-        """By value, folded, what the choice goes by, for all that stand where the value stands and are named."""
+        """The criterion by value, folded, for all named values at the same place."""
         places = self._view.around(sight)
         among = dict.fromkeys(places.values(sight.field) if places.records else places.values())
         if sight.number >= 0:
@@ -125,7 +129,7 @@ class Choosing:
         return next((each for each in figures if each is not None), None)
 
     def _counts(self, choice: Choice, sight: Traced, among: dict[str, None]) -> dict[str, float]:
-        """How many things a tool shows of each, else how many records hold it in the same field."""
+        """The number of items a tool shows for each, or of records with it in the same field."""
         thing = {stem(word) for word in words_of(choice.field)}
         counts: dict[str, float] = {}
         named: dict[str, float] = {}
@@ -141,7 +145,7 @@ class Choosing:
         return counts or (named if any(count > 1 for count in named.values()) else {})
 
     def _by_sums(self, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
-        """The largest sum that stands with a value in its record, paragraph or line, and that of each of the others."""
+        """The largest amount next to a value in its record, paragraph or line, and those of the others."""
         places = self._view.around(sight)
         if sight.number >= 0:
             pieces = [" ".join(places.fields(each).values()) for each in range(len(places.records))]
@@ -152,15 +156,14 @@ class Choosing:
             pieces = [fold(each) for each in (paragraphs if len(paragraphs) > 2 else text.splitlines())]
             mine = [number for number, piece in enumerate(pieces) if occurs(fold(str(value)), piece) >= 0]
         if is_code(str(value)):
-            # A sum beside no account is none that stands for choice.
+            # An amount without an account next to it is not one of the choices.
             pieces = [piece if any(map(is_code, identifiers(piece))) else "" for piece in pieces]
         sums = {number: each for number, piece in enumerate(pieces) if (each := _sum(piece)) is not None}
         own = sums.pop(mine[0], None) if len(mine) == 1 else None
         return (own, [*sums.values()]) if sums else (None, [])
 
     def _among_texts(self, slot: Slot, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
-        """The largest sum of the text that a value stands in, and that of each of the other texts which the user named
-        beside it; nothing where one of them was not read."""
+        """The largest amount in a value's text, and in each other text the user named; empty if one was not read."""
         own: float | None = None
         rest: list[float] = []
         for source in slot.sources:
@@ -181,7 +184,7 @@ def _are_apart(slot: Slot, sight: Traced) -> bool:
 
 
 def is_beyond(limit: Limit, told: str) -> bool:
-    """Whether something is told that a bound excludes; what cannot be compared is not."""
+    """Whether a shown value is excluded by a bound; incomparable values are not."""
     for bound, is_least in ((limit.least, True), (limit.most, False)):
         if bound:
             mine, other = _alike(told, bound, limit.field)
@@ -191,7 +194,7 @@ def is_beyond(limit: Limit, told: str) -> bool:
 
 
 def _alike(told: str, bound: str, field: str) -> tuple[float | None, float | None]:
-    """What is told and a bound, in figures that can be compared: by the clock, by the day, or as numbers."""
+    """A shown value and a bound as comparable numbers: by time of day, by day, or as numbers."""
     moment = _MOMENT.match(told)
     if clock := _CLOCK.fullmatch(bound):
         shown = _CLOCK.search(told) if moment is None or moment[4] else None
@@ -206,7 +209,7 @@ def _minutes(clock: re.Match[str]) -> float:
 
 
 def figure(told: str, field: str = "") -> float | None:
-    """What is told as a figure: a number, or a moment as one; of a range its end, where the field is the most."""
+    """A shown value as a number: a number, or a moment as one; for a range its end if the field is a maximum."""
     if moment := _MOMENT.match(told):
         return float("".join(part or "00" for part in moment.groups()))
     found = _RANGE.search(told) if _stems(field) & _TOP else None

@@ -1,4 +1,4 @@
-"""Amounts and moments: whether they are said, shown where the user said, or worked out from what is."""
+"""Checks amounts and moments: whether they were said, shown in a named source, or computed from those."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,16 +21,16 @@ _ROUNDED = 0.01
 
 
 class Amounts:
-    """Holds amounts to what the user said and results show."""
+    """Checks amounts against the user's words and results."""
 
     def __init__(self, view: View, naming: Naming) -> None:
         self._view, self._naming = view, naming
 
     def objection(self, slot: Slot, number: float, *, is_one: bool) -> Why | None:
-        """Why an amount is not one that the user asked for; None where it is, or nothing tells: one that nobody said
-        must at least not be more than all that was said or shown, together.
+        """Why an amount is not the requested one; None if it is, or nothing is known. An amount nobody said must at
+        least not exceed the sum of everything said or shown.
 
-        `is_one` where the deed is done once.
+        `is_one` if the action is performed once.
         """
         named = [source for source in slot.sources if source.named] if slot.fill == "found" else []
         if slot.factor or slot.plus:
@@ -39,7 +39,7 @@ class Amounts:
             sights = [*self._view.sights(number)]
             if any(self._naming.is_of(source, sight, number) for source in named for sight in sights):
                 return None
-            # What a record says is the thing itself; only a running text tells by how much something changes.
+            # A record states the value itself; only running text says by how much something changes.
             texts = (text for source in named for text in self._naming.texts(source, only_prose=True))
             told = " \n ".join(texts).strip()
             return None if told and self._follows(number, told) else "not_found"
@@ -55,7 +55,7 @@ class Amounts:
         return any(self._naming.is_of(source, sight, number) for source in sources for sight in sights)
 
     def _is_share(self, number: float, slot: Slot) -> bool:
-        """Whether an amount is the share that the user said of one that a source shows."""
+        """Whether an amount is the stated share of one that a source shows."""
         for base in self._view.numbers():
             if abs(base * (slot.factor or 1) + slot.plus - number) < _ROUNDED:
                 sights = [*self._view.sights(base)]
@@ -66,8 +66,9 @@ class Amounts:
         return False
 
     def _follows(self, number: float, text: str) -> bool:
-        """Whether an amount follows from a text: one that was shown is raised or lowered by what stands there, in
-        figures or in percent. A text without figures says nothing of it."""
+        """Whether an amount follows from a text that raises or lowers a shown one, by a number or percentage. A text
+        without numbers decides nothing.
+        """
         told = [float(each.replace(",", "")) for each in NUMBER.findall(text)]
         shown = self._view.numbers()
         changes = (
@@ -77,14 +78,15 @@ class Amounts:
 
 
 class Moments:
-    """Holds days and times to what the user said and results show."""
+    """Checks days and times against the user's words and results."""
 
     def __init__(self, view: View, naming: Naming, choosing: Choosing, saying: Saying) -> None:
         self._view, self._naming, self._choosing, self._saying = view, naming, choosing, saying
 
     def objection(self, slot: Slot, value: str | float) -> Why | None:
-        """Why a day is not one that the user asked for: it is said or shown, where the user said one; and of texts,
-        only those count that the user named."""
+        """Why a day is not the requested one: it must be said, or shown if the user said one; of texts, only those the
+        user named count.
+        """
         day = DAY.match(str(value))
         if day is None or self._saying.is_user_word(day[0]):
             return None
@@ -120,14 +122,14 @@ class Moments:
         return any(self._choosing.is_best(slot, sight) is not False for sight in fits)
 
     def _told(self, sight: Traced) -> str:
-        """What the field says that a value stands in, as it was written."""
+        """The field that contains a value, as written."""
         places = self._view.around(sight)
         written = places.written(sight.number, sight.field)
         return written or places.fields(sight.number).get(fold(sight.field), "")
 
 
 def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
-    """Whether a moment or a text that tells a day says no other time of it."""
+    """Whether a moment, or a text with a day, has no other time of day."""
     spelling = spell(day)
     pieces = [fold(line) for line in told.splitlines() if line.strip()]
     said = [piece for piece in pieces if len(pieces) == 1 or (spelling is not None and spelling.said_in(piece))]
@@ -138,7 +140,7 @@ def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
 
 
 class Lasting:
-    """The time from the first to the last moment that a call is given."""
+    """The time between the first and the last moment in a call."""
 
     def __init__(self, view: View, tool: Tool, arguments: Mapping[str, Any]) -> None:
         self._view = view
@@ -160,7 +162,7 @@ class Lasting:
         return None
 
     def _others(self, slot: Slot) -> list[tuple[datetime, datetime]]:
-        """When the things are that the sources show, but for the one that the call changes."""
+        """The times of the entities in the sources, except the one the call changes."""
         tools = {source.tool for source in slot.sources}
         found: list[tuple[datetime, datetime]] = []
         for step, call, _ in self._view.results():

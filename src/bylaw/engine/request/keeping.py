@@ -26,7 +26,7 @@ Delegating = Literal["ask", "follow"]
 HANDED_OVER = "The text that the user hands over to:"
 """Separates the user's words from a text that they hand over to, in the question about both."""
 _WHICH = frozenset(("not_found", "not_chosen", "left_out", "as_shown", "unsaid", "in_part"))
-"""Objections about which of several values is meant, and not about where a value may come from."""
+"""Objections about which of several values is meant, rather than about where a value may come from."""
 
 
 class Held(NamedTuple):
@@ -46,8 +46,9 @@ class Held(NamedTuple):
     """Nobody asks for the page that is opened, but a place that the user named links to it."""
 
     def places(self) -> set[int]:
-        """The steps of the results that the deed's values may be taken from: the places that the user named, and the
-        pages that these link to, once they were rightly opened."""
+        """The steps of the results the action's values may be taken from: the sources the user named, and pages they
+        link to, once rightly opened.
+        """
         naming = Naming(self.view)
         sources = [source for slot in self.deed.slots for source in slot.sources]
         return {
@@ -71,7 +72,7 @@ class Held(NamedTuple):
         return bool(links) and self.approved(str(call.arguments.get(links[0], "")))
 
     def may_be_meant(self) -> bool:
-        """Whether no objection stands, or only those that a look at the results can settle."""
+        """Whether there is no objection, or only ones that looking at the results can settle."""
         if self.is_on_the_way:
             return True
         return all(each.why in _WHICH for each in self.objections) and all(map(self._can_settle, self.objections))
@@ -117,9 +118,9 @@ class Keeping:
     def hold(
         self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Approved
     ) -> Iterator[Held]:
-        """The call under each deed of its tool: those of the request, then those of texts that it hands over to.
+        """Check the call under each action of its tool: those of the request, then those of texts it delegates to.
 
-        `request` is everything that the user has said before the step `before`; see `Check` for `approved`.
+        `request` is everything the user said before the step `before`; see `Check` for `approved`.
         """
         tool = self._tools[call.tool]
         view = View(self._provenance, self._tools, request, before)

@@ -1,9 +1,9 @@
 """The second look: a model reads the results and says whether a call is what the user means.
 
-An allowance is read before any result: it says where a value may come from, and seldom which of the values there is
-meant. Code holds a call to those places. Then a model sees the user's words, the results and the call, and answers for
-each argument. It can turn a call down, and it can settle which value of a place is meant. It cannot change where a
-value may come from, because strangers may have written the results.
+An allowance is read before any result. It says where a value may come from, but seldom which of the values there is
+meant. Code restricts a call to those sources. Then a model sees the user's words, the results and the call, and answers
+for each argument. It can reject a call and choose among a source's values, but cannot change the sources, because
+strangers may have written the results.
 """
 
 from collections.abc import Iterator, Mapping
@@ -44,11 +44,11 @@ class RequestModel(Protocol):
     """Answers the two questions about a request."""
 
     def read(self, text: str) -> Allowance:
-        """What a request allows, from its words alone; `unread` if no answer came."""
+        """Read what a request allows from its words alone; `unread` if there is no answer."""
         ...
 
     def look(self, doubt: Doubt) -> Mapping[str, bool] | None:
-        """By argument, whether it is what the user means; unclear ones are absent. None if no answer came."""
+        """By argument, whether it is what the user means; unclear ones are absent. None if there is no answer."""
         ...
 
 
@@ -72,7 +72,7 @@ def settle(held: Held, model: RequestModel | None) -> list[Objection]:
 
 
 def _is_left_open(held: Held, name: str) -> bool:
-    """Whether the request leaves an argument to the agent: then it is held only if a model says that it is wrong."""
+    """Whether the request leaves an argument to the agent; then it is stopped only if a model calls it wrong."""
     slot = held.deed.slot(name)
     return slot is None or slot.fill == "free"
 

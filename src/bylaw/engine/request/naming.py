@@ -1,7 +1,7 @@
-"""Which of the things that results show a request names: the mail of a sender, the event of a title, a file.
+"""Finds the entities in results that a request names: the mail of a sender, the event with a title, a file.
 
-All names of a source have to match. A record is named by its short fields if any record of the same result is; else by
-its texts; else by the arguments of its look-up. So a text that only mentions a meeting is not that meeting.
+All names of a source must match. A record is matched by its short fields if any record of the same result is; else by
+its texts; else by the look-up's arguments. So a text that only mentions a meeting is not that meeting.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ class Naming:
             return is_tool and _are_borne(words, shown)
         named, field, fields = fold(str(value)), fold(sight.field), places.fields(sight.number)
         if sight.number < 0 or (sight.is_whole and fields.keys() & {named, *given}):
-            # A member of a list, or a thing that the tool was asked about, goes by its own name.
+            # A list item, or an entity the tool was asked about, goes by its own name.
             own = {"": named}
             if field in fields or named in fields:
                 own |= {"field": field, "told": fields.get(named, "")}
@@ -49,9 +49,9 @@ class Naming:
         return sight.number in self.named_records(source, sight, text=text)
 
     def named_records(self, source: Source, sight: Traced, *, text: str = "") -> list[int]:
-        """The records of a result that bear the names of a source best.
+        """The records of a result that match the names of a source best.
 
-        `text` is the field of a running text that a value was taken from: it counts less than a short field.
+        `text` is the field of running text from which a value was taken; it counts less than a short field.
         """
         places = self._view.around(sight)
         is_tool = source.tool in ("", sight.tool)
@@ -118,7 +118,7 @@ class Naming:
         text: str = "",
         exactly: bool = False,
     ) -> list[int]:
-        """How closely each record of a result is named."""
+        """How closely each record of a result matches."""
         places, given = self._view.places(step), given_words(arguments)
         words, apart = self._view.words(source.named), self._apart(source.named)
         return [
@@ -133,13 +133,13 @@ class Naming:
         ]
 
     def _apart(self, named: Sequence[Span]) -> frozenset[str]:
-        """The words that name somebody or something, and not the title or subject of a text."""
+        """The words that name a person or entity rather than a text's title or subject."""
         request = self._view.request
         found = (each for each in named if is_name(request[each.start : each.end]))
         return frozenset(self._view.words([each for each in found if not is_spoken_of(request[: each.start])]))
 
     def _own(self, step: int, number: int, arguments: Mapping[str, Any]) -> Mapping[str, str] | None:
-        """The fields that say who wrote a record, and the arguments of its look-up; None if no field says so.
+        """The fields that name a record's author, and its look-up's arguments; None if there is no such field.
 
         For a file its text counts too: its owner need not be its author.
         """
@@ -164,7 +164,7 @@ def _are_borne(words: Sequence[str], shown: Sequence[str]) -> bool:
 
 
 def about(view: View, step: int, arguments: Mapping[str, Any], value: str | float) -> str | None:
-    """What a result tells of a thing that its tool was asked about, folded; None if it tells nothing of it."""
+    """What a result says about the entity its tool was asked about, folded; None if nothing."""
     named = fold(str(value))
     records = view.records(step)
     for fields in records:

@@ -1,4 +1,4 @@
-"""What the user's words allow in one conversation, worked out once for all that was said so far."""
+"""What the user's words allow in one conversation, computed once for everything said so far."""
 
 import hashlib
 from bisect import bisect_left
@@ -21,17 +21,17 @@ _NO_MODEL = "no model is set up to read requests"
 
 
 class Granted(Struct, frozen=True, omit_defaults=True):
-    """What a model said that a request allows, as the log keeps it: places in the user's words, and none of them."""
+    """A model's reading of a request as the log keeps it: ranges of the user's words, without the words."""
 
     messages: int
-    """How many messages of the user it was read from."""
+    """Number of user messages it was read from."""
     allowance: Allowance
     text: str = ""
     """The digest of them with a text that they hand over to, where that was read as well."""
 
 
 class Requests:
-    """Holds every call of a conversation to what the user had said before it."""
+    """Checks every call of a conversation against what the user had said before it."""
 
     def __init__(
         self,
@@ -48,24 +48,24 @@ class Requests:
         self._provenance = ledger.provenance(context)
         self._keeping = Keeping(ledger.schema.tools, self._provenance, self._handed_over, delegation=delegation)
         self.granted: list[Granted] = []
-        """What a model said, in the order it was asked."""
+        """A model's answers in the order asked."""
         self._allowances: dict[int, Allowance] = {}
-        """By how many messages of the user there were."""
+        """By number of user messages."""
         self._texts: dict[str, Allowance] = {}
-        """By the digest of a text that the user handed over to, with the user's words before it."""
+        """By digest of a delegated text with the user's words before it."""
         self.know(known)
         self._unread: dict[int, Allowance] = {}
-        """The same, where it could not be read; read again for the next call, as whoever was asked may answer then."""
+        """Unreadable requests, read again for the next call, because an answer may be available then."""
         self._digests: dict[int, str] = {}
         self._told: dict[int, list[str]] = {}
         self._spending = Spending(ledger)
         self._text = (0, "")
         """All words of so many messages of the user, as last asked for."""
         self._found: dict[int, tuple[Objection, ...]] = {}
-        """By step of a call, what speaks against it."""
+        """Objections by step of a call."""
 
     def know(self, granted: Iterable[Granted]) -> None:
-        """Take in what a model said elsewhere of these words."""
+        """Add a model's answers about these words from elsewhere."""
         for each in granted:
             self.granted.append(each)
             if each.text:
@@ -74,11 +74,11 @@ class Requests:
                 self._allowances[each.messages] = each.allowance
 
     def latest(self) -> Allowance | None:
-        """What the user's words so far allow; None where nobody said anything."""
+        """What the user's words so far allow; None if nobody has said anything."""
         return self.allowance(self._ledger.step) if self._ledger.said else None
 
     def allowance(self, before: int) -> Allowance:
-        """What the user's words before a step allow. Later words may widen it, and nothing else does."""
+        """What the user's words before a step allow. Only later words of the user can extend it."""
         count = self._count(before)
         found = self._allowances.get(count)
         if found is None:
@@ -98,7 +98,7 @@ class Requests:
         return Allowance(unread=_NO_MODEL) if self._model is None else self._model.read(text)
 
     def _handed_over(self, text: str) -> Allowance:
-        """What a text allows that the user handed over to; asked once."""
+        """What a delegated text allows; asked once."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         found = self._texts.get(digest)
         if found is None:
@@ -109,7 +109,7 @@ class Requests:
         return found
 
     def digest(self, before: int) -> str:
-        """By what the log names what the user's words before a step allow."""
+        """The log's identifier for what the user's words before a step allow."""
         count = self._count(before)
         if count not in self._digests:
             found = self.allowance(before)
@@ -129,14 +129,14 @@ class Requests:
         return self._told[count]
 
     def text(self, before: int) -> str:
-        """All that the user said before a step, each message once."""
+        """Everything the user said before a step, without repeated messages."""
         count = self._count(before)
         if self._text[0] != count:
             self._text = (count, "\n\n".join(text for _, text in new_words(self._ledger.said[:count])))
         return self._text[1]
 
     def _count(self, before: int) -> int:
-        """How many messages of the user came before a step."""
+        """The number of user messages before a step."""
         said = self._ledger.said
         return len(said) if not said or said[-1][0] < before else bisect_left(said, before, key=lambda each: each[0])
 

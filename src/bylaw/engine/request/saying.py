@@ -1,4 +1,4 @@
-"""What the user's words fix, of the values of a call."""
+"""Checks a call's values against the user's words."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _CURRENCY = re.compile(rf"^{_NAMES}|{_NAMES}$")
 
 
 class Saying:
-    """Holds values to what the user said."""
+    """Compares values with what the user said."""
 
     def __init__(self, view: View, *, quoted: str) -> None:
         """`quoted` is a text that the user handed over to: texts that the agent writes may quote it."""
@@ -65,12 +65,12 @@ class Saying:
         return self._view.is_said(value)
 
     def is_quoted(self, words: str) -> bool:
-        """The same of words that the agent writes, which may be taken from a text that a model read."""
+        """Whether the agent's words come from the user, or from a text that a model read."""
         spelling = spell(words) if self._quoted else None
         return self.is_user_word(words) or (spelling is not None and spelling.said_in(self._quoted))
 
     def is_at_another_time(self, slot: Slot, kind: str, value: str) -> bool:
-        """Whether a moment is on the day that the user said, or any, and at another time than the user said."""
+        """Whether a moment is on the day the user said, or any day, but at another time."""
         if any(limit.field == slot.name and is_beyond(limit, value) for limit in slot.limits):
             return True
         if kind == "moment" and (meant := CLOCK.search(str(slot.value))):
@@ -82,7 +82,7 @@ class Saying:
 
 
 def _is_same(meant: str | float | bool, given: str | float) -> bool:
-    """Whether a value is what the user's words mean: the same figure, moment or word, whatever the seconds."""
+    """Whether a value is what the user's words mean: the same number, moment or word, ignoring seconds."""
     if isinstance(meant, bool) or (one := number_of(meant)) is None or (other := number_of(given)) is None:
         one, other = (fold(str(each)).replace("t", " ") for each in (meant, given))
         return bool(one) and (one == other or (DAY.match(one) is not None and other.startswith(one)))
@@ -125,6 +125,6 @@ def _is_only_number(number: float, words: str) -> bool:
 
 
 def _abbreviates(code: str, words: str) -> bool:
-    """Whether a code of a closed list stands for words: by their beginning (`r`: read), or their first letters."""
+    """Whether an enumeration value stands for words: by their beginning (`r`: read), or their initials."""
     first = "".join(word[0] for word in words.split() if word != "and")
     return bool(code) and ((" " not in words and words.startswith(code)) or first == code)

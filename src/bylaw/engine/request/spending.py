@@ -24,12 +24,12 @@ class Spending:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._first: dict[str, int] = {}
-        """By tool, the step of its first write, for the first `_sorted` writes."""
+        """The step of each tool's first write, for the first `_sorted` writes."""
         self._sorted = 0
         self._made: dict[tuple[int, Target], list[CallRecord]] = {}
-        """By deed and target, the writes of the deed's tool that may have had that target."""
+        """By action and target, the tool's writes that may have had that target."""
         self._seen: dict[int, tuple[Deed, int]] = {}
-        """By the id of a deed: the deed, which keeps the id in use, and how many writes are already in `_made`."""
+        """By id of an action: the action, which keeps the id in use, and the number of writes already in `_made`."""
 
     def is_used_up(self, at: CallRecord, candidates: Candidates) -> bool:
         """Whether calls that ran, or may have run, leave nothing of the request for this call.
@@ -52,7 +52,7 @@ class Spending:
         return len(used) >= len(deeds)
 
     def _has_earlier(self, at: CallRecord) -> bool:
-        """Whether a write of the same tool came before."""
+        """Whether there was an earlier write of the same tool."""
         for made in self._ledger.writes[self._sorted :]:
             self._first.setdefault(made.call.tool, made.step)
         self._sorted = len(self._ledger.writes)
@@ -81,8 +81,9 @@ class Spending:
 
 
 def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The messages of the user that say something, each with its step; one that repeats the one before asks nothing
-    new. After other words the same words do: "Forget it." may take back more."""
+    """The user's messages with content, each with its step; an immediate repetition requests nothing new. After other
+    words the same words count again: "Forget it." may withdraw more.
+    """
     last = ""
     for step, text in said:
         if text and text != last:
@@ -95,7 +96,7 @@ _ANY: Target = ("\0any",)
 
 
 def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
-    """The targets that a call has under a deed; one and the same for all calls if the deed names a single target."""
+    """The targets of a call under an action; the same one for all calls if the action names a single target."""
     if not is_readable(call, tool):
         yield _ANY
         return

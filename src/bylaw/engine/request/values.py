@@ -58,7 +58,7 @@ def number_of(value: str | float) -> float | None:
 
 
 def telling(words: str) -> frozenset[str]:
-    """The stems of words that tell things apart."""
+    """The stems of content words."""
     return frozenset(each for each in telling_stems(words) if len(each) > 2 and not each.isdigit())
 
 
@@ -69,8 +69,9 @@ def ends_of(words: str) -> Iterator[str]:
 
 
 def says(words: str, text: str) -> bool:
-    """Whether a folded text says what folded words do, in any form of days, times and numbers. Of other words those
-    count that are no plain ones, and one of a name will do."""
+    """Whether a folded text contains folded words, in any form of days, times and numbers. Of other words only content
+    words count, and one word of a name is enough.
+    """
     if occurs(words, text) >= 0:
         return True
     if said := days(words):
@@ -87,7 +88,7 @@ def says(words: str, text: str) -> bool:
 
 
 def _by_half_days(text: str) -> set[tuple[int, int]]:
-    """The times that a text says, as nobody repeats whether it is morning."""
+    """The times in a text, read as morning or afternoon, because people seldom say which."""
     return {(hour % 12, minute) for hour, minute in times(text)}
 
 
@@ -129,7 +130,7 @@ class View:
     """All that the values of one call are held against: `Provenance` as of the step before it."""
 
     def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], request: str, before: int) -> None:
-        """`request` is all that the user said, and after it a text that the user handed over to, if there is one."""
+        """`request` is everything the user said, followed by the text they delegate to, if any."""
         self.tools, self.request = tools, request
         self.text, self.places, self.own_fields = provenance.text, provenance.places, provenance.own_fields
         self.sights = partial(provenance.sights, before=before)
@@ -144,7 +145,7 @@ class View:
         return folded(self.request, tuple(spans))
 
     def around(self, sight: Traced) -> ResultPlaces:
-        """The result that a value stands in."""
+        """The result that contains a value."""
         return self.places(step_of(sight))
 
     def records(self, step: int) -> list[Mapping[str, str]]:
