@@ -1,6 +1,7 @@
 """Reads `actions`, `otherwise` and `pages` of tools.yaml; every fault has its line."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, cast, get_args
 
 from msgspec.structs import replace
@@ -30,6 +31,8 @@ _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "url": ("url", frozenset(("scheme", "host", "path"))),
 }
 """By what `reads` reads an argument as, its kind and the conditions that go with it."""
+_NEEDS = {"sql": ("sqlglot", "read-sql"), "shell": ("tree_sitter_bash", "read-shell")}
+"""What reads it, and the extra that installs that."""
 _SCHEMAS: Mapping[TakenType, str] = {
     "text": "string",
     "money": "string",
@@ -177,6 +180,10 @@ class _Reader:
             self._fault(f"nothing is read as `{how}`", *at, hint=f"`as` is one of {', '.join(_AS)}")
             return None
         kind, known = _AS[how]
+        module, extra = _NEEDS.get(how, ("", ""))
+        if module and find_spec(module) is None:
+            hint = f"pip install 'bylaw[{extra}]'"
+            self._fault(f"nothing installed here reads `{how}`", *at, hint=hint)
         given = {field for field in body.__struct_fields__ if getattr(body, field) not in ("", [], None, False)}
         for field in sorted(given - known - {"argument", "as_"}):
             self._fault(
