@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bylaw import Pack, Shield
+from bylaw.record import Log
 from bylaw.shield import LiveSession
 from bylaw.trace import Call, Message
 
@@ -105,6 +106,39 @@ def test_a_look_up_that_is_told_again_behind_a_summary_is_as_old_as_it_was() -> 
     changed = [{**LOOKED_UP[0], "tool_calls": [look]}, {**LOOKED_UP[1], "tool_call_id": "r-a"}]
     session.messages([summary, *changed, QUESTION, YES])
     assert session.decide("pay_invoice", WHOLE, id="q").answer == "look_up"
+
+
+def test_a_look_up_under_another_id_is_old_for_a_host_that_asks_about_look_ups() -> None:
+    """Nothing in this history was told before: only that the host asks about look-ups tells that it makes none
+    here."""
+    files = {name: text for name, text in FILES.items() if name != "rules.yaml"}
+    pack = Pack.from_files(files | {"policies.yaml": "policies: []"})
+    renamed = [{**LOOKED_UP[0], "tool_calls": [{**LOOK, "id": "r-a"}]}, {**LOOKED_UP[1], "tool_call_id": "r-a"}]
+    summary = {"role": "assistant", "content": "Summary: the user wants to pay."}
+    with Log(":memory:") as log:
+        shield = Shield(pack, log=log)
+        session = shield.session("c")
+        assert session.decide("get_invoice", {"invoice_id": "I1"}, id="a").allowed
+        session.messages([summary, *LOOKED_UP])
+        assert session.decide("pay_invoice", WHOLE, id="p").allowed
+        session.messages([*renamed, QUESTION, YES])
+        assert session.decide("pay_invoice", WHOLE, id="q").answer == "look_up"
+        another = shield.session("c")
+        another.messages([{**summary, "content": "The user agreed."}, *renamed])
+        assert another.decide("pay_invoice", WHOLE, id="r").answer == "look_up"
+        # A look-up that the host asks about is new.
+        assert another.decide("get_invoice", {"invoice_id": "I1"}, id="b").allowed
+        another.result(LOOKED_UP[1]["content"], id="b")
+        assert another.decide("pay_invoice", WHOLE, id="s").allowed
+
+
+def test_a_look_up_is_new_from_a_host_that_asks_about_payments_alone() -> None:
+    files = {name: text for name, text in FILES.items() if name != "rules.yaml"}
+    session = Shield(Pack.from_files(files | {"policies.yaml": "policies: []"})).session("c")
+    session.messages(LOOKED_UP)
+    assert paid(session)
+    session.messages([{**LOOKED_UP[0], "tool_calls": [{**LOOK, "id": "b"}]}, {**LOOKED_UP[1], "tool_call_id": "b"}])
+    assert paid(session, "q")
 
 
 def test_a_whole_history_that_grows_is_followed() -> None:

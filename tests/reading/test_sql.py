@@ -101,6 +101,45 @@ def writes(text: str, dialect: str | None = None) -> bool:
         return True
 
 
+@pytest.mark.parametrize("dialect", [None, "postgres", "redshift"])
+@pytest.mark.parametrize("between", ["\n", " -- on\n", "\n\n"])
+def test_a_string_that_goes_on_with_the_one_before_may_have_its_escapes(dialect: str | None, between: str) -> None:
+    """PostgreSQL reads one string here, and then drops the table."""
+    assert writes(f"select E'a'{between}'\\', ' ; drop table t; -- '", dialect)
+    assert not writes(f"select 'a'{between}'it''s' from t", "postgres")
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("delete from orders using customers where customers.id = 1", "postgres"),
+        ("update orders set total=0 from customers c where c.id=1", "postgres"),
+        ("delete o from orders o, customers c where c.id=1", "mysql"),
+        ("update orders set total=0 from orders, customers c where c.id=1", "tsql"),
+    ],
+)
+def test_a_condition_on_another_table_bounds_nothing(text: str, dialect: str) -> None:
+    assert not any(each.bounded for each in read_sql(text, dialect))
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("insert into orders (id, total) values (1, 5) on conflict (id) do update set total=0", "postgres"),
+        ("insert into orders (id, total) values (1, 5) on duplicate key update total=0", "mysql"),
+        ("insert or replace into orders (id, total) values (1, 5)", "sqlite"),
+    ],
+)
+def test_an_insert_that_overwrites_rows_is_an_update_too(text: str, dialect: str) -> None:
+    assert [each.kind for each in read_sql(text, dialect)] == ["insert", "update"]
+    adding = "insert into orders (id, total) values (1, 5) on conflict (id) do nothing"
+    assert [each.kind for each in read_sql(adding, "postgres")] == ["insert"]
+
+
+def test_a_query_in_brackets_may_name_its_columns() -> None:
+    assert not writes("select * from (select 1, 2) t (a, b) join (values (1)) u (c) on true", "postgres")
+
+
 @pytest.mark.parametrize("text", READS)
 def test_a_query_reads(text: str) -> None:
     assert not writes(text)

@@ -153,11 +153,11 @@ def test_a_row_of_approvals_that_the_log_does_not_bear_out_is_told_as_such(tmp_p
     assert listed.returncode == 1
     assert listed.stdout.count("do not trust this entry") == 2
     assert "no entry requests it" in listed.stdout
-    assert "by the log it is waiting" in listed.stdout
+    assert "according to the log it is waiting" in listed.stdout
     verified = bylaw(tmp_path, "log", "verify", "--log", file)
     assert (verified.returncode, verified.stdout.count("is not what the log says of it")) == (1, 2)
     shown = msgspec.json.decode(bylaw(tmp_path, "log", "approvals", "--all", "--json", "--log", file).stdout)
-    assert {each["fault"] for each in shown} == {"no entry requests it", "by the log it is waiting"}
+    assert {each["fault"] for each in shown} == {"no entry requests it", "according to the log it is waiting"}
 
 
 def test_a_fixed_conversation_that_the_log_knows_is_said_to_go_on(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def _address(page: Page) -> str:
 def name_of(page: Page, element: Element) -> str:
     """An element in words, by what the page shows."""
     name = " ".join((element.name or page.text_of(element)).split())
-    return f'{element.role} "{name[:100]}" on {_address(page)}'
+    return f'{element.role} "{name[:100]}" on {page.url}'
 
 
 def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:

@@ -33,7 +33,7 @@ from bylaw.engine.request import Delegating, Granted, RequestModel
 from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
-from bylaw.engine.told_again import ToldBefore
+from bylaw.engine.told_again import KnownMessages, ToldBefore
 from bylaw.engine.unbelieved import disown, disown_during, doubt, is_refused, withhold_old, withhold_refusals
 from bylaw.errors import UsageError
 from bylaw.facts.world import World
@@ -105,6 +105,7 @@ class Conversation:
         self._context = dict(given)
         self._vouched: dict[str, Any] = {}
         """The host's context from the next call on."""
+        self._asked_about = set[str]()  # tools
         self._undecided: list[Call] = []
         """Calls of the last message, which the host may still ask about."""
         self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
@@ -180,6 +181,7 @@ class Conversation:
             call = replace(call, fault=fault, context=self._vouched or None)
             self._script.events[-1] = self._script.open[len(self._script.events) - 1] = call
             self._vouched = {}
+        self._asked_about.add(tool)
         self._judged = self.session.judge(call)
         return self._judged
 
@@ -314,9 +316,7 @@ class Conversation:
         if not known.is_sure:
             self.unheard()
         self._script.time = time
-        self._read(listed[known.messages :], is_said=known.has_words)
-        if known.may_be_old or not known.is_sure:
-            withhold_old(self._script.events, self._taken)
+        self._read(listed, known)
         self._speaker = "tool"
         if asks:
             asked = self._script.take_back(self._script.waiting_since(self._taken))
@@ -349,19 +349,19 @@ class Conversation:
         known = self._told_before.known(listed)
         if not known.is_sure:
             self.unheard()
-        self._read(listed[known.messages :], is_said=known.has_words)
+        self._read(listed, known)
         given, fault = as_object(arguments)
         self._speaker = "agent" if self._script.withdraw(tool, given, id) else "tool"
         tool_name(tool)
         return self._judge(tool, given, fault, "", time)
 
-    def _read(self, messages: list[Any], *, is_said: bool) -> None:
-        """Add messages to the transcript, without what only a host may say. With `is_said`, the words of the first
-        message are known already."""
+    def _read(self, listed: list[Any], known: KnownMessages) -> None:
+        """Add the new messages to the transcript, without what only a host may say."""
         self._take()
         script, start, running = self._script, self._taken, self.running()
+        messages = listed[known.messages :]
         script.decided = start
-        if is_said:
+        if known.has_words:
             follow_messages(messages[:1], script)
             for event in script.take_back(start):
                 if isinstance(event, Call):
@@ -374,6 +374,8 @@ class Conversation:
             disown_during(script.events, start, running)
         if self._doubts:
             doubt(script, start, self.pack.schema)
+        # A host that asks about a tool would have asked about a new call of it.
+        withhold_old(script.events, start, self._asked_about if known.is_sure and not known.may_be_old else None)
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
         """Add a call of the last message to its turn. Any other call means that the message's calls were made."""
@@ -444,8 +446,8 @@ class Conversation:
         self.handed_over = step
         self.cards.begin_anew(step)
 
-    def resume(self, events: Sequence[Event]) -> None:
-        """Continue a recorded conversation: these are its next events, and none of them is judged."""
+    def resume(self, events: Sequence[Event], asked: Iterable[int] = ()) -> None:
+        """Continue a recorded conversation with these events; the host asked about the calls at the steps `asked`."""
         if not events:
             return
         self._take()
@@ -457,6 +459,7 @@ class Conversation:
             elif isinstance(event, Message) and event.handover is not None:
                 self._passed_to(event.handover, step + 1)
         script.resume(events)
+        self._asked_about.update(call.tool for each in asked if isinstance(call := script.events[each], Call))
         end = len(script.events) - 1
         for step in range(start, end + 1):
             event = script.events[step]

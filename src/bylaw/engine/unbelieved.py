@@ -49,13 +49,18 @@ def withhold_refusals(events: list[Event], start: int) -> None:
             events[step] = replace(event, captured=False, error=None, refused=False)
 
 
-def withhold_old(events: list[Event], start: int) -> None:
-    """A look-up in a history that was changed, with the result that it had before, may be the one that is known."""
+def withhold_old(events: list[Event], start: int, tools: Collection[str] | None = None) -> None:
+    """A look-up in a history that was changed, with the result that it had before, may be the one that is known. With
+    `tools`, only one of theirs."""
+    if tools is not None and not tools:
+        return
     known = {told for step in range(start) if (told := _look_up(events, step)) is not None}
     for step in range(start, len(events)):
         event = events[step]
-        is_new = isinstance(event, Result) and event.call is not None and event.call >= start
-        if isinstance(event, Result) and is_new and _look_up(events, step) in known:
+        told = _look_up(events, step)
+        if not isinstance(event, Result) or told not in known or event.call is None or event.call < start:
+            continue
+        if tools is None or told[0] in tools:
             events[step] = replace(event, captured=False)
 
 

@@ -157,6 +157,8 @@ class _Reader:
                     raise self._fault(f"`{child.type}` that is part of a word", child)
                 piped = piped or child.type in ("|", "|&")
                 continue
+            if node.field_name_for_child(at) == "variable" and not words.is_harmless(self._text(child)):
+                self._add(Command("", assignments=((self._text(child), Word("", "one")),)))
             if node.field_name_for_child(at) in _VALUES.get(kind, ()):
                 if kind != "case_item" or not _PLAIN_PATTERN.fullmatch(self._text(child)):
                     self._word(child)

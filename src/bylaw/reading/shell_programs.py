@@ -51,7 +51,7 @@ _ALIASES = {
 def only_reads(command: "Command") -> bool:
     """Whether the command is known to change nothing but the shell it runs in."""
     assigned = {name for name, _ in command.assignments} - ({"IFS"} if command.program == "read" else set())
-    if command.files_written or not all(_is_harmless(name) for name in assigned):
+    if command.files_written or not all(is_harmless(name) for name in assigned):
         return False
     if any(not word.is_exact or word.text.startswith(("/dev/tcp", "/dev/udp")) for word in command.files_read):
         return False
@@ -60,7 +60,7 @@ def only_reads(command: "Command") -> bool:
     program = _ALIASES.get(command.program, command.program)
     if not program:
         return True
-    if program == "test":
+    if program in ("test", "["):
         return _is_test(command)
     if program == "cd":
         return True
@@ -75,7 +75,8 @@ def only_reads(command: "Command") -> bool:
     return program in _OPTIONS and _has_only(command.words, _OPTIONS[program])
 
 
-def _is_harmless(name: str) -> bool:
+def is_harmless(name: str) -> bool:
+    """Whether programs do the same whatever the variable of this name is."""
     return name in VARIABLES or (
         _PLAIN_VARIABLE.fullmatch(name) is not None and name not in _LOWER_CASE_THAT_ACT and not name.endswith("_proxy")
     )
@@ -157,7 +158,7 @@ def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
         word = words[at]
         at += 1
         if len(operands) >= known.get("free_after", len(words) + 1):
-            return all(each.is_exact for each in operands)
+            break
         if not word.is_exact:
             if word.may_be_option:
                 return False
@@ -176,6 +177,8 @@ def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
                 at += 1
         elif not set(word.text[1:]) <= letters:
             return False
+    if "first" in known:
+        return bool(operands) and operands[0].is_exact and re.fullmatch(known["first"], operands[0].text) is not None
     if "script" in known:
         return _is_script(operands, known)
     if "most" in known and (len(operands) > known["most"] or any(word.kind in ("glob", "many") for word in operands)):

@@ -171,23 +171,40 @@ class _Reader:
             return True
         if before.kind == "word" and before.word in ("as", "with", "recursive"):
             return True
-        return (before.kind == "sign" and before.text == ")") or self._is_named_query(at)
+        return self._names_columns(at) or self._is_named_query(at)
 
     def _is_of_catalog(self, at: int) -> bool:
         if at < 2 or self.tokens[at - 2].word != "pg_catalog":
             return False
         return at < 3 or self.tokens[at - 3].text != "."
 
+    def _names_columns(self, at: int) -> bool:
+        """Whether `name (columns)` follows a query in brackets, as in `from (select ...) name (columns)`."""
+        if self.tokens[at - 1].text != ")":
+            return False
+        start, depth = at - 1, 0
+        while start >= 0:
+            text = self.tokens[start].text if self.tokens[start].kind == "sign" else ""
+            depth += (text == ")") - (text == "(")
+            if not depth:
+                break
+            start -= 1
+        is_query = self.tokens[start + 1].kind == "word" and self.tokens[start + 1].word in ("select", "with", "values")
+        return is_query and start > 0 and self.tokens[start - 1].word in ("from", "join", "lateral", "apply")
+
     def _is_named_query(self, at: int) -> bool:
-        """Whether `name (columns) as (select` begins here."""
+        """Whether `, name (columns) as (select` begins here."""
+        if self.tokens[at - 1].text != ",":
+            return False
         end = at + 2
         while end < len(self.tokens) and (self.tokens[end].kind in ("word", "name") or self.tokens[end].text == ","):
             end += 1
-        after = [token.word or token.text for token in self.tokens[end : end + 6]]
+        after = [token.word if token.kind == "word" else token.text for token in self.tokens[end : end + 7]]
         if after[:2] != [")", "as"]:
             return False
         rest = [word for word in after[2:] if word not in ("not", "materialized")]
-        return rest[:1] == ["("] and rest[1:2] in (["select"], ["with"], ["values"])
+        # `values` may also be the name of a column.
+        return rest[:2] in (["(", "select"], ["(", "with"]) or rest[:3] == ["(", "values", "("]
 
     # Statements about statements
 
@@ -325,7 +342,7 @@ class _Parsed:
             raise _Unparsed("the parser does not know the statement")
 
     def statements(self) -> list[Statement]:
-        found = [self._write(node) for node in self.tree.walk() if self._is_write(node)]
+        found = [each for node in self.tree.walk() if self._is_write(node) for each in self._writes(node)]
         if self._is_write(self.tree):
             return found
         if not isinstance(self.tree, (self.exp.Query, self.exp.Values)):
@@ -415,6 +432,20 @@ class _Parsed:
             self._is_bounded(node) if isinstance(node, (exp.Update, exp.Delete)) else isinstance(node, exp.Insert),
         )
 
+    def _writes(self, node: Any) -> list[Statement]:
+        """A write, and the update that an insert makes of rows that are there already."""
+        found = self._write(node)
+        return [found, replace(found, kind="update", bounded=False)] if self._overwrites(node) else [found]
+
+    def _overwrites(self, node: Any) -> bool:
+        if not isinstance(node, self.exp.Insert):
+            return False
+        conflict, alternative = node.args.get("conflict"), str(node.args.get("alternative") or "IGNORE")
+        if node.args.get("overwrite") or alternative.upper() not in ("IGNORE", "ABORT", "FAIL", "ROLLBACK"):
+            return True
+        action = str(conflict.args.get("action") or "").upper() if conflict is not None else ""
+        return conflict is not None and action != "DO NOTHING"
+
     def _names_queries(self) -> bool:
         return next(self.tree.find_all(self.exp.CTE), None) is not None
 
@@ -491,6 +522,10 @@ class _Parsed:
         if (limit := node.args.get("limit")) is not None and self._is_constant(limit.expression):
             return True
         where = node.args.get("where")
+        inside = {id(each) for each in where.find_all(self.exp.Table)} if where is not None else set[int]()
+        if sum(id(each) not in inside for each in node.find_all(self.exp.Table)) > 1:
+            # The column may be one of another table, and every row of this one changes.
+            return False
         return where is not None and any(self._pins(each) for each in _conjuncts(where.this, self.exp))
 
     def _pins(self, condition: Any) -> bool:

@@ -203,7 +203,9 @@ class _Scanner:
         text, start = self.text, self.at
         if self.lexis.triple_quotes is None and text.startswith(quote * 3, start):
             raise self._fault("three quotes in a row begin a longer string for some databases")
-        escapes = self.lexis.backslash_escapes if escapes is None else escapes
+        # PostgreSQL and its kin go on with the string before, which may have had escapes.
+        goes_on = bool(self.lexis.dollar_quotes and self.found and self.found[-1].kind == "string")
+        escapes = self.lexis.backslash_escapes if escapes is None and not goes_on else escapes
         plain, escaped = _end(text, start, quote, escapes=False), _end(text, start, quote, escapes=True)
         if escapes is None and plain != escaped:
             raise self._fault("a backslash before a quote ends the string for some databases only")

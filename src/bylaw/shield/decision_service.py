@@ -294,7 +294,7 @@ class DecisionService:
             [each for decision in history.decisions for each in decision.answered],
             [each for decision in history.decisions for each in decision.granted],
         )
-        conversation.resume(history.events)
+        conversation.resume(history.events, history.steps)
         if given and not self.postures.handover:
             conversation.vouch(given)
         return conversation
@@ -313,7 +313,7 @@ class DecisionService:
         is_another = state.handed_over != handed_over
         if news is None or is_another or any(each.answered or each.granted for each in news.decisions):
             return False
-        live.resume(news.events)
+        live.resume(news.events, news.steps)
         self._approvals.take(news.approvals)
         return True
 
@@ -410,15 +410,13 @@ class DecisionService:
         """Whether an allowed call without a result may still run, by what is known now."""
         call, now = self.open().events[step], self._shield.clock()
         agents = {self.by, by, call.agent} if isinstance(call, Call) else {self.by, by}
-        for tool in (decision.tool, *(each.name for each in decision.actions)):
-            if any(stops_of(self.journal.stops, self.pack, tool, agents, now)):
-                return False
+        tools = (decision.tool, *(each.name for each in decision.actions))
+        if stops_of(self.journal.stops, self.pack, tools, agents, now):
+            return False
         if decision.tool in self._shield.doubts and all(each.kind != "doubt" for each in decision.grounds):
             return False
-        if isinstance(call, Call) and self._approvals.is_rejected(call):
-            return False
-        is_approved = bool(decision.approval)
-        return still_allowed(self.open(), self.postures, step, now, self.lacks, is_approved=is_approved)
+        is_rejected, is_approved = self._approvals.is_rejected, bool(decision.approval)
+        return still_allowed(self.open(), self.postures, step, now, self.lacks, is_rejected, is_approved=is_approved)
 
     def taken_before(self, wanted: WantedDecisions) -> list[Repeated] | None:
         """The earlier answers to this request, if still valid; None if the request is new."""

@@ -4,7 +4,7 @@ Each request is answered once, and a call it allowed is not made twice. An earli
 nothing known now contradicts it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -57,11 +57,19 @@ def has_result(events: Sequence[Event], step: int) -> bool:
 
 
 def still_allowed(
-    conversation: Conversation, postures: Postures, step: int, now: float, lacks: str, *, is_approved: bool
+    conversation: Conversation,
+    postures: Postures,
+    step: int,
+    now: float,
+    lacks: str,
+    is_rejected: Callable[[Call], bool],
+    *,
+    is_approved: bool,
 ) -> bool:
     """Whether an allowed call without a result may run by all that is known now: the user has not spoken and was not
-    shown another card for the tool since, and no policy objects to it more than it did then. If a person approved it
-    (`is_approved`), the facts that the approval rests on must be the same, too."""
+    shown another card for the tool since, the call would still do the same, no person has rejected that, and no policy
+    objects to it more than it did then. If a person approved it (`is_approved`), the facts that the approval rests on
+    must be the same, too."""
     events = conversation.events
     call = events[step]
     if not isinstance(call, Call) or any(_asks_anew(each, call.tool) for each in events[step:]):
@@ -70,8 +78,12 @@ def still_allowed(
     held = [*events[:step], replace(call, refused=True, card=None), *events[step + 1 :]]
     turn = max(event.turn for event in events if not isinstance(event, Result)) + 1
     again = replace(call, turn=turn, time=now, context=dict(conversation.context) or None)
-    then, rested_on = _answers(conversation, postures, events[:step], call, "")
-    answers, rests_on = _answers(conversation, postures, held, again, lacks)
+    did, then, rested_on = _answers(conversation, postures, events[:step], call, "")
+    does, answers, rests_on = _answers(conversation, postures, held, again, lacks)
+    if [(each.tool, each.arguments) for each in did] != [(each.tool, each.arguments) for each in does]:
+        return False
+    if any(map(is_rejected, did)):
+        return False
     if is_approved and rested_on != rests_on:
         return False
     # A person's approval may have settled the earlier objection.
@@ -91,15 +103,17 @@ def _asks_anew(event: Event, tool: str) -> bool:
 
 def _answers(
     conversation: Conversation, postures: Postures, events: Sequence[Event], call: Call, lacks: str
-) -> tuple[dict[tuple[str, str], Answer], Any]:
-    """Each policy's answer on a call after these events, and the facts an approval of it would depend on."""
+) -> tuple[list[Call], dict[tuple[str, str], Answer], Any]:
+    """What a call does after these events, as a whole and each of its actions, each policy's answer on it, and the
+    facts an approval of it would depend on."""
     judgement, session = conversation.judged_after(events, call)
     found: dict[tuple[str, str], Answer] = {}
     grounds = find_grounds(session, postures, judgement, lacks, weigh(session, judgement))
     for each in grounds:
         policy = (each.kind, each.policy)
         found[policy] = gravest((each.answer, found.get(policy, "allow")))
-    return found, facts_of(judgement, grounds, postures.approval)
+    made = [judgement.made.call, *(part.made.call for part in judgement.parts)]
+    return made, found, facts_of(judgement, grounds, postures.approval)
 
 
 def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | None:

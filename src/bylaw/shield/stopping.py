@@ -36,17 +36,17 @@ def _read_name(body: bytes | None) -> _Named:
 def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collection[str], now: float) -> list[Ground]:
     """The grounds of stops against a judged call; `agents` are the names of the agents making it."""
     call, parts = judgement.call, judgement.parts or (judgement,)
-    tools = dict.fromkeys((call.tool, *(part.made.call.tool for part in parts)))
-    found = [stop for tool in tools for stop in stops_of(stops, pack, tool, {*agents, call.agent}, now)]
-    return [_ground(stop) for place, stop in enumerate(found) if stop not in found[:place]]
+    tools = (call.tool, *(part.made.call.tool for part in parts))
+    return [_ground(stop) for stop in stops_of(stops, pack, tools, {*agents, call.agent}, now)]
 
 
-def stops_of(stops: Stops, pack: Pack, tool: str, agents: Collection[str], now: float) -> Sequence[Stop]:
-    """The stops that cover a call of a tool; none if it certainly changes nothing."""
-    declared = pack.schema.tools.get(tool)
-    if declared is not None and declared.effect != "write":
+def stops_of(stops: Stops, pack: Pack, tools: Sequence[str], agents: Collection[str], now: float) -> Sequence[Stop]:
+    """The stops that cover a call, by its tool and its actions; none if it certainly changes nothing."""
+    declared = [pack.schema.tools.get(tool) for tool in tools]
+    if all(each is not None and each.effect != "write" for each in declared):
         return ()
-    return [stop for stop in stops.standing if stop.stands(now) and _is_under(stop, pack, tool, agents)]
+    standing = (stop for stop in stops.standing if stop.stands(now))
+    return [stop for stop in standing if any(_is_under(stop, pack, tool, agents) for tool in tools)]
 
 
 def _is_under(stop: Stop, pack: Pack, tool: str, agents: Collection[str]) -> bool:

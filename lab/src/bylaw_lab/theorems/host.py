@@ -31,6 +31,8 @@ class Host:
     has_times = True
     may_press = True
     may_reopen = False
+    sees_only_told = False
+    """Whether the shield knows only what the history says that it is handed with the call."""
     chat = ""
     """Which of several chats it is in, for hosts that have several."""
     acting = ""
@@ -164,7 +166,7 @@ class HistoryHost(Host):
         self._known = len(self.history)
         # Until then, a history that was changed may be what is new, from a host that reports nothing else.
         told = self._edited(known, (*MILD, *HARSH) if self._has_retold else MILD)
-        if not any(map(_is_said, told)) and any(_is_said(each) and each in known for each in news):
+        if _cuts_between_equals(known, told, news):
             # Without message ids, what the user says again right after the cut cannot be told from what they said.
             told, self.edits = known, []
         self._has_retold |= not self.edits and sum(map(_is_said, known)) > 1
@@ -234,6 +236,7 @@ class StatelessHost(HistoryHost):
 
     may_press = False
     may_pause = False
+    sees_only_told = True
     mild: "Sequence[Edit]" = ()
 
     def reopen(self) -> None:
@@ -326,6 +329,17 @@ Edit = Callable[[Random, list[Wire]], list[Wire]]
 
 def _is_said(message: Wire) -> bool:
     return message["role"] in ("user", "assistant") and bool(message["content"])
+
+
+def _cuts_between_equals(known: list[Wire], told: list[Wire], news: list[Wire]) -> bool:
+    """Whether the words right before the cut are told again right after it, or nothing that was said is kept."""
+    said = [each for each in known if _is_said(each)]
+    kept = [each for each in said if any(each is other for other in told)]
+    new = [each for each in news if _is_said(each)]
+    if not kept:
+        return any(each in said for each in new)
+    cut = next(at for at, each in enumerate(said) if each is kept[0])
+    return cut > 0 and said[cut - 1] == kept[0]
 
 
 def trim(rng: Random, told: list[Wire]) -> list[Wire]:

@@ -199,8 +199,8 @@ BUGS = (
     ),
     Bug(
         "a paused call resumes after a person's no",
-        "shield/decision_service.py",
-        "if isinstance(call, Call) and self._approvals.is_rejected(call):",
+        "shield/repeating.py",
+        "if any(map(is_rejected, did)):",
         "if False:",
         "shop",
     ),
@@ -221,8 +221,8 @@ BUGS = (
     Bug(
         "only the first of several stops holds",
         "shield/stopping.py",
-        "[stop for stop in stops.standing if",
-        "[stop for stop in stops.standing[:1] if",
+        "(stop for stop in stops.standing if",
+        "(stop for stop in stops.standing[:1] if",
         "shop",
     ),
     Bug(

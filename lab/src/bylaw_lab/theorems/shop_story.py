@@ -77,8 +77,8 @@ class Shop(Story):
 
     @property
     def facts(self) -> str:
-        """The price of the order that is being voided, as the agent saw it last under this name."""
-        return self._last_seen.get(self._wanted, "")
+        """The price of the order that is being voided, as the agent saw it last and a person is told."""
+        return "" if self.hides_facts else self._last_seen.get(self._wanted, "")
 
     def focus(self, wanted: Wanted) -> None:
         self._wanted = self._name_here(wanted.arguments["order_id"])

@@ -62,6 +62,9 @@ class Story:
     reports_resumed = False
     """Whether the host always reports the result of a call that it resumed."""
 
+    hides_facts = False
+    """Whether the history of the last decision was handed over without what results had said."""
+
     def __init__(self, rng: Random, host: Host, theorems: tuple[str, ...], note: str = "") -> None:
         self.rng, self.host, self.theorems = rng, host, theorems
         log = "no log" if host.log is None else "log"
@@ -117,6 +120,7 @@ class Story:
         except BylawError as error:
             self.events.append(Note(f"{wanted.tool}: {error}"))
             return None
+        self.hides_facts = self.host.sees_only_told and "clear_results" in self.host.edits
         if self.host.edits:
             self.events.append(Note(f"history handed over: {', '.join(self.host.edits)}"))
             self.host.edits = []
