@@ -1,12 +1,27 @@
 """The `bylaw-lab` command: one subcommand per experiment."""
 
+from typing import Any
+
 import click
 
+from bylaw.errors import BylawError
+from bylaw.text.visible import visible
 from bylaw_lab.bench.command import bench_command
 from bylaw_lab.theorems.command import theorems
 
 
-@click.group()
+class Lab(click.Group):
+    """Reports an error that the user can fix in one line."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BylawError as error:
+            click.echo(visible(f"bylaw-lab: {error.code} {error}"), err=True)
+            ctx.exit(2)
+
+
+@click.group(cls=Lab)
 def main() -> None:
     """Measure Bylaw: benchmarks, simulators and attacks."""
 

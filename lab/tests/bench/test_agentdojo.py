@@ -129,11 +129,15 @@ def test_a_suite_without_a_pack_needs_its_tools(file: Path, tmp_path: Path):
     path = tmp_path / "other.jsonl"
     path.write_text(json.dumps({**RUNS[0], "suite_name": "garden"}) + "\n")
     told = CliRunner().invoke(main, ["bench", "agentdojo", str(path)])
-    assert "garden" in str(told.exception)
+    assert (told.exit_code, told.output.count("\n")) == (2, 1)
+    assert "no pack for the suite `garden`" in told.output
     tools = tmp_path / "tools.json"
     pay = {"type": "object", "properties": {name: {"type": "string"} for name in GOOD_PAY}, "required": [*GOOD_PAY]}
-    tools.write_text(json.dumps([{"name": "send_money", "description": "Pay.", "parameters": pay}]))
     given = ["bench", "agentdojo", str(path), "--tools", str(tools), "--pack-out", str(tmp_path / "pack"), "--json"]
+    tools.write_text('[{"name": "send_money"')
+    told = CliRunner().invoke(main, given)
+    assert (told.exit_code, told.output) == (2, "bylaw-lab: BY410 tools.json:1: is not JSON\n")
+    tools.write_text(json.dumps([{"name": "send_money", "description": "Pay.", "parameters": pay}]))
     told = CliRunner().invoke(main, given)
     assert told.exit_code == 0, told.output
     assert json.loads(told.output)["allow all"]["whole"]["good_runs"] == 1
