@@ -63,7 +63,7 @@ def test_neither_answers_for_the_other(tmp_path: Path) -> None:
         for prompt in (waiting, approval):
             with pytest.raises(UsageError, match="waits for a person"):
                 confirm(follower.session, prompt, True)
-        with pytest.raises(UsageError, match="needs a name"):
+        with pytest.raises(UsageError, match="needs the name"):
             approve(follower.session, approval, True, by="")
 
 

@@ -155,7 +155,7 @@ def test_a_row_of_approvals_that_the_log_does_not_bear_out_is_told_as_such(tmp_p
     assert "no entry requests it" in listed.stdout
     assert "according to the log it is waiting" in listed.stdout
     verified = bylaw(tmp_path, "log", "verify", "--log", file)
-    assert (verified.returncode, verified.stdout.count("is not what the log says of it")) == (1, 2)
+    assert (verified.returncode, verified.stdout.count("contradicts the log")) == (1, 2)
     shown = msgspec.json.decode(bylaw(tmp_path, "log", "approvals", "--all", "--json", "--log", file).stdout)
     assert {each["fault"] for each in shown} == {"no entry requests it", "according to the log it is waiting"}
 

@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 from msgspec.structs import replace
 
 from bylaw.actions.action import Action, Actions, ElementTerms, Otherwise, PageTerms, ReadTerms, TargetTerms
-from bylaw.actions.taking import Kind, Take, TakeError, TakenType, compile_take
+from bylaw.actions.taking import ActionError, Kind, Take, TakenType, compile_take
 from bylaw.errors import BylawError, meant
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.reading import Scalar, read_record
@@ -40,12 +40,6 @@ _SCHEMAS: Mapping[TakenType, str] = {
     "boolean": "boolean",
     "list": "array",
 }
-
-
-class ActionError(BylawError):
-    """An action of tools.yaml that cannot be recognised, or is not one."""
-
-    code = "BY403"
 
 
 def action_tools(
@@ -156,7 +150,7 @@ class _Reader:
                 yield compile_take(
                     key, str(taken.value), frozenset((kind,)), type, optional=taken.optional, arguments=arguments
                 )
-            except (TakeError, PatternError) as error:
+            except (ActionError, PatternError) as error:
                 place = self._source.place("actions", name, "take", key)
                 self.faults.append(type_of(error)(error.message, place=place, hint=error.hint))
 

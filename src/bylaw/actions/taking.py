@@ -46,10 +46,10 @@ _QUOTED = re.compile(r"'(.*)'|\"(.*)\"", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[+-]?[0-9]+(?:\.[0-9]+)?")
 
 
-class TakeError(BylawError):
-    """A parameter of an action names no source, or one that its action does not have."""
+class ActionError(BylawError):
+    """An action of tools.yaml is invalid."""
 
-    code = "BY403"
+    code = "BY412"
 
 
 class NotTaken(Exception):
@@ -101,25 +101,25 @@ def compile_take(
     name: str, text: str, kinds: frozenset[Kind], type: TakenType, *, optional: bool, arguments: Mapping[str, Any]
 ) -> Take:
     """The parameter that a text of tools.yaml describes; `kinds` are those of its action, `arguments` those of its
-    tools. Raises `TakeError`, or `PatternError` for a pattern that does not compile."""
+    tools. Raises `ActionError`, or `PatternError` for a pattern that does not compile."""
     known = ", ".join(f"${source}" for source, (kind, _) in FIELDS.items() if kind == "call" or kind in kinds)
     found = _TAKE.fullmatch(text.strip())
     if found is None:
-        raise TakeError(f"`{text}` is not a source of a value", hint="write it like `$argument.NAME`")
+        raise ActionError(f"`{text}` is not a source of a value", hint="write it like `$argument.NAME`")
     source, field, inside = found[1], found[2], found[3]
     if source not in FIELDS:
-        raise TakeError(f"`${source}` is not a source of values", hint=f"known here: {known}")
+        raise ActionError(f"`${source}` is not a source of values", hint=f"known here: {known}")
     kind, fields = FIELDS[source]
     if kind != "call" and kind not in kinds:
-        raise TakeError(
+        raise ActionError(
             f"the action is not recognised by a `{kind}`, so there is no `${source}`", hint=f"known here: {known}"
         )
     if kind == "call":
         if arguments and field not in arguments:
             hint = f"its tools take {', '.join(f'`{each}`' for each in arguments)}"
-            raise TakeError(f"no argument is called `{field}`", hint=hint)
+            raise ActionError(f"no argument is called `{field}`", hint=hint)
     elif fields and field not in fields:
-        raise TakeError(f"`${source}` has no `{field}`", hint=f"it has {', '.join(sorted(fields))}")
+        raise ActionError(f"`${source}` has no `{field}`", hint=f"it has {', '.join(sorted(fields))}")
     pattern, column = None, ""
     if source == "page" and (field in ("text", "heading") or (field == "url" and inside is not None)):
         pattern = compile_pattern(f"(?m){_quoted(text, inside)}", ignore_case=False)
@@ -128,12 +128,12 @@ def compile_take(
     elif source == "row" and field == "cell":
         column = int(inside) if inside and inside.strip().isdigit() else _quoted(text, inside)
     elif inside is not None:
-        raise TakeError(f"`${source}.{field}` takes nothing in brackets", hint=f"write `${source}.{field}`")
+        raise ActionError(f"`${source}.{field}` takes nothing in brackets", hint=f"write `${source}.{field}`")
     return Take(name, source, field, pattern, column, type, optional)
 
 
 def _quoted(text: str, inside: str | None) -> str:
     found = _QUOTED.fullmatch((inside or "").strip())
     if found is None:
-        raise TakeError(f"`{text}` needs a text in quotes", hint="write it like `$page.text('^Total: (.*)')`")
+        raise ActionError(f"`{text}` needs a text in quotes", hint="write it like `$page.text('^Total: (.*)')`")
     return found[1] if found[1] is not None else found[2]

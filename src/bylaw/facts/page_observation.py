@@ -6,7 +6,7 @@ from typing import Any, cast
 from bylaw.actions.action import ElementTerms, PageTerms
 from bylaw.actions.action_reader import default_pages
 from bylaw.actions.page_state import content_of, fits_page, has_mark, page_in, taken_from_page, text_of
-from bylaw.actions.taking import NotTaken, Take, TakeError, compile_take
+from bylaw.actions.taking import ActionError, NotTaken, Take, compile_take
 from bylaw.errors import BylawError
 from bylaw.facts.entity import Entity
 from bylaw.facts.observation import NOTHING, Getter, Observation, PathScope
@@ -70,7 +70,7 @@ class PageObservations:
     def _take(self, name: str, text: str, at: YamlPath, *, is_row: bool) -> Take | None:
         try:
             take = compile_take(name, text, frozenset(("page",)), "text", optional=True, arguments={})
-        except (TakeError, PatternError) as error:
+        except (ActionError, PatternError) as error:
             self._paths.fault(error.message, *at, hint=error.hint)
             return None
         if take.source in ("argument", "item") or (take.source in ("element", "row") and not is_row):
