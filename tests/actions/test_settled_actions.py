@@ -35,7 +35,8 @@ def show(session: LiveSession, total: int, element: str = 'button "Pay"', url: s
     """The agent opens a page with a total and one element."""
     id = f"show-{session.position}-{total}"
     assert session.decide("browser_navigate", {"url": url}, id=id).allowed
-    shown = f'- Page URL: {url}\n```yaml\n- paragraph [ref=e1]: "Total: {total} EUR"\n- {element} [ref=e3]\n```'
+    shown = f'- paragraph [ref=e1]: "Total: {total} EUR"\n- {element} [ref=e3]'
+    shown = f"### Page\n- Page URL: {url}\n### Snapshot\n```yaml\n{shown}\n```"
     session.result(shown, id=id)
 
 

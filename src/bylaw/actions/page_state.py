@@ -11,11 +11,28 @@ from bylaw.reading import Unreadable
 from bylaw.reading.page import Element, Page, read_page
 from bylaw.trace.event import Call, Result
 
-_PRESSED = frozenset(("button", "link", "menuitem", "option", "tab", "checkbox", "radio", "switch"))
-"""Roles of elements that a key works on themselves; in any other, Enter submits the form."""
+_PRESSED = frozenset(("button", "link", "menuitem"))
+"""Roles of elements that Enter works on themselves; in any other, it submits the form."""
 _TABLES = frozenset(("table", "grid", "treegrid"))
 _LANDMARKS = frozenset(("main", "banner", "navigation", "contentinfo", "complementary", "region", "document", "iframe"))
 _FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
+_CONTROLS = frozenset(
+    ("button", "link", "menuitem", "option", "tab", "checkbox", "radio", "switch", "slider", *_FIELDS)
+)
+"""Roles of elements that do something of their own if they are clicked, whatever they stand in."""
+_CHOICES = frozenset(("combobox", "listbox"))
+"""Roles of elements that a click opens, and that press nothing in them."""
+_QUIET_KEYS = frozenset(
+    {
+        *("alt", "altgraph", "backspace", "capslock", "control", "controlormeta", "delete", "end", "escape", "home"),
+        *("insert", "meta", "pagedown", "pageup", "shift", "tab"),
+        *(f"arrow{way}" for way in ("down", "left", "right", "up")),
+        *(f"f{number}" for number in range(1, 13)),
+    }
+)
+"""Names of keys that submit no form; any other name may be one for Enter."""
+_OF_FOCUS = frozenset(("key", "keys", "text", "submit", "slowly", "delay"))
+"""Arguments of a call that acts on the element with the focus."""
 _MARKS = ("```yaml", "Page Snapshot", "### Snapshot", "Page URL:")
 """What a snapshot in a result begins with: an argument that has it may be echoed in the result, as if it were one."""
 
@@ -99,36 +116,59 @@ class Targeted(NamedTuple):
     element: Element
     item: Mapping[str, Any]
     """The record in a list of arguments that names it, such as the field of a form; else empty."""
+    is_submit: bool = False
+    """Whether it may be the button that submits the form."""
 
 
 def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
-    """The elements that a call acts on: those it names, else the one with the focus, and the buttons of the form that
-    it submits. NotTaken if one is not known."""
+    """The elements that a call acts on: those it names, else the one with the focus, what a click on them may press
+    in them, and the buttons of the form that it submits. NotTaken if one is not known."""
+    listed = list(_items(call.arguments))
     named = [
         (str(value), item)
-        for item in ({}, *_items(call.arguments))
+        for item in ({}, *listed)
         for name in terms.target
         if (value := (item or call.arguments).get(name))
     ]
+    if not all(any(item.get(name) for name in terms.target) for item in listed):
+        raise NotTaken("a record in the call names no element")
     ends = ("Target", "Ref")
     named += [(str(value), {}) for name, value in call.arguments.items() if name.endswith(ends) and value]
     items = {}
     if named:
         found = [_by_ref(page, ref) for ref, _ in named]
         items = {element.at: item for element, (_, item) in zip(found, named, strict=True)}
+    elif not call.arguments.keys() <= _OF_FOCUS | set(terms.description):
+        raise NotTaken("the call names no element in a way that is known")
     elif page.focused is None or page.focused.parent < 0:
         raise NotTaken("the call names no element, and the page does not show which has the focus")
     else:
         found = [page.focused]
-    keys = {part.lower() for part in str(call.arguments.get("key", "")).split("+")}
-    text = str(call.arguments.get("text", ""))
-    submits = call.arguments.get("submit") not in (None, False) or bool(keys & {"enter", "numpadenter"})
-    if submits or "\n" in text or "\r" in text:
-        found += [button for each in found if each.role not in _PRESSED for button in _submit_buttons(page, each)]
-    return [Targeted(each, items.get(each.at, {})) for each in {each.at: each for each in found}.values()]
+    found += [inside for each in found if each.role not in _CHOICES for inside in page.descendants(each)
+              if inside.role in _CONTROLS - {"option"}]  # fmt: skip
+    targets = {each.at: Targeted(each, items.get(each.at, {})) for each in found}
+    if _submits(call.arguments):
+        for each in found:
+            for button in _submit_buttons(page, each) if each.role not in _PRESSED else ():
+                targets.setdefault(button.at, Targeted(button, {}, is_submit=True))
+    return list(targets.values())
 
 
-def _items(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _submits(arguments: Mapping[str, Any]) -> bool:
+    """Whether a call may submit the form of the element it acts on."""
+    text = str(arguments.get("text", ""))
+    if arguments.get("submit") not in (None, False) or "\n" in text or "\r" in text:
+        return True
+    keys = [part for name in ("key", "keys") if (key := arguments.get(name)) for part in str(key).split("+") if part]
+    return not all(part.lower() in _QUIET_KEYS or (len(part) == 1 and part.isprintable()) for part in keys)
+
+
+def types(arguments: Mapping[str, Any]) -> bool:
+    """Whether a call puts something into the page."""
+    return bool(arguments.get("text")) or any(True for _ in _items(arguments))
+
+
+def _items(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The records in the lists among the arguments, such as the fields of a form."""
     for value in arguments.values():
         if isinstance(value, list):
@@ -144,13 +184,22 @@ def _by_ref(page: Page, ref: str) -> Element:
 
 
 def _submit_buttons(page: Page, element: Element) -> list[Element]:
-    """The buttons that may be the one that submits the element's form: those of the nearest part that has any. A form
-    is inside of a landmark, so that a button elsewhere in the landmark is none of its."""
+    """The buttons that may be the one that submits the element's form: all in the form, or else in the widest part that
+    may be one. A form is inside of a landmark, so that a button elsewhere in the landmark is none of its."""
+    widest: Element | None = None
+    buttons: list[Element] = []
     for above in page.ancestors(element):
         if above.role in _LANDMARKS:
             break
-        if buttons := list(page.find("button", inside=above)):
-            return buttons
+        widest = above
+        if above.role == "form":
+            break
+    else:
+        buttons = list(page.find("button"))
+    if widest is not None:
+        buttons = buttons or list(page.find("button", inside=widest))
+    if buttons:
+        return buttons
     raise NotTaken("the call submits a form, and the page does not show its button")
 
 
@@ -177,10 +226,11 @@ def fits_target(page: Page, element: Element, terms: TargetTerms) -> bool:
     if terms.page is not None and (page.is_in_frame(element) or not fits_page(page, terms.page)):
         return False
     for each in (element, *page.ancestors(element)):
-        if terms.url is not None and not terms.url.occurs(page.properties.get(each.at, {}).get("url", "\n")):
-            continue
-        if terms.element.fits(each):
+        is_there = terms.url is None or terms.url.occurs(page.properties.get(each.at, {}).get("url", "\n"))
+        if is_there and terms.element.fits(each):
             return terms.within is None or any(map(terms.within.fits, page.ancestors(each)))
+        if each.role in _CONTROLS:
+            break
     return False
 
 
@@ -223,7 +273,7 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
     if row is None:
         raise NotTaken("the element is in no row of a table")
     if take.field == "text":
-        return page.text_of(row)
+        return _shown(page, row)
     if isinstance(take.column, int):
         cells = page.cells(row)
         found = cells[take.column - 1] if 0 < take.column <= len(cells) else None
@@ -231,7 +281,14 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
         found = _cell(page, row, take.column)
     if found is None:
         raise NotTaken(f"the row of the element has no one cell `{take.column}`")
-    return page.text_of(found)
+    return _shown(page, found)
+
+
+def _shown(page: Page, element: Element) -> str:
+    """The text in an element; NotTaken if what was typed into a field is a part of it."""
+    if element.role in _FIELDS or any(each.role in _FIELDS for each in page.descendants(element)):
+        raise NotTaken("what is typed into a field is not what the page shows")
+    return page.text_of(element)
 
 
 def _cell(page: Page, row: Element, column: str) -> Element | None:
@@ -317,21 +374,23 @@ def _one(take: Take, found: Iterator[str]) -> str:
 
 def lines_of(page: Page, content: Sequence[ElementTerms]) -> Iterator[str]:
     """The texts of a page, one by one: the name and the text of each element, and what is side by side in one. Parts of
-    other documents, and those that anybody may have written, are left out."""
+    other documents, those that anybody may have written, and what was typed into fields are left out."""
+    typed = {above.at for each in page.elements if each.role in _FIELDS for above in page.ancestors(each)}
     left, at = -1, 0
     for element in page.elements:
         at = element.at
         if at <= left:
             continue
-        if element.role == "iframe" or any(terms.fits(element) for terms in content):
+        if element.role == "iframe" or element.role in _FIELDS or any(terms.fits(element) for terms in content):
             left = at + len(page.descendants(element))
             continue
-        if element.name and not element.name.startswith("/"):
+        # The name of an element may be made of all that is in it.
+        if element.name and not element.name.startswith("/") and at not in typed:
             yield " ".join(element.name.split())
         if element.text:
             yield " ".join(element.text.split())
         children = list(page.children(element)) if element.role not in ("main", "document") else []
-        if len(children) > 1 and all(not page.descendants(each) for each in children):
+        if at not in typed and len(children) > 1 and all(not page.descendants(each) for each in children):
             yield " ".join(" ".join(each.text or each.name for each in children).split())
 
 

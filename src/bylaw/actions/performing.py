@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.actions.action import Action, Actions, Otherwise, PageTerms, ReadTerms
-from bylaw.actions.taking import Kind, NotTaken, Take
+from bylaw.actions.taking import Kind, NotAtOnce, NotTaken, Take
 from bylaw.reading import Unreadable
 from bylaw.trace.event import Call, Event, Result
 
@@ -49,6 +49,8 @@ class Part(Struct, frozen=True):
     """The record in a list of arguments that it is about; else empty."""
     is_moved: bool = False
     """Whether the folder a command runs in may be another than the first."""
+    is_submit: bool = False
+    """Whether it is an element that the call presses only by submitting a form."""
 
 
 class Performing:
@@ -99,6 +101,8 @@ class Performing:
             return Performed((), call.fault, otherwise, replace(call, arguments={}))
         try:
             found = _Resolving(call, actions, self._state, is_moved=call.tool in self._moved).calls()
+        except NotAtOnce as error:
+            return self._unresolved(call, str(error), "deny")
         except (NotTaken, Unreadable) as error:
             why = error.reason if isinstance(error, Unreadable) else str(error)
             return self._unresolved(call, why, otherwise)
@@ -181,27 +185,40 @@ class _Resolving:
         """The actions performed, as calls; NotTaken or Unreadable if they are not known."""
         arguments = self._call.arguments
         whole = [each for each in self._actions if each.kind == "call" and each.fits_call(arguments)]
-        found = [self._made(action, None) for action in whole]
+        found = [(self._made(action, None), False) for action in whole]
         parts = list(self._parts())
         for part in parts:
             fitting = [each for each in self._actions if each.kind == part.kind and self._fits(each, part)]
             if not fitting:
                 raise NotTaken(f"no action is declared for {part.words}")
-            found += [self._made(action, part) for action in fitting]
+            for action in fitting:
+                self._check_typed(action, part)
+                found.append((self._made(action, part), part.is_submit))
         if not parts:
             # An action that any call performs says nothing of a call whose parts are what matters.
             is_whole = all(each.kind == "call" for each in self._actions)
             if not any(is_whole or not each.is_of_any_call for each in whole):
                 raise NotTaken("no action is declared for this call")
-        # Of several elements that may be acted on, each counts once; of statements, every write.
-        counted = () if self._page is not None else {each.name for each in self._actions if each.effect == "write"}
+        # Every write counts, but of several buttons only one submits the form.
+        counted = {each.name for each in self._actions if each.effect == "write"}
         known: list[Call] = []
-        for each in found:
-            if each.tool in counted or (each.tool, each.arguments) not in [(one.tool, one.arguments) for one in known]:
+        for each, is_submit in found:
+            is_known = (each.tool, each.arguments) in [(one.tool, one.arguments) for one in known]
+            if not is_known or (each.tool in counted and not is_submit):
                 known.append(each)
         if len(known) > MOST:
             raise NotTaken(f"it does more than {MOST} things")
         return known
+
+    def _check_typed(self, action: Action, part: Part) -> None:
+        """What a call types changes the page on which it presses a button, so only the text itself is known of it."""
+        if not part.is_submit or action.effect != "write":
+            return
+        from bylaw.actions.page_state import types
+
+        tells = any(take.source == "argument" and take.field == "text" for take in action.takes)
+        if types(self._call.arguments) and not tells:
+            raise NotAtOnce(f"it types and presses {part.words} at once. Type first, look at the page, then press it")
 
     def _parts(self) -> Iterator[Part]:
         """What the call does, by every reader that its tool's actions name."""
@@ -222,10 +239,12 @@ class _Resolving:
         if self._state is None:
             raise NotTaken("no page was shown yet")
         page = self._page = self._state.page_for(self._call)
-        for element, item in targets_of(page, self._call, self._state.terms):
-            yield Part("page", "", element, name_of(page, element), item)
+        for element, item, is_submit in targets_of(page, self._call, self._state.terms):
+            yield Part("page", "", element, name_of(page, element), item, is_submit=is_submit)
 
     def _read(self, terms: ReadTerms, value: Any) -> Iterator[Part]:
+        if isinstance(value, list) and terms.kind == "shell":
+            raise NotTaken(f"argument `{terms.argument}` is a list, which may be the words of one command")
         values = cast("list[Any]", value) if isinstance(value, list) else [value]
         for text in values:
             if not isinstance(text, str):

@@ -56,6 +56,10 @@ class NotTaken(Exception):
     """The evidence does not show the value; the message says why, to follow `because`."""
 
 
+class NotAtOnce(NotTaken):
+    """A call does at once what has to be done one by one: it is refused whatever becomes of unknown calls."""
+
+
 class Take(Struct, frozen=True):
     """One parameter of an action."""
 

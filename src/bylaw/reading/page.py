@@ -30,7 +30,10 @@ _SPECIAL = frozenset("\"' \t")
 _QUOTED_VALUE = re.compile(r'"((?:[^"\\\x00-\x1f\x7f-\x9f]|\\["\\bfnrt]|\\x[0-9a-f]{2})*)"')
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|(.))")
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
-_SECTION_OF_OTHERS = re.compile(r"^### Result$", re.MULTILINE)
+_HEADING = re.compile(r"### .*|- Page Snapshot:?")
+_BEFORE = frozenset(("### Ran Playwright code", "### Open tabs", "### Page", "### Page state"))
+"""Headings that may stand before the snapshot; under others stands what a page may have written."""
+_HEADS_SNAPSHOT = frozenset(("### Snapshot", "- Page Snapshot", "- Page Snapshot:"))
 _URL = "- Page URL: "
 _TITLE = "- Page Title: "
 
@@ -211,16 +214,17 @@ def read_page(text: str) -> Page:
 
 
 def _read_markdown(text: str) -> Page:
-    if _SECTION_OF_OTHERS.search(text):
-        raise Unreadable("the text has a result of its own, which may contain anything")
+    """The first snapshot, under its heading. What follows may be the page's own words, such as what its scripts log."""
     lines = text.split("\n")
-    fences = [at for at, line in enumerate(lines) if line == "```yaml"]
-    if len(fences) != 1:
-        raise Unreadable("there is more than one snapshot")
-    start = fences[0] + 1
+    start = next((at for at, line in enumerate(lines) if line == "```yaml"), 0) + 1
+    before = lines[: start - 1]
+    headings = [line for line in before if _HEADING.fullmatch(line)]
+    if not before or before[-1] not in _HEADS_SNAPSHOT or sum(each in _HEADS_SNAPSHOT for each in headings) > 1:
+        raise Unreadable("the snapshot is not under a heading of its own", line=start)
+    if other := next((each for each in headings if each not in _BEFORE | _HEADS_SNAPSHOT), ""):
+        raise Unreadable(f"`{other[:60]}` before the snapshot may contain anything")
+    url, title = _only(before, _URL), _only(before, _TITLE)
     end = next((at for at in range(start, len(lines)) if lines[at] == "```"), None)
-    outside = [*lines[: start - 1], *(lines[end + 1 :] if end is not None else [])]
-    url, title = _only(outside, _URL), _only(outside, _TITLE)
     is_cut = end is None
     return _Snapshot(lines[start : -1 if is_cut else end], start + 1).page(url, title, is_complete=not is_cut)
 
