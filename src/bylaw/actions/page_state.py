@@ -43,7 +43,7 @@ class PageState:
     def __init__(self, terms: PageTerms) -> None:
         self.terms = terms
         self.shown_to = ""
-        self._unknown = "no page was shown yet"
+        self._unknown = "no page has been shown yet"
         self._result: Result | None = None
         """The result with the last snapshot; None if nothing is known of the page."""
         self._last = -1

@@ -237,7 +237,7 @@ class _Resolving:
         from bylaw.actions.page_state import name_of, targets_of
 
         if self._state is None:
-            raise NotTaken("no page was shown yet")
+            raise NotTaken("no page has been shown yet")
         page = self._page = self._state.page_for(self._call)
         for element, item, is_submit in targets_of(page, self._call, self._state.terms):
             yield Part("page", "", element, name_of(page, element), item, is_submit=is_submit)

@@ -211,7 +211,7 @@ def no_question(pack: Pack, act: Act, events: Sequence[Event]) -> str:
         each.call.tool == made.call.tool and each.call.arguments == made.call.arguments and each.accepted
         for each in earlier
     )
-    return "the same call was carried out before" if is_done else ""
+    return "the same call has already been carried out" if is_done else ""
 
 
 def consent_answer(predicate: Predicate, act: Act, answer: Answer, events: Sequence[Event]) -> Answered:

@@ -119,7 +119,7 @@ def _lock(folder: int, out: Path, *, surely: bool) -> None:
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise UsageError(f"another audit is writing to `{out}`", hint="wait for it, or give another --out") from None
+        raise UsageError(f"another audit is writing to `{out}`", hint="wait for it, or choose another --out") from None
     except OSError:
         if surely:
             raise _no_locks(out) from None
@@ -132,7 +132,7 @@ def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
     The output of nightly runs is refused too, unless the audit `adds` to it.
     """
     if has_state(out) and not adds:
-        hint = "add to it with --update, or give another --out"
+        hint = "add to it with --update, or choose another --out"
         raise UsageError(f"`{out}` holds the output of nightly runs", hint=hint)
     found = [name for name in (*WRITTEN, SELDOM, *DERIVED) if (out / name).exists()]
     is_ours = _is_ours(out / "summary.json") or has_tables(out)
@@ -140,7 +140,7 @@ def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
         found, is_ours = [TABLES], False
     if found and not is_ours:
         raise UsageError(
-            f"`{out / found[0]}` was not written by an audit", hint="give another --out, or move the file away"
+            f"`{out / found[0]}` was not written by an audit", hint="choose another --out, or move the file away"
         )
 
 

@@ -75,7 +75,7 @@ def compile_command(
     )
     before = folder = None
     if out.is_file():
-        raise UsageError("not a folder", place=str(out), hint="give another --out")
+        raise UsageError("not a folder", place=str(out), hint="choose another --out")
     recover(out)
     if update is not None:
         before, folder = read_before(update), read_folder(update)

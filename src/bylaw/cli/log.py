@@ -167,7 +167,7 @@ def export_command(
             raise UsageError("a Parquet file cannot be written to standard output", hint="give --out FILE.parquet")
         return _export(store, of.tenant, wanted, _line_to(sys.stdout.buffer))
     if _is_of_log(out, of.where):
-        raise UsageError("the export would overwrite the log itself", place=str(out), hint="give another --out")
+        raise UsageError("the export would overwrite the log itself", place=str(out), hint="choose another --out")
     if out.exists() and not out.is_file() and format == "jsonl":
         with out.open("wb") as target:
             return _export(store, of.tenant, wanted, _line_to(target))

@@ -448,7 +448,7 @@ class SchemaReader:
             hint = f"give the location of `{name}` records first: a record without items has an empty list"
             self._paths.fault(f"the location of `{name}` records is missing", *at, hint=hint)
         if body.fields:
-            self._paths.fault("list items are used unchanged, without `fields`", *at)
+            self._paths.fault("list items are used as they are; remove `fields`", *at)
 
     def _entity(self, name: str, body: WrittenEntity) -> Entity:
         at = ("entities", name)
@@ -531,7 +531,7 @@ class SchemaReader:
         if currency and type_ != "money":
             self._paths.fault(f"`{name}` has a currency but is not of type money", *at)
         elif currency and currency not in CURRENCIES:
-            self._paths.fault(f"`{currency}` is not a currency", *at, hint="use a code of three letters, such as EUR")
+            self._paths.fault(f"`{currency}` is not a currency", *at, hint="use a three-letter code, such as EUR")
         return Field(
             name,
             cast(FieldType, type_),

@@ -376,7 +376,7 @@ class Calling:
         assert isinstance(call.func, ast.Attribute)
         entity = self.reading.entity(call.func.value)
         if entity is None:
-            return self.fault(node, "seen() is called on an entity", "write facts.X.seen(...)")
+            return self.fault(node, "seen() must be called on an entity", "write facts.X.seen(...)")
         if name != "any" or not isinstance(node, ast.GeneratorExp):
             return self.fault(
                 node, "`seen` can only be used in the first `for` of any()", "write any(... for x in facts.X.seen(...))"

@@ -139,7 +139,7 @@ class Endpoint:
             return self._stream(body)
         made = self._client.chat.completions.create(**body)
         if not getattr(made, "choices", None):
-            return Answer("", "failed", "the endpoint sent no choice")
+            return Answer("", "failed", "the endpoint returned no choices")
         return completion_answer(made.model_dump())
 
     def _stream(self, body: dict[str, Any]) -> Answer:

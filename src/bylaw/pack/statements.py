@@ -31,7 +31,7 @@ from bylaw.policy.statement import (
 from bylaw.policy.tool import Effect, Tool, ToolsFile, Trust, WrittenCardFact, WrittenTool
 from bylaw.policy.yaml import Located
 
-_CODE = "use a code of three letters, such as EUR"
+_CODE = "use a three-letter code, such as EUR"
 _SHOWN = 4
 """Maximum places named in a message."""
 _LONGEST = 200
@@ -317,7 +317,7 @@ def _faults_of_facts(
         if not str(fact.value).strip():
             yield name, f"`{name}` in `show` has no expression"
         if fact.currency and str(fact.currency) not in CURRENCIES:
-            yield name, f"`{fact.currency}` is not a currency: write use a code of three letters, such as EUR"
+            yield name, f"`{fact.currency}` is not a currency: write use a three-letter code, such as EUR"
 
 
 def faults_of_sentence(

@@ -306,5 +306,5 @@ def _said_before(approval: Approval) -> str:
     answer = approval.answer
     assert answer is not None
     at = datetime.fromtimestamp(approval.answered, UTC).isoformat(" ", "seconds") if approval.answered else "before"
-    then = f", and has been {approval.status} since" if approval.status != answer.status else ""
+    then = f", and has since been {approval.status}" if approval.status != answer.status else ""
     return f"nothing changed: approval `{approval.id}` was already {answer.status} by {answer.by}, {at}{then}"

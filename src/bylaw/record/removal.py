@@ -25,7 +25,7 @@ from bylaw.record.use import Use, read_use
 VARIABLE = "BYLAW_SIGNING_KEY"
 SHORTEST = 32
 """Bytes a key must have."""
-MAKE_ONE = "make one with `openssl rand -hex 32`, and keep it away from the database"
+MAKE_ONE = "generate one with `openssl rand -hex 32`, and store it away from the database"
 
 
 def read_key(path: Path | None) -> bytes | None:
@@ -41,7 +41,7 @@ def read_key(path: Path | None) -> bytes | None:
     if not key and path is None:
         return None
     if len(key) < SHORTEST:
-        raise UsageError(f"a signing key has at least {SHORTEST} bytes", place=place, hint=MAKE_ONE)
+        raise UsageError(f"a signing key must have at least {SHORTEST} bytes", place=place, hint=MAKE_ONE)
     return key
 
 

@@ -21,7 +21,7 @@ POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
 _GRAVITY: dict[Answer, int] = {answer: place for place, answer in enumerate(GRAVEST)}
 
 Earlier = Literal["", "done", "perhaps"]
-"""Whether the same call was carried out before, since the user last wrote: not, surely, or perhaps."""
+"""Whether the same call has already been carried out, since the user last wrote: not, surely, or perhaps."""
 
 Whom = Literal["user", "person"]
 """Who can answer: the user, whom the agent asks, or a person responsible for the policy or the host."""

@@ -90,7 +90,7 @@ class LocalEngine:
                     answer = Answer(why=f"its worker was lost {TRIES} times ({lost}); the machine may be out of memory")
                     if shard is None and (unready := unready + 1) >= _STARTS:
                         hint = "the machine may be out of memory: try fewer --jobs"
-                        raise WorkerError(f"workers end before they have started ({lost})", hint=hint) from None
+                        raise WorkerError(f"workers exit before they finish starting ({lost})", hint=hint) from None
                 else:
                     unready = 0
                 if answer.is_final:

@@ -276,7 +276,7 @@ def _pieces_of(source: Source, data: bytes, why: str) -> Iterator[Piece]:
     elif results.simulations is not None:
         yield info, source.fault(0, "`simulations` is empty")
     elif not bytes(results.simulation_index):
-        yield info, source.fault(0, "neither `simulations` nor `messages` in it")
+        yield info, source.fault(0, "it contains neither `simulations` nor `messages`")
 
 
 def _info_beside(source: Source) -> Info:
