@@ -7,6 +7,7 @@ import click
 from bylaw.errors import BylawError
 from bylaw.text.visible import visible
 from bylaw_lab.bench.command import bench_command
+from bylaw_lab.desks.command import desks_command
 from bylaw_lab.theorems.command import theorems
 
 
@@ -28,6 +29,7 @@ def main() -> None:
 
 main.add_command(theorems)
 main.add_command(bench_command)
+main.add_command(desks_command)
 
 
 @main.command("record-demo")

@@ -1,0 +1,92 @@
+"""`bylaw-lab desks`: what scripted agents do at real systems, with the shield and without."""
+
+import json
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bylaw_lab.desks.desk import CATEGORIES, Desk, measure
+
+DESKS = ("database", "repository")
+HEADS = (
+    "desk", "agent", "shield", "tasks", "completed", "under policy", "violations", "acts blocked", "questions",
+    "ms per action", "ms per snapshot",
+)  # fmt: skip
+
+
+@click.command("desks")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one line per desk, agent and posture.")
+@click.option("--desk", "names", multiple=True, type=click.Choice(DESKS), help="Only these desks.")
+@click.option("--page", type=click.Path(path_type=Path), help="Write the tables to their section of this page.")
+def desks_command(*, as_json: bool, names: tuple[str, ...], page: Path | None) -> None:
+    """Scripted agents at a database and a repository: tasks done and policies violated."""
+    found: list[dict[str, Any]] = []
+    for name in names or DESKS:
+        with _opened(name) as desk:
+            for line in _measured(desk):
+                found.append(line)
+                if as_json:
+                    click.echo(json.dumps(line))
+    if not as_json:
+        click.echo(tables(found))
+    if page is not None:
+        head, _, _ = page.read_text("utf-8").partition("<!-- tables -->")
+        page.write_text(f"{head}<!-- tables -->\n\n{tables(found)}\n", "utf-8")
+
+
+def _measured(desk: Desk) -> Iterator[dict[str, Any]]:
+    for agent, is_shielded, count in measure(desk):
+        yield {"desk": desk.name, "agent": agent, "shield": is_shielded, **count.told()}
+
+
+@contextmanager
+def _opened(name: str) -> Generator[Desk]:
+    with tempfile.TemporaryDirectory(prefix="bylaw-desk-") as folder:
+        place = Path(folder)
+        if name == "database":
+            from bylaw_lab.desks.database import open_database
+
+            with open_database(place) as desk:
+                yield desk
+        else:
+            from bylaw_lab.desks.repository import Repository
+
+            yield Repository(place)
+
+
+def tables(lines: list[dict[str, Any]]) -> str:
+    """The figures as two tables."""
+    rows = [
+        (
+            line["desk"], line["agent"], "yes" if line["shield"] else "no", line["tasks"], line["completed"],
+            line["completed_under_policy"], sum(line["violations"].values()), len(line["legitimate_acts_blocked"]),
+            line["questions"], line["median_ms_per_action"], line["median_ms_per_snapshot"],
+        )
+        for line in lines
+    ]  # fmt: skip
+    by_category = [
+        (category, line["desk"], line["agent"], line["violations"][category], line["guarded"][category])
+        for category in CATEGORIES
+        for line in _paired(lines)
+    ]
+    second = _table(("category", "desk", "agent", "violations without the shield", "with it"), by_category)
+    return f"{_table(HEADS, rows)}\n\n{second}"
+
+
+def _paired(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The runs without the shield, each with what the runs with it violated; careful agents are left out."""
+    guarded = {(each["desk"], each["agent"]): each["violations"] for each in lines if each["shield"]}
+    return [
+        {**each, "guarded": guarded[each["desk"], each["agent"]]}
+        for each in lines
+        if not each["shield"] and each["agent"] != "careful"
+    ]
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    told = [heads, tuple("---" for _ in heads), *rows]
+    return "\n".join(f"| {' | '.join('' if each is None else str(each) for each in row)} |" for row in told)
