@@ -373,11 +373,79 @@ def test_a_snapshot_asked_for_beside_an_act_may_show_the_page_before_it() -> Non
         assert session.decide("browser_click", {"target": "e7"}).answer == "look_up"
 
 
-def test_a_form_whose_button_is_not_shown_submits_nobody_knows_what() -> None:
-    apart = CHECKOUT.replace("  - generic [ref=e11]:\n    - textbox", "  - generic [ref=e11]:\n  - textbox").replace(
-        '    - button "Place order" [ref=e7]:\n      - img', '  - button "Place order" [ref=e7]:\n    - img'
-    )
+FIELD = '- main [ref=e1]:\n  - generic [ref=e11]:\n    - textbox "Note" [ref=e6]\n'
+
+
+@pytest.mark.parametrize(
+    ("buttons", "told"),
+    [
+        ('  - link "Order" [ref=e7]\n', "no button of the form"),
+        ('    - button "More" [ref=e7]\n    - button "Place order" [ref=e8]\n', "several buttons"),
+        ('    - button "More" [ref=e7]\n  - button "Place order" [ref=e8]\n', "several buttons"),
+    ],
+)
+def test_a_form_whose_one_button_is_not_shown_submits_nobody_knows_what(buttons: str, told: str) -> None:
     with Shield(pack()) as shield:
-        decision = opened(shield, apart).decide("browser_type", {"target": "e6", "text": "x", "submit": True})
+        decision = opened(shield, FIELD + buttons).decide("browser_type", {"target": "e6", "text": "", "submit": True})
         assert decision.answer == "ask"
-        assert "does not show its button" in decision.for_person
+        assert told in decision.for_person
+
+
+QUANTITIES = {
+    "pack.yaml": FILES["pack.yaml"],
+    "policy.md": "At most one quantity an hour.\n",
+    "policies.yaml": "policies: [{id: few, kind: rule, spans: [At most one quantity an hour.]}]\n",
+    "rules.yaml": "limits: [{id: few, tool: set_quantity, most: 1, within: 1h}]\n",
+    "tools.yaml": """tools:
+  browser_navigate: {effect: read, parameters: {url: string}}
+  browser_snapshot: {effect: read}
+  browser_fill_form: {effect: write}
+  browser_click: {effect: write}
+actions:
+  set_quantity:
+    of: browser_fill_form
+    on: {role: spinbutton}
+    effect: write
+    take: {value: $item.value}
+    changes: []
+  add: {of: browser_click, on: {role: button}, effect: write, changes: []}
+""",
+}
+CART = '- spinbutton "Lamp" [ref=e1]\n- spinbutton "Chair" [ref=e2]\n- button "Add" [ref=e3]\n- link "Home" [ref=e4]\n'
+
+
+@pytest.mark.parametrize("targets", [("e1", "e2"), ("e1", "e1")])
+def test_each_write_of_a_call_counts(targets: tuple[str, str]) -> None:
+    with Shield(made(QUANTITIES), log=":memory:") as shield:
+        fields = [{"target": each, "value": "5"} for each in targets]
+        decision = opened(shield, CART).decide("browser_fill_form", {"fields": fields})
+        assert len(decision.actions) == 2
+        assert decision.answer == "deny"
+        twice = opened(shield, CART, name="y").decide("browser_click", {"target": "e3", "doubleClick": True})
+        assert [each.name for each in twice.actions] == ["add", "add"]
+
+
+def test_a_field_that_is_named_in_another_way_is_unknown() -> None:
+    fields = [{"target": "e1", "value": "5"}, {"selector": "#total", "value": "0"}]
+    with Shield(made(QUANTITIES), log=":memory:") as shield:
+        assert not opened(shield, CART).decide("browser_fill_form", {"fields": fields}).actions
+
+
+def test_a_call_whose_result_is_lost_blocks_no_page_for_good() -> None:
+    with Shield(pack()) as shield:
+        session = opened(shield)
+        assert session.decide("browser_click", {"target": "e5"}, id="lost").allowed
+        for number in range(3):
+            assert session.decide("browser_snapshot", {}, id=f"look-{number}").allowed
+            session.result(page(CHECKOUT), id=f"look-{number}")
+        assert acts(session.decide("browser_click", {"target": "e7"})) == [ORDERED]
+
+
+def test_a_page_is_not_known_once_an_older_call_has_ended_after_it() -> None:
+    with Shield(pack()) as shield:
+        session = opened(shield)
+        assert session.decide("browser_click", {"target": "e5"}, id="slow").allowed
+        assert session.decide("browser_navigate", {"url": "http://shop.test/checkout"}, id="new").allowed
+        session.result(page(CHECKOUT), id="new")
+        session.result("Clicked.", id="slow")
+        assert session.decide("browser_click", {"target": "e5"}).answer == "look_up"

@@ -1,5 +1,6 @@
 """The page that an agent was shown last in a conversation, as long as nothing may have changed it since."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
@@ -11,26 +12,21 @@ from bylaw.reading import Unreadable
 from bylaw.reading.page import Element, Page, read_page
 from bylaw.trace.event import Call, Result
 
-_PRESSED = frozenset(("button", "link", "menuitem"))
-"""Roles of elements that Enter works on themselves; in any other, it submits the form."""
-_TABLES = frozenset(("table", "grid", "treegrid"))
-_LANDMARKS = frozenset(("main", "banner", "navigation", "contentinfo", "complementary", "region", "document", "iframe"))
+_KEYED = frozenset(("button", "link", "menuitem", "menuitemcheckbox", "menuitemradio", "tab"))
+"""Roles of elements that Enter presses; in any other, it submits the form."""
+_PRESSED = _KEYED | {"checkbox", "radio", "switch"}
+"""Roles of elements that do something of their own when they are pressed."""
 _FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
-_CONTROLS = frozenset(
-    ("button", "link", "menuitem", "option", "tab", "checkbox", "radio", "switch", "slider", *_FIELDS)
+_CONTROLS = _PRESSED | _FIELDS | {"option", "slider", "listbox", "treeitem"}
+_FORMS = frozenset(("form", "search"))
+_TABLES = frozenset(("table", "grid", "treegrid"))
+_ELSEWHERE = ("selector", "css", "xpath", "locator", "index", "x", "y", "coordinate", "coordinates", "position")
+"""Arguments by which other servers name an element, as no snapshot shows it."""
+_QUIET_KEY = re.compile(
+    r"[^\r\n]|Space|Tab|Escape|Backspace|Delete|Insert|CapsLock|Home|End|(?:Arrow|Page)(?:Up|Down|Left|Right)"
+    r"|F[0-9]{1,2}|(?:Shift|Control|Alt|Meta)(?:Left|Right)?|ControlOrMeta|AltGraph|Key[A-Z]|(?:Digit|Numpad)[0-9]"
 )
-"""Roles of elements that do something of their own if they are clicked, whatever they stand in."""
-_CHOICES = frozenset(("combobox", "listbox"))
-"""Roles of elements that a click opens, and that press nothing in them."""
-_QUIET_KEYS = frozenset(
-    {
-        *("alt", "altgraph", "backspace", "capslock", "control", "controlormeta", "delete", "end", "escape", "home"),
-        *("insert", "meta", "pagedown", "pageup", "shift", "tab"),
-        *(f"arrow{way}" for way in ("down", "left", "right", "up")),
-        *(f"f{number}" for number in range(1, 13)),
-    }
-)
-"""Names of keys that submit no form; any other name may be one for Enter."""
+"""Keys that submit no form; any other may be Enter."""
 _OF_FOCUS = frozenset(("key", "keys", "text", "submit", "slowly", "delay"))
 """Arguments of a call that acts on the element with the focus."""
 _MARKS = ("```yaml", "Page Snapshot", "### Snapshot", "Page URL:")
@@ -48,8 +44,10 @@ class PageState:
         """The result with the last snapshot; None if nothing is known of the page."""
         self._last = -1
         """The step of the last call that may have changed the page."""
-        self._under_way: set[int] = set()
-        """The steps of such calls without a result."""
+        self._shown = -1
+        """The step of the call that showed it."""
+        self._under_way: dict[int, int] = {}
+        """The steps of such calls without a result, with their turns."""
         self._beside: set[int] = set()
         """The steps of snapshots that were asked for meanwhile: which page they show is not known."""
 
@@ -62,20 +60,24 @@ class PageState:
                 self._beside.add(step)
             return
         self._result, self._last = None, step
-        self._under_way.add(step)
+        self._under_way[step] = call.turn
         self._unknown = f"the page may have changed with `{call.tool}`, and was not shown since"
 
     def result(self, result: Result, call: Call) -> None:
         """A tool has answered."""
         step = -1 if result.call is None else result.call
-        self._under_way.discard(step)
+        is_snapshot = call.tool == self.terms.snapshot
+        if not is_snapshot and step < self._shown and not call.refused:
+            self._result = None
+            self._unknown = f"the page may have changed with `{call.tool}`, which has ended since it was shown"
+        # Whoever goes on to another turn waits no longer for the calls of the last.
+        self._under_way = {each: turn for each, turn in self._under_way.items() if turn >= call.turn and each != step}
         if call.refused or not self.terms.shows(call.tool) or step < self._last or step in self._beside:
             return
-        is_snapshot = call.tool == self.terms.snapshot
         if (is_snapshot and any(call.arguments.values())) or not result.captured or has_mark(call.arguments):
             return
         if is_snapshot or "```yaml" in result.text:
-            self._result, self.shown_to = result, call.agent
+            self._result, self.shown_to, self._shown = result, call.agent, step
 
     @property
     def page(self) -> Page | None:
@@ -114,44 +116,37 @@ class Targeted(NamedTuple):
     """An element that a call acts on."""
 
     element: Element
-    item: Mapping[str, Any]
+    chain: tuple[Element, ...]
+    """The elements that an action may name for it."""
+    item: Mapping[str, Any] = {}
     """The record in a list of arguments that names it, such as the field of a form; else empty."""
-    is_submit: bool = False
-    """Whether it may be the button that submits the form."""
+    act: int = 0
+    """The number of the act within the call; one act may work on several elements."""
+    is_typed: bool = False
+    """Whether the call types before it presses the element."""
 
 
 def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
-    """The elements that a call acts on: those it names, else the one with the focus, what a click on them may press
-    in them, and the buttons of the form that it submits. NotTaken if one is not known."""
-    listed = list(_items(call.arguments))
-    named = [
-        (str(value), item)
-        for item in ({}, *listed)
-        for name in terms.target
-        if (value := (item or call.arguments).get(name))
-    ]
-    if not all(any(item.get(name) for name in terms.target) for item in listed):
-        raise NotTaken("a record in the call names no element")
-    ends = ("Target", "Ref")
-    named += [(str(value), {}) for name, value in call.arguments.items() if name.endswith(ends) and value]
-    items = {}
-    if named:
-        found = [_by_ref(page, ref) for ref, _ in named]
-        items = {element.at: item for element, (_, item) in zip(found, named, strict=True)}
-    elif not call.arguments.keys() <= _OF_FOCUS | set(terms.description):
-        raise NotTaken("the call names no element in a way that is known")
-    elif page.focused is None or page.focused.parent < 0:
-        raise NotTaken("the call names no element, and the page does not show which has the focus")
-    else:
-        found = [page.focused]
-    found += [inside for each in found if each.role not in _CHOICES for inside in page.descendants(each)
-              if inside.role in _CONTROLS - {"option"}]  # fmt: skip
-    targets = {each.at: Targeted(each, items.get(each.at, {})) for each in found}
-    if _submits(call.arguments):
-        for each in found:
-            for button in _submit_buttons(page, each) if each.role not in _PRESSED else ():
-                targets.setdefault(button.at, Targeted(button, {}, is_submit=True))
-    return list(targets.values())
+    """What a call acts on: the elements it names, for a key else the one with the focus, and the button of the form
+    that it submits. NotTaken if one is not known."""
+    arguments = call.arguments
+    nothing: Mapping[str, Any] = {}
+    named = _named(page, call, terms)
+    if not named:
+        if not {name for name, value in arguments.items() if value} <= _OF_FOCUS | set(terms.description):
+            raise NotTaken("the call names no element in a way that is known")
+        if page.focused is None or page.focused.parent < 0:
+            raise NotTaken("the call names no element, and the page does not show which has the focus")
+        named = [(page.focused, nothing)]
+    if arguments.get("doubleClick"):
+        named *= 2
+    found = [each for act, (element, item) in enumerate(named) for each in _worked_on(page, element, item, act)]
+    if _submits(arguments):
+        is_typed = bool(arguments.get("text")) or any(item for _, item in named)
+        for act, element in enumerate({each.at: each for each, _ in named if each.role not in _KEYED}.values()):
+            pressed = _worked_on(page, _submit_button(page, element), nothing, len(named) + act)
+            found += [each._replace(is_typed=is_typed) for each in pressed]
+    return found
 
 
 def _submits(arguments: Mapping[str, Any]) -> bool:
@@ -159,13 +154,43 @@ def _submits(arguments: Mapping[str, Any]) -> bool:
     text = str(arguments.get("text", ""))
     if arguments.get("submit") not in (None, False) or "\n" in text or "\r" in text:
         return True
-    keys = [part for name in ("key", "keys") if (key := arguments.get(name)) for part in str(key).split("+") if part]
-    return not all(part.lower() in _QUIET_KEYS or (len(part) == 1 and part.isprintable()) for part in keys)
+    return not all(_is_quiet(key) for name in ("key", "keys") if (key := arguments.get(name)))
 
 
-def types(arguments: Mapping[str, Any]) -> bool:
-    """Whether a call puts something into the page."""
-    return bool(arguments.get("text")) or any(True for _ in _items(arguments))
+def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapping[str, Any]]]:
+    """The elements that the arguments of a call name, each with the record that names it."""
+    found: list[tuple[Element, Mapping[str, Any]]] = []
+    for item in (call.arguments, *_items(call.arguments)):
+        if any(item.get(name) is not None for name in _ELSEWHERE if name not in terms.target):
+            raise NotTaken("the call names an element by other means than the page shows")
+        refs = [str(item[name]) for name in terms.target if item.get(name)]
+        if item is call.arguments:
+            refs += [str(value) for name, value in item.items() if name.endswith(("Target", "Ref")) and value]
+        elif not refs:
+            raise NotTaken("a record of the call names no element of the page")
+        found += [(_by_ref(page, ref), {} if item is call.arguments else item) for ref in dict.fromkeys(refs)]
+    return found
+
+
+def _is_quiet(key: Any) -> bool:
+    """Whether a key submits no form; one that is not known may."""
+    return isinstance(key, str) and all(map(_QUIET_KEY.fullmatch, re.split(r"(?<=.)\+", key, flags=re.DOTALL)))
+
+
+def _worked_on(page: Page, element: Element, item: Mapping[str, Any], act: int) -> Iterator[Targeted]:
+    """What acting on an element works on: the control that it is, or is a part of, and every one around that."""
+    inside = next((each for each in page.descendants(element) if each.role in _PRESSED), None)
+    if inside is not None and element.role not in _FIELDS:
+        raise NotTaken(f"{name_of(page, element)} has {name_of(page, inside)} inside, which the call may press")
+    chain = (element, *page.ancestors(element))
+    end = next((at for at, each in enumerate(chain) if each.role in _CONTROLS), None)
+    if end is None:
+        yield Targeted(element, chain, item, act)
+        return
+    yield Targeted(chain[end], chain[: end + 1], item, act)
+    for each in chain[end + 1 :]:
+        if each.role in _PRESSED:
+            yield Targeted(each, (each,), item, act)
 
 
 def _items(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -183,24 +208,14 @@ def _by_ref(page: Page, ref: str) -> Element:
     return element
 
 
-def _submit_buttons(page: Page, element: Element) -> list[Element]:
-    """The buttons that may be the one that submits the element's form: all in the form, or else in the widest part that
-    may be one. A form is inside of a landmark, so that a button elsewhere in the landmark is none of its."""
-    widest: Element | None = None
-    buttons: list[Element] = []
-    for above in page.ancestors(element):
-        if above.role in _LANDMARKS:
-            break
-        widest = above
-        if above.role == "form":
-            break
-    else:
-        buttons = list(page.find("button"))
-    if widest is not None:
-        buttons = buttons or list(page.find("button", inside=widest))
-    if buttons:
-        return buttons
-    raise NotTaken("the call submits a form, and the page does not show its button")
+def _submit_button(page: Page, element: Element) -> Element:
+    """The button that submits the element's form: the only one of it, or of the page if it shows no form."""
+    form = next((each for each in page.ancestors(element) if each.role in _FORMS), None)
+    buttons = list(page.find("button", inside=form))
+    if len(buttons) != 1:
+        shown = "several buttons, each of which may be the form's" if buttons else "no button of the form"
+        raise NotTaken(f"the call submits a form, and the page shows {shown}: press the button that is meant")
+    return buttons[0]
 
 
 def fits_page(page: Page, url: Pattern | None) -> bool:
@@ -221,16 +236,15 @@ def content_of(page: Page, content: Sequence[ElementTerms]) -> set[int]:
     return found
 
 
-def fits_target(page: Page, element: Element, terms: TargetTerms) -> bool:
-    """Whether acting on an element acts on the one an action targets: itself, or one it is a part of."""
-    if terms.page is not None and (page.is_in_frame(element) or not fits_page(page, terms.page)):
+def fits_target(page: Page, target: Targeted, terms: TargetTerms) -> bool:
+    """Whether what a call acts on is what an action targets."""
+    if terms.page is not None and (page.is_in_frame(target.element) or not fits_page(page, terms.page)):
         return False
-    for each in (element, *page.ancestors(element)):
-        is_there = terms.url is None or terms.url.occurs(page.properties.get(each.at, {}).get("url", "\n"))
-        if is_there and terms.element.fits(each):
+    for each in target.chain:
+        if terms.url is not None and not terms.url.occurs(page.properties.get(each.at, {}).get("url", "\n")):
+            continue
+        if terms.element.fits(each):
             return terms.within is None or any(map(terms.within.fits, page.ancestors(each)))
-        if each.role in _CONTROLS:
-            break
     return False
 
 
@@ -257,7 +271,9 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
             return _one(take, (each for text in _texts(page, terms.content) for each in _found_in(take.pattern, text)))
         case "page", "heading" if take.pattern is not None:
             written = content_of(page, terms.content)
-            headings = (each.name for each in page.find("heading") if each.at not in written)
+            headings = (
+                each.name for each in page.find("heading") if each.at not in written and not _has_field(page, each)
+            )
             return _one(take, (value for name in headings for value in _found_in(take.pattern, name)))
         case "page", _:
             return _field(take, page)
@@ -266,7 +282,7 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
         case "element", "role":
             return element.role
         case "element", _:
-            return page.text_of(element)
+            return _shown(page, element)
         case _:
             pass
     row = next((each for each in (element, *page.ancestors(element)) if each.role == "row"), None)
@@ -286,9 +302,13 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
 
 def _shown(page: Page, element: Element) -> str:
     """The text in an element; NotTaken if what was typed into a field is a part of it."""
-    if element.role in _FIELDS or any(each.role in _FIELDS for each in page.descendants(element)):
+    if _has_field(page, element):
         raise NotTaken("what is typed into a field is not what the page shows")
     return page.text_of(element)
+
+
+def _has_field(page: Page, element: Element) -> bool:
+    return element.role in _FIELDS or any(each.role in _FIELDS for each in page.descendants(element))
 
 
 def _cell(page: Page, row: Element, column: str) -> Element | None:

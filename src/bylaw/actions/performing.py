@@ -49,8 +49,8 @@ class Part(Struct, frozen=True):
     """The record in a list of arguments that it is about; else empty."""
     is_moved: bool = False
     """Whether the folder a command runs in may be another than the first."""
-    is_submit: bool = False
-    """Whether it is an element that the call presses only by submitting a form."""
+    target: Any = None
+    """Of an element, how it is acted on."""
 
 
 class Performing:
@@ -185,26 +185,28 @@ class _Resolving:
         """The actions performed, as calls; NotTaken or Unreadable if they are not known."""
         arguments = self._call.arguments
         whole = [each for each in self._actions if each.kind == "call" and each.fits_call(arguments)]
-        found = [(self._made(action, None), False) for action in whole]
+        found = [(self._made(action, None), -1) for action in whole]
         parts = list(self._parts())
-        for part in parts:
+        for place, part in enumerate(parts):
             fitting = [each for each in self._actions if each.kind == part.kind and self._fits(each, part)]
             if not fitting:
                 raise NotTaken(f"no action is declared for {part.words}")
             for action in fitting:
                 self._check_typed(action, part)
-                found.append((self._made(action, part), part.is_submit))
+                found.append((self._made(action, part), place if part.target is None else part.target.act))
         if not parts:
             # An action that any call performs says nothing of a call whose parts are what matters.
             is_whole = all(each.kind == "call" for each in self._actions)
             if not any(is_whole or not each.is_of_any_call for each in whole):
                 raise NotTaken("no action is declared for this call")
-        # Every write counts, but of several buttons only one submits the form.
+        # A write counts as often as it is performed: once in each act.
         counted = {each.name for each in self._actions if each.effect == "write"}
+        listed: list[tuple[str, Any, int]] = []
         known: list[Call] = []
-        for each, is_submit in found:
-            is_known = (each.tool, each.arguments) in [(one.tool, one.arguments) for one in known]
-            if not is_known or (each.tool in counted and not is_submit):
+        for each, act in found:
+            named = (each.tool, each.arguments, act if each.tool in counted else -1)
+            if named not in listed:
+                listed.append(named)
                 known.append(each)
         if len(known) > MOST:
             raise NotTaken(f"it does more than {MOST} things")
@@ -212,12 +214,10 @@ class _Resolving:
 
     def _check_typed(self, action: Action, part: Part) -> None:
         """What a call types changes the page on which it presses a button, so only the text itself is known of it."""
-        if not part.is_submit or action.effect != "write":
+        if part.target is None or not part.target.is_typed or action.effect != "write":
             return
-        from bylaw.actions.page_state import types
-
-        tells = any(take.source == "argument" and take.field == "text" for take in action.takes)
-        if types(self._call.arguments) and not tells:
+        sources = [(take.source, take.field) for take in action.takes]
+        if ("argument", "text") not in sources or any(source in ("page", "row") for source, _ in sources):
             raise NotAtOnce(f"it types and presses {part.words} at once. Type first, look at the page, then press it")
 
     def _parts(self) -> Iterator[Part]:
@@ -239,8 +239,9 @@ class _Resolving:
         if self._state is None:
             raise NotTaken("no page has been shown yet")
         page = self._page = self._state.page_for(self._call)
-        for element, item, is_submit in targets_of(page, self._call, self._state.terms):
-            yield Part("page", "", element, name_of(page, element), item, is_submit=is_submit)
+        for each in targets_of(page, self._call, self._state.terms):
+            named = name_of(page, each.element)
+            yield Part("page", "", each.element, named, each.item, target=each)
 
     def _read(self, terms: ReadTerms, value: Any) -> Iterator[Part]:
         if isinstance(value, list) and terms.kind == "shell":
@@ -258,7 +259,7 @@ class _Resolving:
         if action.on is not None:
             from bylaw.actions.page_state import fits_target
 
-            return fits_target(self._page, part.value, action.on)
+            return fits_target(self._page, part.target, action.on)
         terms = action.reads
         return terms is not None and terms.argument == part.argument and _FITS[part.kind](terms, part, action)
 

@@ -30,10 +30,11 @@ _SPECIAL = frozenset("\"' \t")
 _QUOTED_VALUE = re.compile(r'"((?:[^"\\\x00-\x1f\x7f-\x9f]|\\["\\bfnrt]|\\x[0-9a-f]{2})*)"')
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|(.))")
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
-_HEADING = re.compile(r"### .*|- Page Snapshot:?")
-_BEFORE = frozenset(("### Ran Playwright code", "### Open tabs", "### Page", "### Page state"))
-"""Headings that may stand before the snapshot; under others stands what a page may have written."""
-_HEADS_SNAPSHOT = frozenset(("### Snapshot", "- Page Snapshot", "- Page Snapshot:"))
+_BEFORE = re.compile(
+    r"|### (?:Ran Playwright code|Open tabs|Page|Page state|Snapshot)|- Ran Playwright code:?|- Page Snapshot:?"
+    r"|- Page (?:URL|Title):.*|- Console: [0-9, a-z]*|- [0-9]+: .*"
+)
+"""Lines that may stand before a snapshot; under other headings stands what a page may have written."""
 _URL = "- Page URL: "
 _TITLE = "- Page Title: "
 
@@ -217,12 +218,14 @@ def _read_markdown(text: str) -> Page:
     """The first snapshot, under its heading. What follows may be the page's own words, such as what its scripts log."""
     lines = text.split("\n")
     start = next((at for at, line in enumerate(lines) if line == "```yaml"), 0) + 1
-    before = lines[: start - 1]
-    headings = [line for line in before if _HEADING.fullmatch(line)]
-    if not before or before[-1] not in _HEADS_SNAPSHOT or sum(each in _HEADS_SNAPSHOT for each in headings) > 1:
+    before, is_code = lines[: start - 1], False
+    for number, line in enumerate(before, 1):
+        if line == ("```" if is_code else "```js"):
+            is_code = not is_code
+        elif not is_code and _BEFORE.fullmatch(line) is None:
+            raise Unreadable(f"`{line[:60]}` before the snapshot may have been written by anybody", line=number)
+    if is_code or not before or not before[-1].startswith(("### Snapshot", "- Page ")):
         raise Unreadable("the snapshot is not under a heading of its own", line=start)
-    if other := next((each for each in headings if each not in _BEFORE | _HEADS_SNAPSHOT), ""):
-        raise Unreadable(f"`{other[:60]}` before the snapshot may contain anything")
     url, title = _only(before, _URL), _only(before, _TITLE)
     end = next((at for at in range(start, len(lines)) if lines[at] == "```"), None)
     is_cut = end is None
