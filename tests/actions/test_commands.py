@@ -157,3 +157,36 @@ def test_a_shell_that_goes_on_may_be_in_another_folder() -> None:
         assert session.decide("bash", {"command": "cd /etc"}).allowed
         session.result("")
         assert session.decide("bash", {"command": "rm hosts"}).allowed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "/tmp/evil/rm a",
+        "./rm a",
+        "sub/git push origin main",
+        "cd /tmp && ./git push",
+        "sudo ./rm a",
+        "sh -c './rm a'",
+        "PATH=/tmp/evil git push",
+        "LD_PRELOAD=./x.so rm a",
+        "GIT_DIR=/x git push",
+        "find . -name a -exec ./rm b \\;",
+    ],
+)
+def test_another_program_of_the_same_name_is_another(command: str) -> None:
+    assert answer("bash", command=command) == "ask"
+
+
+def test_a_program_may_be_named_with_its_folder() -> None:
+    assert answer("bash", command="/usr/bin/../bin/rm a") == "allow"
+    tools = FILES["tools.yaml"].replace("program: rm", "program: [rm, ./tools/rm]")
+    with Shield(made({**FILES, "tools.yaml": tools})) as shield, shield.session("x") as session:
+        assert session.decide("bash", {"command": "./tools/rm a"}).allowed
+        assert session.decide("bash", {"command": "./other/rm a"}).answer == "ask"
+
+
+@pytest.mark.parametrize("words", [["uniq", "ls", "cat"], ["ls"], ["hostname", "id"], ["bash", "-c", "ls"], []])
+def test_a_list_may_be_one_command_or_several(words: list[str]) -> None:
+    with Shield(pack()) as shield, shield.session("x") as session:
+        assert session.decide("bash", {"command": words}).answer == "ask"

@@ -247,6 +247,8 @@ class _Resolving:
         if isinstance(value, list) and terms.kind == "shell":
             raise NotTaken(f"argument `{terms.argument}` is a list, which may be the words of one command")
         values = cast("list[Any]", value) if isinstance(value, list) else [value]
+        if isinstance(value, list) and terms.kind == "shell":
+            raise NotTaken(f"argument `{terms.argument}` is a list: one command or several")
         for text in values:
             if not isinstance(text, str):
                 raise NotTaken(f"argument `{terms.argument}` is not a text")
@@ -335,8 +337,11 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
     command = part.value
     if command.writes and action.effect != "write":
         return False
-    if terms.programs and command.program not in terms.programs:
-        return False
+    if terms.programs and command.written not in terms.programs:
+        if command.program not in terms.programs:
+            return False
+        if not command.is_of_system:
+            raise NotTaken(f"`{command.written[:LONGEST]}` may be another program than `{command.program}`")
     operands = command.operands
     if not all(any(each is None or pattern.occurs(each) for each in operands) for pattern in terms.operands):
         return False

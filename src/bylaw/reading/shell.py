@@ -38,6 +38,8 @@ _JOINED_LINES = re.compile(r"(?<![ \t\n\\])\\\n(?![ \t])|\\\\\n")
 _PLAIN_EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9?#@*$!-]|\{[A-Za-z_0-9]\w*\}|\{[A-Za-z_]\w*:-[\w./-]*\})")
 _VALUES = {"for_statement": ("variable", "value"), "case_statement": ("value",), "case_item": ("value",)}
 """Parts of statements that are words."""
+_SETS_VARIABLE = re.compile(r"(?:(?:^|[\s;|&()])\{\w+|\])\}$")
+"""What is before the sign of a redirection such as `{PATH}<x`."""
 _RESERVED = frozenset({"{", "}", "!"})
 _ENDS = frozenset([b"", *(bytes([each]) for each in b" \t\n;&|()")])
 """What ends a word, and nothing."""
@@ -157,7 +159,7 @@ class _Reader:
                     raise self._fault(f"`{child.type}` that is part of a word", child)
                 piped = piped or child.type in ("|", "|&")
                 continue
-            if node.field_name_for_child(at) == "variable" and not words.is_harmless(self._text(child)):
+            if node.field_name_for_child(at) == "variable" and not words.is_plain_name(self._text(child)):
                 self._add(Command("", assignments=((self._text(child), Word("", "one")),)))
             if node.field_name_for_child(at) in _VALUES.get(kind, ()):
                 if kind != "case_item" or not _PLAIN_PATTERN.fullmatch(self._text(child)):
@@ -227,6 +229,10 @@ class _Reader:
                 raise self._fault("`[` with an expansion outside quotes", each)
         if is_single and sum(1 for each in _walk(node) if each.type in ("binary_expression", "unary_expression")) > 2:
             raise self._fault("`[` with more than one test", node)
+        compares_numbers = any(not each.is_named and self._text(each) in words.NUMBER_TESTS for each in _walk(node))
+        compares_numbers = compares_numbers or any(self._text(each) in words.NUMBER_TESTS for each in _walk(node))
+        if compares_numbers and b"[" in self.source[node.start_byte + 1 : node.end_byte - 1]:
+            raise self._fault("arithmetic", node)
         self._substitutions(node)
         self._add(Command("test", "["))
 
@@ -299,6 +305,9 @@ class _Reader:
             self._statement(body, depth + 1, has_input=has_input or files.has_input)
 
     def _redirect(self, node: Any, files: "_Files") -> None:
+        before = self.source[: node.start_byte].decode("utf-8")
+        if _SETS_VARIABLE.search(before):
+            raise self._fault("a redirection that sets a variable", node)
         if node.type == "herestring_redirect":
             files.has_input = True
             for child in node.named_children:
@@ -457,6 +466,7 @@ class _Reader:
     # Programs
 
     def _add(self, command: Command) -> None:
+        self._check_variables(command)
         self.found.append(replace(command, directories=self.directories, line=self.line))
 
     def _run(self, spelled: list[Word], base: Command) -> None:
@@ -470,6 +480,12 @@ class _Reader:
         command = replace(base, program=name, written=first.text, words=tuple(spelled[1:]))
         if name in words.UNFOLLOWABLE:
             raise Unreadable(f"`{name}` cannot be followed", line=self.line)
+        if name in words.BUILTINS and not words.has_known_words(command):
+            raise Unreadable(f"`{name}` in a form that may set variables or run commands", line=self.line)
+        if name in ("sed", "gsed") and not words.has_known_scripts(command.words):
+            raise Unreadable(f"a script of `{name}` that may name files or run commands", line=self.line)
+        if name == "read":
+            self._check_variables(replace(command, assignments=tuple((word.text, word) for word in command.words)))
         inner = unwrap(command)
         if inner is None or inner.keeps:
             self._add(command if inner is None or inner.own is None else replace(command, words=inner.own))
@@ -480,16 +496,28 @@ class _Reader:
                 assignments=(*base.assignments, *inner.assignments),
                 has_input=base.has_input or inner.feeds,
             )
+            self._check_variables(wrapped)
+            here = self.directories
+            if inner.is_elsewhere:
+                self.directories = None
             if inner.text is not None:
                 self._nested_text(inner.text, wrapped)
             for each in inner.commands:
                 self._run(list(each), wrapped)
+            if inner.is_elsewhere:
+                self.directories = here
         elif name == "cd":
             self._change_directory(command)
 
+    def _check_variables(self, command: Command) -> None:
+        """What is set may not change which programs, files or words the text means."""
+        for name, _ in command.assignments:
+            if words.is_special(name) and not (name == "IFS" and command.program == "read"):
+                raise Unreadable(f"`{name}` changes what commands do", line=self.line)
+
     def _nested_text(self, text: str, wrapped: Command) -> None:
         reader = _Reader(text, nested=self.nested + 1)
-        reader.directories = self.directories
+        reader.directories = reader.reached = self.directories
         for each in reader.commands():
             self.found.append(
                 replace(

@@ -5,7 +5,7 @@ import re
 
 from msgspec import Struct
 
-from bylaw.reading.shell_programs import only_reads
+from bylaw.reading.shell_programs import FOLDERS, only_reads
 from bylaw.reading.shell_word import Word
 
 _PRIVILEGED = frozenset({"sudo", "doas", "su", "pkexec", "runuser"})
@@ -13,6 +13,11 @@ _STAYS_BELOW = re.compile(
     r"/?(?:[\w@%+,:=-][\w@%+,.:=-]*/+|\./+|\.\./+)*(?:[\w@%+,:=*?\[\]-][\w@%+,.:=*?\[\]-]*(?:/+|$))+"
 )
 """A pattern for names of files that cannot match `..`."""
+_INSIDE = re.compile(r"(?:^:|(?<=[@=,])(?<!\s))((?:/|\.\.(?:/|$))\S*)")
+"""A whole path, or one that goes up, in a word such as `@/etc/passwd`."""
+_REMOTE_HELPER = re.compile(r"[a-z]+::")
+"""Of `git`, as in `ext::command`."""
+_FILE_URL = re.compile(r"(?i)file:(?://[^/\s]*)?(/\S*)")
 
 
 class Command(Struct, frozen=True):
@@ -37,6 +42,11 @@ class Command(Struct, frozen=True):
     has_input: bool = False
     """Whether its input is a pipe, a file or a text of the command."""
     line: int = 1
+
+    @property
+    def is_of_system(self) -> bool:
+        """Whether it is the program of its name that the system finds: no folder is given, or one of the system's."""
+        return "/" not in self.written or posixpath.normpath(posixpath.dirname(self.written)) in FOLDERS
 
     @property
     def is_privileged(self) -> bool:
@@ -75,7 +85,11 @@ class Command(Struct, frozen=True):
             ):
                 return None
             named += _named_in(word.text)
-        if self.directories is None:
+        for _, value in self.assignments:
+            if not value.is_exact:
+                return None
+            named += [each for each in _named_in(value.text) if each.startswith("/") or ".." in each]
+        if self.directories is None or any(_REMOTE_HELPER.match(each) for each in named):
             return None
         return tuple(posixpath.join(folder, each) for each in named for folder in sorted(self.directories))
 
@@ -104,12 +118,15 @@ class Command(Struct, frozen=True):
 def _named_in(text: str) -> list[str]:
     """The paths a word may name: itself, or what an option or `name=` carries."""
     _, equals, value = text.partition("=")
+    inside = [found[1] for found in _INSIDE.finditer(text)] + [found[1] for found in _FILE_URL.finditer(text)]
     if not _is_option(text):
-        return [text, value] if value else [text]
-    carried = [text[at:] for sign in ("/", "..", "~") if (at := text.find(sign)) > 0]
-    if carried and not text.startswith("--"):
-        carried.append(text[2:])
-    return [value] if equals and value else [each for each in carried if each]
+        named = [text, value] if value else [text]
+    else:
+        carried = [text[at:] for sign in ("/", "..", "~") if (at := text.find(sign)) > 0]
+        if carried and not text.startswith("--"):
+            carried.append(text[2:])
+        named = [value] if equals and value else [each for each in carried if each]
+    return [*named, *(each for each in dict.fromkeys(inside) if each not in named)]
 
 
 def _is_option(text: str) -> bool:

