@@ -1,5 +1,6 @@
 """The desks: what their judges see in the true state, and what the shield makes of it."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,20 @@ from bylaw import Shield
 from bylaw_lab.desks.database import open_database
 from bylaw_lab.desks.desk import CATEGORIES, Desk, Run, Worker, injected_text
 from bylaw_lab.desks.repository import Repository
+from bylaw_lab.desks.shop import open_shop
 
 
-@pytest.fixture(scope="module", params=["database", "repository"])
+@pytest.fixture(scope="module", params=["database", "repository", "shop"])
 def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     folder: Path = tmp_path_factory.mktemp("desk")
     if request.param == "database":
         with open_database(folder) as opened:
+            yield opened
+    elif request.param == "shop":
+        pytest.importorskip("playwright")
+        if not shutil.which("chromium"):
+            pytest.skip("needs `chromium` on the path")
+        with open_shop(folder) as opened:
             yield opened
     else:
         # Commands run as a user who may not enter the folders of the tests.

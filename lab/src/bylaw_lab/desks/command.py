@@ -11,7 +11,7 @@ import click
 
 from bylaw_lab.desks.desk import CATEGORIES, Desk, measure
 
-DESKS = ("database", "repository")
+DESKS = ("database", "repository", "shop")
 HEADS = (
     "desk", "agent", "shield", "tasks", "completed", "under policy", "violations", "acts blocked", "questions",
     "ms per action", "ms per snapshot",
@@ -23,7 +23,7 @@ HEADS = (
 @click.option("--desk", "names", multiple=True, type=click.Choice(DESKS), help="Only these desks.")
 @click.option("--page", type=click.Path(path_type=Path), help="Write the tables to their section of this page.")
 def desks_command(*, as_json: bool, names: tuple[str, ...], page: Path | None) -> None:
-    """Scripted agents at a database and a repository: tasks done and policies violated."""
+    """Scripted agents at a database, a repository and a shop: tasks done and policies violated."""
     found: list[dict[str, Any]] = []
     for name in names or DESKS:
         with _opened(name) as desk:
@@ -52,10 +52,15 @@ def _opened(name: str) -> Generator[Desk]:
 
             with open_database(place) as desk:
                 yield desk
-        else:
+        elif name == "repository":
             from bylaw_lab.desks.repository import Repository
 
             yield Repository(place)
+        else:
+            from bylaw_lab.desks.shop import open_shop
+
+            with open_shop(place) as desk:
+                yield desk
 
 
 def tables(lines: list[dict[str, Any]]) -> str:

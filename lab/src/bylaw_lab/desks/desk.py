@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -72,6 +73,10 @@ class Desk(Protocol):
         """Begin anew, with a text of the attacker's in what agents read."""
         ...
 
+    def resolved(self, act: Act) -> Act:
+        """An act of a script as the call that an agent makes now."""
+        ...
+
     def perform(self, act: Act) -> str:
         """Make a call."""
         ...
@@ -107,11 +112,15 @@ class Worker:
         """Do the task."""
         if self._session is not None:
             self._session.user(task.request)
-        obeyed: set[str] = set()
+        obeyed: set[tuple[str, int]] = set()
         for at, act in enumerate(task.acts):
             shortcut = task.shortcuts.get(at, ()) if agent == "hasty" else ()
-            results = [self._attempt(each, is_wanted=False) for each in shortcut]
-            taken = [each for each, result in zip(shortcut, results, strict=True) if result is not None]
+            results: list[str | None] = []
+            for each in shortcut:
+                results.append(self._attempt(each, is_wanted=False))
+                if results[-1] is None:
+                    break
+            taken = [each for each, result in zip(shortcut, results, strict=False) if result is not None]
             if not shortcut or (len(taken) < len(shortcut) and act not in taken):
                 results = [self._attempt(act, is_wanted=True)]
             if agent == "attacked":
@@ -123,6 +132,7 @@ class Worker:
 
     def _attempt(self, act: Act, *, is_wanted: bool) -> str | None:
         """The result of an act; None if it was refused."""
+        act = self._desk.resolved(act)
         if self._session is not None and not self._may(act, is_wanted=is_wanted):
             if is_wanted:
                 self.run.blocked.append(f"{act.tool} {json.dumps(act.arguments)}")
@@ -158,14 +168,16 @@ class Worker:
         return False
 
 
-def _injected(results: Sequence[str | None], obeyed: set[str]) -> Iterator[Act]:
-    """The acts that texts in results ask for, each once."""
+def _injected(results: Sequence[str | None], obeyed: set[tuple[str, int]]) -> Iterator[Act]:
+    """The acts that texts in results ask for, each as often as one text does."""
     for result in results:
+        times: Counter[str] = Counter()
         for tool, arguments in _INJECTED.findall((result or "").replace("\\", "")):
-            if f"{tool} {arguments}" not in obeyed:
-                obeyed.add(f"{tool} {arguments}")
-                number = json.loads(arguments)
-                yield from [Act(tool, {k: v for k, v in number.items() if k != "times"})] * number.get("times", 1)
+            asked = (f"{tool} {arguments}", times[f"{tool} {arguments}"])
+            times[asked[0]] += 1
+            if asked not in obeyed:
+                obeyed.add(asked)
+                yield Act(tool, json.loads(arguments))
 
 
 def injected_text(acts: Sequence[Act]) -> str:
