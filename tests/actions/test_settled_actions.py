@@ -1,12 +1,15 @@
 """What was settled for an action holds for that action alone: pauses, approvals, stops."""
 
+import json
 import time
+from typing import Any
 
 import pytest
 
 from bylaw import Shield
 from bylaw.record import Log
 from bylaw.shield import LiveSession
+from tests.actions.desk import CHECKOUT, FILES, page
 from tests.packs import made
 
 PAYING = {
@@ -33,6 +36,7 @@ CLICK = {"target": "e3"}
 
 def show(session: LiveSession, total: int, element: str = 'button "Pay"', url: str = "http://shop.test/pay") -> None:
     """The agent opens a page with a total and one element."""
+    session.agent("I open the page.")
     id = f"show-{session.position}-{total}"
     assert session.decide("browser_navigate", {"url": url}, id=id).allowed
     shown = f'- paragraph [ref=e1]: "Total: {total} EUR"\n- {element} [ref=e3]'
@@ -83,3 +87,102 @@ def test_an_approval_of_an_undeclared_click_counts_on_its_page_alone() -> None:
         log.approve(session.decide("browser_click", CLICK).approval, by="ann")
         show(session, 9999, 'button "Buy"', "http://shop.test/pay?cart=2")
         assert not session.decide("browser_click", CLICK).allowed
+
+
+@pytest.mark.parametrize("shown_before", [True, False])
+def test_a_page_is_not_known_while_an_older_click_may_still_change_it(shown_before: bool) -> None:
+    with Shield(made(PAYING)) as shield, shield.session("c") as session:
+        show(session, 10, 'link "x"')
+        assert session.decide("browser_click", CLICK, id="slow").allowed
+        if shown_before:
+            show(session, 10, 'link "x"')
+            session.result("done", id="slow")
+        else:
+            assert session.decide("browser_snapshot", {}, id="look").allowed
+            session.result('- link "x" [ref=e3]', id="look")
+        assert session.decide("browser_click", CLICK).answer == "look_up"
+        # A click whose result is lost hides no page of a later turn.
+        session.agent("I look again.")
+        assert session.decide("browser_snapshot", {}, id="again").allowed
+        session.result('- link "x" [ref=e3]', id="again")
+        assert session.decide("browser_click", CLICK).allowed
+
+
+def test_a_click_that_is_not_known_may_have_used_the_yes() -> None:
+    """The history begins after the page of the first click was shown: it may have been the order."""
+    history: list[dict[str, Any]] = [{"role": "user", "content": "Order it."}]
+
+    def make(tool: str, arguments: dict[str, str], result: str) -> None:
+        id = f"c{len(history)}"
+        call = {"id": id, "type": "function", "function": {"name": tool, "arguments": json.dumps(arguments)}}
+        history.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        history.append({"role": "tool", "tool_call_id": id, "content": result})
+
+    with Shield(made(FILES)) as shield:
+        make("browser_navigate", {"url": "http://shop.test/checkout"}, page(CHECKOUT))
+        card = shield.decide(history, "browser_click", {"target": "e7"}).card
+        assert card is not None
+        history += [{"role": "assistant", "content": card.text}, {"role": "user", "content": "yes"}]
+        kept = len(history) - 2
+        assert shield.decide(history, "browser_click", {"target": "e7"}).allowed
+        make("browser_click", {"target": "e7"}, "ordered")
+        make("browser_navigate", {"url": "http://shop.test/checkout"}, page(CHECKOUT))
+        assert not shield.decide(history, "browser_click", {"target": "e7"}).allowed
+        assert not shield.decide(history[kept:], "browser_click", {"target": "e7"}).allowed
+
+
+def test_equal_writes_to_several_elements_each_count() -> None:
+    tools = PAYING["tools.yaml"].replace("browser_click: {effect: read}", "browser_fill_form: {effect: read}")
+    tools = tools.replace("of: browser_click", "of: browser_fill_form").replace(
+        "role: button, name: Pay", "role: spinbutton"
+    )
+    with Log(":memory:") as log, Shield(made(PAYING | {"tools.yaml": tools}), log=log) as shield:
+        session = shield.session("c")
+        show(session, 10, 'spinbutton "A" [ref=e4]\n- spinbutton "B"')
+        fields = [{"ref": "e3", "value": "1"}, {"ref": "e4", "value": "1"}]
+        decision = session.decide("browser_fill_form", {"fields": fields})
+        assert len(decision.actions) == 2
+        assert not decision.allowed
+        assert session.decide("browser_fill_form", {"fields": fields[:1]}).allowed
+
+
+RULED = {
+    "pack.yaml": "format: 1\nname: desk\ndocument: policy.md\n",
+    "policy.md": "Be careful.\n",
+    "policies.yaml": "policies: [{id: few, kind: rule, spans: [Be careful.]}]\n",
+    "tools.yaml": """tools:
+  execute_sql: {effect: write, parameters: {query: string}}
+actions:
+  remove: {of: execute_sql, reads: {argument: query, as: sql, statements: [delete]}, effect: write, changes: []}
+""",
+    "guards/g.py": 'def fine(call: remove, facts):\n    """Be careful."""\n    return permit()\n',
+}
+NO_SQL = "predicates: {sql: {tool: execute_sql}}\nrules: [{id: few, formula: ALWAYS NOT sql}]\n"
+ONE_SQL = "limits: [{id: few, tool: execute_sql, most: 1, within: 1h}]\n"
+ONCE = """predicates: {removes: {tool: remove}}
+rules: [{id: few, formula: ALWAYS NOT (removes AND YESTERDAY ONCE removes), hard: false, weight: 5.0}]
+"""
+TWO = "delete from t where id = 1; delete from t where id = 2"
+
+
+@pytest.mark.parametrize(
+    ("rules", "queries", "last"),
+    [
+        (NO_SQL, [TWO[:26]], "deny"),
+        (ONE_SQL, [TWO[:26], TWO[:26]], "deny"),
+        (ONCE, [TWO[:26], TWO[:26]], "deny"),
+        (ONCE, [TWO], "deny"),
+    ],
+)
+def test_rules_and_limits_hold_for_the_call_and_for_each_of_its_actions(
+    rules: str, queries: list[str], last: str
+) -> None:
+    with Log(":memory:") as log, Shield(made(RULED | {"rules.yaml": rules}), log=log) as shield:
+        session = shield.session("c")
+        answers: list[str] = []
+        for query in queries:
+            decision = session.decide("execute_sql", {"query": query})
+            answers.append(decision.answer)
+            if decision.allowed:
+                session.result("done")
+        assert answers == [*["allow"] * (len(queries) - 1), last]

@@ -367,3 +367,10 @@ def test_a_real_shell_runs_only_what_was_read(seed: int, tmp_path: Path) -> None
         assert set(log.read_text().split()) <= names, text
         if not any(command.writes for command in read):
             assert os.listdir(folder) == [], text
+
+
+@pytest.mark.parametrize(
+    "text", ["find /etc -name x -execdir rm x ';'", "su - bob -c 'rm x'", "find . -okdir rm x ';'"]
+)
+def test_a_command_may_run_in_the_folder_of_a_file_or_user(text: str) -> None:
+    assert all(each.directories is None for each in read_shell(text) if each.program == "rm")

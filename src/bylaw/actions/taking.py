@@ -44,6 +44,7 @@ FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
 _TAKE = re.compile(r"\$([a-z]+)\.([A-Za-z_][A-Za-z0-9_-]*)(?:\((.*)\))?", re.DOTALL)
 _QUOTED = re.compile(r"'(.*)'|\"(.*)\"", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[+-]?[0-9]+(?:\.[0-9]+)?")
+_TWO_WAYS = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")
 
 
 class ActionError(BylawError):
@@ -94,6 +95,8 @@ def _number(name: str, value: Any) -> int | float:
     text = str(value).strip()
     if not _NUMBER.fullmatch(text):
         raise NotTaken(f"`{name}` is not a number")
+    if _TWO_WAYS.fullmatch(text):
+        raise NotTaken(f"`{name}` is {text}, which may be thousands or thousandths")
     try:
         found = Decimal(text.replace(",", ""))
     except InvalidOperation:

@@ -415,6 +415,8 @@ class Writes:
                 self._alike.setdefault(self._agreed(write), []).append(write)
             else:
                 self._unreadable.setdefault(write.call.tool, []).append(write)
+            for action in write.may_be:
+                self._unreadable.setdefault(action, []).append(write)
         self._counted = len(writes)
         made = self._between(self._alike.get(self._agreed(call), ()), since, call)
         for each in made:

@@ -4,7 +4,7 @@ The rest of the session sees actions as calls: each has its tool, arguments and 
 are made side by side, in the order in which the call performs them: all of them, or none.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -27,14 +27,16 @@ class ActedCall(Struct):
     plain: CallRecord
     """The call itself, which changes nothing besides its actions if they are known."""
     actions: tuple[CallRecord, ...]
+    is_named: bool = False
+    """Whether a rule names its tool."""
     judged: tuple[Judgement, ...] = ()
     ahead: Any = None
     """The rules' state if it is made."""
 
     @property
     def acts(self) -> tuple[CallRecord, ...]:
-        """The agent's acts for the rules: the actions, or the call if none is known."""
-        return self.actions or (self.plain,)
+        """The agent's acts for the rules: the actions, and the call if a rule names its tool or no action is known."""
+        return (self.plain, *self.actions) if self.is_named else self.actions or (self.plain,)
 
     def become(self, call: Call) -> None:
         """The call was refused, or approved, meanwhile."""
@@ -60,8 +62,10 @@ def as_of(action: Call, call: Call) -> Call:
 class Acting:
     """Follows one conversation for the session."""
 
-    def __init__(self, actions: Actions, schema: Schema) -> None:
+    def __init__(self, actions: Actions, schema: Schema, named: Container[str]) -> None:
+        """`named` are the tools that rules name."""
         self._actions = actions
+        self._named = named
         self._schema = schema
         self._performing = Performing(actions)
         self._last: ActedCall | None = None
@@ -85,7 +89,9 @@ class Acting:
         performed = self._performing.of(call)
         if performed is None:
             return None
-        self._last = ActedCall(call, step, performed, *self._records(call, step, start, performed))
+        self._last = ActedCall(
+            call, step, performed, *self._records(call, step, start, performed), is_named=call.tool in self._named
+        )
         return self._last
 
     def _records(
@@ -93,7 +99,9 @@ class Acting:
     ) -> tuple[CallRecord, tuple[CallRecord, ...]]:
         tools = self._schema.tools
         if performed.unresolved:
-            return record_of(performed.shown or call, step, start, tools.get(call.tool)), ()
+            unknown = record_of(performed.shown or call, step, start, tools.get(call.tool))
+            unknown.may_be = frozenset(each.name for each in self._actions.by_tool[call.tool])
+            return unknown, ()
         actions = tuple([record_of(as_of(each, call), step, start, tools.get(each.tool)) for each in performed.calls])
         for made in actions:
             made.called = call.tool
@@ -101,7 +109,8 @@ class Acting:
 
     def afresh(self, acted: ActedCall, call: Call, start: int) -> ActedCall:
         """The same call for another principal's ledger."""
-        return ActedCall(call, acted.step, acted.performed, *self._records(call, acted.step, start, acted.performed))
+        records = self._records(call, acted.step, start, acted.performed)
+        return ActedCall(call, acted.step, acted.performed, *records, is_named=acted.is_named)
 
     def calls(self, call: Call) -> Sequence[Call]:
         """The actions that a call would perform now; the call itself if none is known."""

@@ -15,6 +15,7 @@ from bylaw.facts.shown import Shown
 from bylaw.facts.tracing import ArgumentOrigin
 from bylaw.guard import Completion, Guard, GuardOutcome
 from bylaw.policy.statement import Policy
+from bylaw.rule.circuit import Assessment
 from bylaw.trace.event import Call
 
 Otherwise = Literal["", "ask", "deny", "allow"]
@@ -106,6 +107,8 @@ class Judgement(Struct, frozen=True):
     """The call of a generic tool, if `made` is one of its actions."""
     parts: "tuple[Judgement, ...]" = ()
     """The judgements of the single actions, if the call performs several."""
+    weighed: Assessment | None = None
+    """Of an action beside others: the rules' combined assessment as if those before it had been made."""
     otherwise: Otherwise = ""
     """The answer to a call that performs no declared action."""
     look_up: str = ""

@@ -100,7 +100,9 @@ class Session:
         if pack.schema.actions is not None:
             from bylaw.engine.acting import Acting
 
-            self._acting = Acting(pack.schema.actions, pack.schema)
+            by_name = [each for each in pack.book.predicates.values() if each.way == "tool"]
+            named = {tool for tool in pack.schema.actions.by_tool if any(each.names(tool, "") for each in by_name)}
+            self._acting = Acting(pack.schema.actions, pack.schema, named)
         if pack.book.rules:
             self._conduct = Conduct(pack.ready_rules, self.values.ask, self.values.tell)
         self.faults: list[Fault] = []
@@ -344,7 +346,7 @@ class Session:
                 found = replace(told, made=plain, fault=told.fault or performed.unresolved)
                 judged = [replace(found, otherwise=performed.otherwise, look_up=performed.look_up)]
         else:
-            bound = (plain,) if call.tool in self.pack.by_tool else ()
+            bound = (plain,) if acted.is_named or call.tool in self.pack.by_tool else ()
             judged = self._judge_all((*bound, *acted.actions))
         if len(judged) != 1:
             self._ahead = None
@@ -381,7 +383,8 @@ class Session:
                 made.step = step + place
                 said = self._judge(made)
                 rules, open = ([replace(each, step=step) for each in found] for found in (said.rules, said.open_rules))
-                judged.append(replace(said, rules=tuple(rules), open_rules=tuple(open)))
+                weighed = self._weighed(said) if len(actions) > 1 else None
+                judged.append(replace(said, rules=tuple(rules), open_rules=tuple(open), weighed=weighed))
                 if place + 1 < len(actions):
                     supposed.append(self.ledger.suppose(made))
                     self._conduct = self._ahead.conduct if self._ahead is not None else self._conduct
@@ -456,6 +459,12 @@ class Session:
         else:
             self.values.record, self.values.evidence = self._record_of(call), ()
         return self._conduct.weigh(self._step, call, answers or {})
+
+    def _weighed(self, judgement: Judgement) -> Assessment | None:
+        if self._conduct is None:
+            return None
+        self.values.record, self.values.evidence = judgement.made, judgement.evidence
+        return self._conduct.weigh(judgement.made.step, judgement.made.call, {})
 
     def _record_of(self, call: Call) -> CallRecord:
         """The record of a call or action about to be made."""

@@ -191,6 +191,8 @@ class CallRecord(Struct, eq=False):
     """Of a call of a generic tool, the actions it performs: they have its step and its result."""
     called: str = ""
     """For an action, the tool whose call performs it."""
+    may_be: frozenset[str] = frozenset()
+    """For a call of a generic tool, the actions it may perform if that is not known."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -372,7 +374,7 @@ def may_have_run(earlier: CallRecord, step: int) -> bool:
 def could_be_same_call(earlier: CallRecord, call: CallRecord, ignored: frozenset[str] = frozenset()) -> bool:
     """Whether an earlier call of the same tool may have done the same as `call`; `ignored` arguments do not count."""
     if earlier.call.tool != call.call.tool:
-        return False
+        return call.call.tool in earlier.may_be
     wanted = {name: value for name, value in call.call.arguments.items() if name not in ignored}
     if not could_have_had(earlier.call, earlier.tool, wanted):
         return False

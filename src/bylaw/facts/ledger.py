@@ -436,7 +436,7 @@ class Ledger(ShownThings):
         for made in self.writes if is_write else reads:
             if made.step >= at.step:
                 break
-            if made.call.tool != tool:
+            if made.call.tool != tool and tool not in made.may_be:
                 continue
             is_known = made.delivered is not None and (known_at is None or made.delivered < known_at)
             # A call of the same turn counts as done until its result arrives, as it does for staleness.
@@ -444,7 +444,7 @@ class Ledger(ShownThings):
             happened = (
                 (made.accepted if is_write else made.was_answered()) if is_known else True if is_pending else None
             )
-            matches = had(made, match)
+            matches = had(made, match) if made.call.tool == tool else None
             if happened is False or matches is False:
                 continue
             if happened is None or matches is None:

@@ -478,9 +478,11 @@ class DecisionService:
         if self.pack.book.limits:
             latest = self._latest_uses(attempt)
             now, context = clocks.time(), conversation.context
-            for each in judgement.parts or (judgement,):
-                binding = Binding(self.pack, self.postures, each.made.call.tool)
-                needed = places_for(binding, each.made.call, name, by, context, latest, now)
+            made = [each.made.call for each in judgement.parts or (judgement,)]
+            whole = [judgement.call] if all(each.tool != judgement.call.tool for each in made) else []
+            for each in (*whole, *made):
+                binding = Binding(self.pack, self.postures, each.tool)
+                needed = places_for(binding, each, name, by, context, latest, now)
                 places = places_beside(binding, places, needed) if places is not NO_PLACES else needed
             grounds = [*places.grounds, *grounds]
         if grounds and grounds[0].answer != "allow":
@@ -551,6 +553,8 @@ class DecisionService:
 
     def _is_declined(self, conversation: Conversation, judgement: Judgement) -> bool:
         """Whether the user has declined the call by a button, which a history that the caller keeps does not tell."""
+        if judgement.parts:
+            return any(self._is_declined(conversation, part) for part in judgement.parts)
         log, made, values = self.journal.log, judgement.made, conversation.session.values
         is_read = made.tool is not None and made.tool.effect != "write"
         if log is None or not self.is_told_whole or is_read or not values.card_lifetime:

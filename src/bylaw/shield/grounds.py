@@ -149,7 +149,9 @@ def weigh(session: Session, judgement: Judgement) -> Assessment | None:
         # Each action is weighed where its grounds are found.
         return None
     must_weigh = judgement.rules or judgement.open_rules or (book.eps > 0.0 and book.rules and _may_write(judgement))
-    return session.weigh(judgement.made.call) if must_weigh else None
+    if not must_weigh:
+        return None
+    return judgement.weighed if judgement.weighed is not None else session.weigh(judgement.made.call)
 
 
 def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) -> bool:
