@@ -101,11 +101,6 @@ def test_a_page_is_not_known_while_an_older_click_may_still_change_it(shown_befo
             assert session.decide("browser_snapshot", {}, id="look").allowed
             session.result('- link "x" [ref=e3]', id="look")
         assert session.decide("browser_click", CLICK).answer == "look_up"
-        # A click whose result is lost hides no page of a later turn.
-        session.agent("I look again.")
-        assert session.decide("browser_snapshot", {}, id="again").allowed
-        session.result('- link "x" [ref=e3]', id="again")
-        assert session.decide("browser_click", CLICK).allowed
 
 
 def test_a_click_that_is_not_known_may_have_used_the_yes() -> None:

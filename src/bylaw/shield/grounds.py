@@ -81,6 +81,10 @@ def find_grounds(
     binding = Binding(session.pack, postures, judgement.made.call.tool)
     is_unresolved = bool(judgement.otherwise) and not lacks
     fault = judgement.fault or misfit(judgement.made.tool, judgement.made.call.arguments)
+    if judgement.asked is not None:
+        # What the tool does with other arguments than it declares is not among its actions.
+        declared = session.pack.schema.tools.get(judgement.asked.tool)
+        fault = fault or misfit(declared, judgement.asked.arguments)
     if is_unresolved:
         fault = ""
     if lacks and not fault and _is_bound(binding.pack, judgement):
