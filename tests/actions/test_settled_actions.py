@@ -181,3 +181,38 @@ def test_rules_and_limits_hold_for_the_call_and_for_each_of_its_actions(
             if decision.allowed:
                 session.result("done")
         assert answers == [*["allow"] * (len(queries) - 1), last]
+
+
+ASKED = RULED | {"rules.yaml": "limits: [{id: few, tool: remove, most: 1, within: 1h, over: ask}]\n"}
+ASKED["tools.yaml"] += (
+    "  look: {of: execute_sql, reads: {argument: query, as: sql, statements: [select]}, effect: read}\n"
+)
+
+
+def test_an_approval_is_for_the_text_that_a_person_was_shown() -> None:
+    with Log(":memory:") as log, Shield(made(ASKED), log=log) as shield:
+        session = shield.session("c")
+        assert session.decide("execute_sql", {"query": TWO[:26]}, id="first").allowed
+        session.result("done", id="first")
+        asked = session.decide("execute_sql", {"query": TWO[:26]}, id="asked")
+        assert TWO[:26] in asked.for_person
+        log.approve(asked.approval, by="ann")
+        assert not session.decide("execute_sql", {"query": "delete from t where id = 9"}, id="other").allowed
+        assert session.decide("execute_sql", {"query": TWO[:26]}, id="same").allowed
+
+
+def test_a_no_to_an_action_ends_an_approval_of_a_call_that_makes_it_with_another() -> None:
+    with Log(":memory:") as log, Shield(made(ASKED), log=log) as shield:
+        session = shield.session("c")
+        assert session.decide("execute_sql", {"query": TWO[:26]}, id="first").allowed
+        session.result("done", id="first")
+        both = {"query": f"select 1; {TWO[:26]}"}
+        log.approve(session.decide("execute_sql", both, id="both").approval, by="ann")
+        log.reject(session.decide("execute_sql", {"query": TWO[:26]}, id="one").approval, by="bo")
+        assert session.decide("execute_sql", both, id="again").answer == "deny"
+
+
+def test_arguments_that_the_tool_does_not_declare_do_not_pass_beside_an_action() -> None:
+    with Shield(made(RULED | {"rules.yaml": ONCE})) as shield, shield.session("c") as session:
+        assert session.decide("execute_sql", {"query": TWO[:26], "sql": "drop table t"}).answer == "deny"
+        assert session.decide("execute_sql", {"query": TWO[:26]}).allowed

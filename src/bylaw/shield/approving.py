@@ -135,6 +135,7 @@ class Approvals:
         terms: ApprovalTerms,
         *,
         decision: str = "",
+        read: Mapping[str, Any] | None = None,
     ) -> ApprovalRuling:
         """What comes of a decision once it is known what persons have said of this call.
 
@@ -143,10 +144,12 @@ class Approvals:
         if not self._requests and not needs_person(grounds):
             return ApprovalRuling(grounds)
         made = judgement.made.call
-        call, apart = fingerprint([made.tool, made.arguments]), fingerprint(_policy_facts(judgement, grounds, terms))
+        call = fingerprint([made.tool, made.arguments, *([read] if read else [])])
+        apart = fingerprint(_policy_facts(judgement, grounds, terms))
         # What a stop refuses may run once it is lifted: until then it takes nothing from a yes.
         facts = fingerprint(facts_of(judgement, [each for each in grounds if not _is_stopped_by(each)], terms))
-        if (no := self._no(made, call, apart)) is not None and not _is_denied(grounds):
+        parts = [part.made.call for part in judgement.parts]
+        if (no := self._no(made, call, apart, parts)) is not None and not _is_denied(grounds):
             return ApprovalRuling(
                 [_refusal(f"a person said no{': ' + no.note if no.note else ''}"), *grounds], no.approval
             )
@@ -213,8 +216,9 @@ class Approvals:
         asked = (each for each in self._requests.values() if self._last[each.approval].status == "rejected")
         return any(each.tool == made.tool and alike(each.arguments) == alike(made.arguments) for each in asked)
 
-    def _no(self, made: Call, call: str, apart: str) -> Change | None:
-        """A person's no to a call, said when policies said the same of it, or to another spelling of it.
+    def _no(self, made: Call, call: str, apart: str, parts: Sequence[Call]) -> Change | None:
+        """A person's no to a call, said when policies said the same of it, to another spelling of it, or to one of its
+        actions.
 
         What policies say of another spelling may name other things, and is not compared.
         """
@@ -223,7 +227,8 @@ class Approvals:
             # Earlier versions did not write what they said: that no holds.
             is_same = each.call == call and each.apart in ("", apart)
             is_alike = each.call != call and each.tool == made.tool and alike(each.arguments) == alike(made.arguments)
-            if is_same or is_alike:
+            is_part = any(each.tool == part.tool and alike(each.arguments) == alike(part.arguments) for part in parts)
+            if is_same or is_alike or is_part:
                 return self._last[each.approval]
         return None
 

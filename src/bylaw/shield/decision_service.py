@@ -603,7 +603,8 @@ class DecisionService:
             asked = self._approvals.recall(
                 judgement, grounds, conversation.context, find, is_ours, terms, now, self.pack.pin
             )
-        ruling = self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name)
+        read = texts_read(self.pack, judgement)
+        ruling = self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name, read=read)
         left = self._approvals.left_behind()
         return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
 
@@ -694,7 +695,8 @@ def _decision(
     `failures` how often its card was answered unclearly.
     """
     call, grounds, approval = judgement.call, tuple(ruling.grounds), ruling.approval
-    shown_call, actions = judgement.made.call, performed_actions(judgement)
+    made, actions = judgement.made.call, performed_actions(judgement)
+    shown_call = replace(made, arguments={**made.arguments, **texts_read(pack, judgement)})
     answer, allowed, enforced = outcome(grounds)
     text = person = ""
     if answer != "allow":
@@ -711,6 +713,16 @@ def _decision(
     found = Decision(name, call.tool, dict(call.arguments), *parts, card=card, earlier=earlier)
     found = replace(found, actions=actions) if actions else found
     return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
+
+
+def texts_read(pack: Pack, judgement: Judgement) -> dict[str, Any]:
+    """The arguments of a generic call that its actions are read from, such as an SQL text: they say more than what the
+    actions take from them."""
+    call, actions = judgement.asked, pack.schema.actions
+    if call is None or actions is None:
+        return {}
+    names = {each.reads.argument for each in actions.by_tool.get(call.tool, ()) if each.reads is not None}
+    return {name: call.arguments[name] for name in sorted(names) if name in call.arguments}
 
 
 def performed_actions(judgement: Judgement) -> tuple[PerformedAction, ...]:
