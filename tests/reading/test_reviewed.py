@@ -1,5 +1,7 @@
 """Texts that a reviewer, or a look around what one found, got past the readers of SQL and shell once."""
 
+from time import perf_counter
+
 import pytest
 
 from bylaw.reading import Unreadable
@@ -247,7 +249,11 @@ UNBOUNDED = [
 
 @pytest.mark.parametrize(("dialect", "text"), UNBOUNDED)
 def test_a_condition_that_all_rows_may_meet_bounds_nothing(dialect: str | None, text: str) -> None:
-    assert not any(each.bounded for each in read_sql(text, dialect))
+    try:
+        found = read_sql(text, dialect)
+    except Unreadable:
+        return
+    assert not any(each.bounded for each in found)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +287,6 @@ def test_a_given_value_of_a_column_bounds(dialect: str | None, text: str) -> Non
         ("databricks", "insert overwrite table t values (1)", "update"),
         ("databricks", "insert overwrite directory '/x' select 1", "update"),
         ("databricks", "insert into t replace where id > 0 select * from u", "update"),
-        ("clickhouse", "insert into function file('x') select 1", "update"),
         ("duckdb", "create or replace table t as select 1", "drop"),
         ("snowflake", "create or replace table t (a int)", "drop"),
         ("bigquery", "create or replace table t as select 1", "drop"),
@@ -320,6 +325,7 @@ def test_the_number_of_rows_of_tsql_is_no_table() -> None:
         ("sqlite", "select 1 in pragma_optimize"),
         ("sqlite", "select * from t join [PRAGMA_secure_delete] using (a)"),
         ("clickhouse", "with sleep(3) as x select x"),
+        ("clickhouse", "insert into function file('x') select 1"),
         ("clickhouse", "with file('/etc/passwd') as x select x"),
         ("clickhouse", "with 1 as y, url('http://x') as x select x"),
         ("snowflake", 'select s."NEXTVAL"'),
@@ -358,3 +364,84 @@ def test_no_query_hides_a_write(dialect: str | None, text: str) -> None:
 )
 def test_plain_queries_are_still_reads(text: str) -> None:
     assert not sql_writes(text, "sqlite")
+
+
+FUNCTIONS_IN_WRITES = [
+    "update analysis.x set a = dblink_exec('drop table y') where id = 1",
+    "update analysis.x set a = lo_unlink(5) where id = 1",
+    "update analysis.x set a = 1 where id = 1 and pg_terminate_backend(5)",
+    "insert into analysis.x select pg_terminate_backend(1)",
+    "insert into analysis.x select query_to_xml('delete from orders', true, true, '')",
+    "insert into analysis.x select pg_read_file('/etc/passwd')",
+    "insert into analysis.x select * from dblink('a', 'select * from auth.users') as t(a text)",
+    "insert into analysis.x (a) values (lo_import('/etc/passwd'))",
+    "insert into analysis.x values (\"lo_import\"('/etc/passwd'))",
+    "insert into analysis.x (a) values (1) on conflict (a) do update set a = lo_unlink(1)",
+    "insert into analysis.x (a) values (1) returning lo_unlink(1)",
+    "delete from analysis.x where id = 1 and public.f(5)",
+    "delete from analysis.x where id = 1 returning pg_reload_conf()",
+    "create table analysis.x as select lo_export(1, 'x')",
+    "create table analysis.t (a int default setval('s', 1))",
+    "create table analysis.t (a int default pg_terminate_backend(5))",
+    "with d as (delete from analysis.x where id = 1 returning *) select lo_unlink(1) from d",
+    "select lo_unlink(1) as a into analysis.x from t",
+    "explain analyze update analysis.x set a = lo_unlink(5) where id = 1",
+    "create table analysis.x partition of public.orders for values in (1)",
+    "create table analysis.x () inherits (public.orders)",
+    "create table analysis.x as execute p",
+    'update "analysis.orders" set a = 1 where id = 1',
+    'delete from "analysis.orders" where id = 1',
+]
+
+
+@pytest.mark.parametrize("text", FUNCTIONS_IN_WRITES)
+def test_the_tables_of_a_write_with_unknown_functions_are_not_known(text: str) -> None:
+    try:
+        found = read_sql(text, "postgres")
+    except Unreadable:
+        return
+    written = [each.tables_written for each in found if each.writes]
+    assert all(tables is None or not any(name.startswith("analysis.") for name in tables) for tables in written)
+
+
+@pytest.mark.parametrize(
+    ("text", "table"),
+    [
+        ("insert into analysis.x (a, b) values (nextval('s'), now())", "analysis.x"),
+        ("insert into analysis.x select lower(a), count(*) from t group by 1", "analysis.x"),
+        ("insert into analysis.x as y (a) values (1) on conflict (a) do update set a = excluded.a", "analysis.x"),
+        ("update analysis.x set (a, b) = (1, coalesce(c, 2)) where id in (1, 2)", "analysis.x"),
+        ("delete from analysis.x where day < now() - interval '1 day'", "analysis.x"),
+        (
+            "merge into analysis.x using t on (x.id = t.id) when not matched then insert (id) values (t.id)",
+            "analysis.x",
+        ),
+        ("create table if not exists analysis.x (id int primary key, a varchar(20), unique (a))", "analysis.x"),
+        ("create table analysis.x as select date_trunc('day', a) from t", "analysis.x"),
+        ("create temp table x (a numeric(10, 2) default 0)", "x"),
+        ("with d as (select max(a) from t) insert into analysis.x select * from d", "analysis.x"),
+    ],
+)
+def test_an_ordinary_write_names_its_table(text: str, table: str) -> None:
+    assert {name for each in read_sql(text, "postgres") for name in each.tables_written or ()} == {table}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select " + "date(" * 20 + "1" + ")" * 20,
+        "select " + "timestamp(text(" * 8 + "1" + "))" * 8,
+        "select 1;" * 5000,
+        "select 1 where a in (" + "decimal(" * 15 + "1" + ")" * 16,
+    ],
+)
+def test_a_text_that_takes_long_to_parse_is_not(text: str) -> None:
+    with pytest.raises(Unreadable, match="more than"):
+        read_sql(text)
+
+
+def test_arithmetic_in_arithmetic_is_refused_soon() -> None:
+    start = perf_counter()
+    with pytest.raises(Unreadable):
+        read_shell("echo " + "$((" * 600 + "1" + "))" * 600)
+    assert perf_counter() - start < 3

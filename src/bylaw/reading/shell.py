@@ -397,12 +397,13 @@ class _Reader:
         if node.type in ("array", "extglob_pattern", "regex", "subscript"):
             raise self._fault(f"`{self._text(node)[:40]}` cannot be followed", node)
         outside = inside = False
-        for each in _walk(node):
-            if each.type in _EXPANSIONS:
-                if any(above.type == "string" for above in _above(each, node)):
-                    inside = True
-                else:
-                    outside = True
+        waiting = [(node, False)]
+        while waiting:
+            here, is_quoted = waiting.pop()
+            if here.type in _EXPANSIONS:
+                inside, outside = inside or is_quoted, outside or not is_quoted
+            else:
+                waiting += [(child, is_quoted or here.type == "string") for child in here.children]
         self._substitutions(node)
         return read_word(self._text(node), self._residue(node), expands_outside=outside, expands_inside=inside)
 
@@ -582,12 +583,6 @@ def _walk(node: Any) -> Iterator[Any]:
         here = waiting.pop()
         yield here
         waiting += reversed(here.children)
-
-
-def _above(node: Any, top: Any) -> Iterator[Any]:
-    while node != top:
-        node = node.parent
-        yield node
 
 
 def _line_of_fault(root: Any) -> int:

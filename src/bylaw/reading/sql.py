@@ -19,6 +19,9 @@ __all__ = ["DIALECTS", "Statement", "read_sql"]
 
 MAX_TOKENS = 3000
 """Of one statement that is parsed; the parser takes some 0.05 ms for each, in each dialect."""
+MAX_STATEMENTS = 100
+MAX_CALLS = 9
+"""Functions and types in one another: the parser's time doubles with each of some."""
 MAX_LIMIT = 1000
 """A `limit` above this bounds nothing."""
 _PLAUSIBLE = ("postgres", "mysql", "sqlite", "tsql")
@@ -58,7 +61,10 @@ def read_sql(text: str, dialect: str | None = None) -> tuple[Statement, ...]:
     0.2 to 0.6 ms with a dialect; the first call loads the parser, in up to a second.
     """
     found: list[Statement] = []
-    for tokens in _split(read_tokens(text, dialect)):
+    for number, tokens in enumerate(_split(read_tokens(text, dialect))):
+        if number == MAX_STATEMENTS:
+            raise Unreadable(f"there are more than {MAX_STATEMENTS} statements")
+        _check_calls(tokens)
         try:
             found += _Reader(tokens, dialect).statements()
         except RecursionError:
@@ -86,6 +92,21 @@ def _split(tokens: list[Token]) -> Iterator[list[Token]]:
             begun.append(token)
     if begun:
         yield begun
+
+
+def _check_calls(tokens: list[Token]) -> None:
+    """Functions, types and the like may not be too deep in one another."""
+    opened: list[bool] = []
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if token.kind != "sign" or token.text not in ("(", ")"):
+            continue
+        if token.text == ")":
+            del opened[-1:]
+            continue
+        is_call = before is not None and before.kind in ("word", "name") and before.word not in words.BEFORE_QUERIES
+        opened.append(is_call)
+        if sum(opened) > MAX_CALLS:
+            raise Unreadable(f"more than {MAX_CALLS} functions in one another")
 
 
 class _Reader:
@@ -150,6 +171,7 @@ class _Reader:
     def _query(self) -> list[Statement]:
         readings = _agreed(self._text(), self.dialect)
         if any(statement.writes for statement in readings):
+            self._check_functions(of_write=True)
             return readings
         if hidden := self._words_of_writes():
             raise Unreadable(f"`{min(hidden)}` in a query")
@@ -160,10 +182,12 @@ class _Reader:
         self._check_functions()
         return readings
 
-    def _check_functions(self) -> None:
+    def _check_functions(self, *, of_write: bool = False) -> None:
         """Every name with a bracket after it must be a function that reads, a type, a keyword or an alias."""
         for at, token in enumerate(self.tokens[1:], 1):
-            if token.kind == "sign" and token.text == "(" and not self._may_precede_bracket(at - 1):
+            if token.kind != "sign" or token.text != "(" or self._may_precede_bracket(at - 1):
+                continue
+            if not of_write or not self._is_part_of_write(at - 1):
                 raise Unreadable(f"`{self.tokens[at - 1].text[:60]}(` is not known to be a function that only reads")
 
     def _may_precede_bracket(self, at: int) -> bool:
@@ -185,6 +209,23 @@ class _Reader:
             return True
         return self._names_columns(at) or self._is_named_query(at)
 
+    def _is_part_of_write(self, at: int) -> bool:
+        """Whether what is before a bracket names the target of a write, or begins a list of columns."""
+        token, before = self.tokens[at], self.tokens[at - 1].word if at else ""
+        if token.kind == "word" and (before, token.word) in (("then", "insert"), ("on", "conflict")):
+            return True
+        if at == 1 and token.word == "top":
+            return True
+        if token.kind == "word" and (token.word == "set" or token.word in words.FUNCTIONS_OF_WRITES):
+            return True
+        while at > 1 and self.tokens[at - 1].text == ".":
+            at -= 2
+        before = self.tokens[at - 1] if at else token
+        places = (
+            ("into", "overwrite", "table", "exists", "references") if self.tokens[0].word == "create" else ("into",)
+        )
+        return before.kind == "word" and before.word in places
+
     def _is_of_catalog(self, at: int) -> bool:
         if at < 2 or self.tokens[at - 2].word != "pg_catalog":
             return False
@@ -202,7 +243,7 @@ class _Reader:
                 break
             start -= 1
         is_query = self.tokens[start + 1].kind == "word" and self.tokens[start + 1].word in ("select", "with", "values")
-        return is_query and start > 0 and self.tokens[start - 1].word in ("from", "join", "lateral", "apply")
+        return is_query and start > 0 and self.tokens[start - 1].word in ("from", "join", "lateral", "apply", "using")
 
     def _is_named_query(self, at: int) -> bool:
         """Whether `name (columns) as (select` begins here, in a list that `with` begins."""
@@ -271,6 +312,12 @@ class _Reader:
             # `delete top (5) from t` is read as if the table were `top`.
             found = [] if self.tokens[1:] and self.tokens[1].word == "top" else _agreed(self._text(), self.dialect)
         except (Unreadable, RecursionError):
+            found = []
+        try:
+            self._check_functions(of_write=True)
+        except Unreadable:
+            if kind in ("insert", "update", "delete", "merge", "replace"):
+                raise
             found = []
         if any(statement.writes for statement in found):
             return found
@@ -492,8 +539,18 @@ class _Parsed:
             return None
         if not named or named[0].args.get("joins"):
             return None
+        if isinstance(node, exp.Create) and not self._is_plain_table(node):
+            return None
         found = {_name(each) for each in named}
         return None if found & queries or self._is_alias(node, found) else frozenset(found)
+
+    def _is_plain_table(self, node: Any) -> bool:
+        """Whether a new table is no part of another, and filled by a query if at all."""
+        exp, properties, filled = self.exp, node.args.get("properties"), node.args.get("expression")
+        are_plain = properties is None or all(
+            isinstance(each, exp.TemporaryProperty) for each in properties.expressions
+        )
+        return are_plain and (filled is None or isinstance(filled, (exp.Query, exp.Values)))
 
     def _is_alias(self, node: Any, found: set[str]) -> bool:
         """Whether a target, or a column that is set, goes by the alias of another table, as T-SQL and MySQL allow."""
@@ -609,4 +666,6 @@ def _conjuncts(condition: Any, exp: Any) -> Iterator[Any]:
 
 
 def _name(table: Any) -> str:
-    return ".".join(str(part.name) for part in table.parts).casefold()
+    """Its name with its schema; a part with a dot in it keeps its quotes."""
+    parts = [str(part.name) for part in table.parts]
+    return ".".join(f'"{part}"' if "." in part else part for part in parts).casefold()
