@@ -172,8 +172,8 @@ BUGS = (
     Bug(
         "an approval permits other arguments",
         "shield/approving.py",
-        "call, apart = fingerprint([made.tool, made.arguments]),",
-        "call, apart = fingerprint([made.tool]),",
+        "call = fingerprint([made.tool, made.arguments, *([read] if read else [])])",
+        "call = fingerprint([made.tool])",
         "shop",
     ),
     Bug(
