@@ -432,6 +432,7 @@ def test_an_ordinary_write_names_its_table(text: str, table: str) -> None:
         "select " + "date(" * 20 + "1" + ")" * 20,
         "select " + "timestamp(text(" * 8 + "1" + "))" * 8,
         "select 1;" * 5000,
+        "select " + ", ".join(["text(" * 9 + "1" + ")" * 9] * 150),
         "select 1 where a in (" + "decimal(" * 15 + "1" + ")" * 16,
     ],
 )

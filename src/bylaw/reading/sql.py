@@ -21,7 +21,9 @@ MAX_TOKENS = 3000
 """Of one statement that is parsed; the parser takes some 0.05 ms for each, in each dialect."""
 MAX_STATEMENTS = 100
 MAX_CALLS = 9
-"""Functions and types in one another: the parser's time doubles with each of some."""
+"""Functions in one another."""
+MAX_TYPES = 4
+"""Functions named as types in one another: the parser's time doubles with each."""
 MAX_LIMIT = 1000
 """A `limit` above this bounds nothing."""
 _PLAUSIBLE = ("postgres", "mysql", "sqlite", "tsql")
@@ -96,7 +98,7 @@ def _split(tokens: list[Token]) -> Iterator[list[Token]]:
 
 def _check_calls(tokens: list[Token]) -> None:
     """Functions, types and the like may not be too deep in one another."""
-    opened: list[bool] = []
+    opened: list[str] = []
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.kind != "sign" or token.text not in ("(", ")"):
             continue
@@ -104,9 +106,9 @@ def _check_calls(tokens: list[Token]) -> None:
             del opened[-1:]
             continue
         is_call = before is not None and before.kind in ("word", "name") and before.word not in words.BEFORE_QUERIES
-        opened.append(is_call)
-        if sum(opened) > MAX_CALLS:
-            raise Unreadable(f"more than {MAX_CALLS} functions in one another")
+        opened.append(before.word if before is not None and is_call else "")
+        if sum(map(bool, opened)) > MAX_CALLS or sum(word in words.TYPES for word in opened) > MAX_TYPES:
+            raise Unreadable(f"more than {MAX_CALLS} functions in one another, or {MAX_TYPES} named as types")
 
 
 class _Reader:
