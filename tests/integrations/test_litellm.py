@@ -14,7 +14,7 @@ pytest.importorskip("litellm", reason="needs the extra `litellm`")
 import litellm
 from litellm.integrations.custom_logger import CustomLogger
 
-from bylaw.integrations.litellm import ROUNDS, ShieldGuardrail
+from bylaw.integrations.litellm import ROUNDS, ShieldGuardrail, _scope  # pyright: ignore[reportPrivateUsage]
 from bylaw.policy.posture import Postures
 from bylaw.shield import Shield
 from tests.integrations.every_adapter import check_instructions
@@ -146,6 +146,21 @@ def test_without_a_name_a_request_is_taken_for_what_its_messages_show(tmp_path: 
         run(desk.say(user, metadata={}))
     assert desk.shop.ran == RAN
     assert desk.guard.follower("c1") is None
+
+
+def test_what_one_conversation_was_refused_is_never_put_into_another(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    run(desk.say(USERS[0]))
+    messages = [{"role": "system", "content": "You are the shop."}, {"role": "user", "content": USERS[0]}]
+    put_back = desk.guard._whole  # pyright: ignore[reportPrivateUsage]
+    for metadata, is_same in (
+        ({"session_id": "c1"}, True),
+        ({"session_id": "c2"}, False),
+        ({"session_id": "c1", "user_api_key_hash": "b"}, False),
+        ({}, False),
+    ):
+        request = {"metadata": metadata}
+        assert (len(put_back(_scope(request), messages)) > len(messages)) is is_same, metadata
 
 
 def test_advice_stands_below_the_result(tmp_path: Path) -> None:

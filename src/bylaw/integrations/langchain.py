@@ -300,10 +300,14 @@ def _thread(runtime: Any) -> str:
 
 
 def _first(messages: list[Any]) -> str:
-    """LangGraph gives messages ids of their own, which no other message in the world has. Those that a host counts
-    itself tell no conversations apart."""
-    id = str(getattr(messages[0], "id", None) or "") if messages else ""
-    return id if len(id) >= DISTINCT else ""
+    """Identifies a conversation without a thread by the ids of its messages up to the last user message.
+
+    LangGraph gives messages ids of their own. A host may use the same message object in all conversations, so that no
+    single id is enough; ids that a host counts itself identify no conversation.
+    """
+    last = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=0)
+    ids = [str(getattr(each, "id", None) or "") for each in messages[: last + 1]]
+    return " ".join(ids) if ids and all(len(id) >= DISTINCT for id in ids) else ""
 
 
 def _parts(messages: list[Any]) -> list[Part]:

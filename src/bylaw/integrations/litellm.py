@@ -34,6 +34,14 @@ ROUNDS = 8
 KEPT = 10_000
 """Maximum exchanges kept that callers have not seen and that are put back for them."""
 CHATS = {CallTypes.completion, CallTypes.acompletion}
+_CALLERS = (
+    "user_api_key_hash",
+    "user_api_key_user_id",
+    "user_api_key_team_id",
+    "user_api_key_end_user_id",
+    "bylaw_agent",
+)
+"""What the gateway and callers say in the metadata about who sends a request."""
 _OURS = ("litellm_logging_obj", "litellm_call_id", "litellm_trace_id")
 """Fields that belong to one request only."""
 _round: ContextVar[int] = ContextVar("bylaw_litellm_round", default=0)
@@ -71,7 +79,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
                 raise UsageError("a call that is streamed cannot be held back", hint=hint)
             if kwargs.get("n") not in (None, 1):
                 raise UsageError("the shield decides on one answer of a model, not on several", hint="leave `n` out")
-        kwargs["messages"] = self._whole(self._own(kwargs.get("messages") or []))
+        kwargs["messages"] = self._whole(_scope(kwargs), self._own(kwargs.get("messages") or []))
         if (told := self.instructions) and not _told(kwargs, "bylaw_agent"):
             kwargs["messages"] = _after_system(kwargs["messages"], told)
         return kwargs
@@ -91,12 +99,16 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         message = choices[0].message
         if getattr(message, "function_call", None):
             raise UsageError("a call of the form `function_call` cannot be held", hint="give `tools`, not `functions`")
-        before = self._own(request_data["messages"])
+        before, scope = self._own(request_data["messages"]), _scope(request_data)
         asked = list(getattr(message, "tool_calls", None) or ())
         decided = await asyncio.to_thread(self._decided, request_data, before, message, asked)
         self._keep(
             self._notes,
-            {call.id: one.feedback for call, one in zip(asked, decided, strict=True) if one.allowed and one.feedback},
+            {
+                scope + call.id: one.feedback
+                for call, one in zip(asked, decided, strict=True)
+                if scope and one.allowed and one.feedback
+            },
         )
         refused = [(call, one) for call, one in zip(asked, decided, strict=True) if not one.allowed]
         if not refused:
@@ -106,14 +118,14 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         allowed = [call for call in asked if call.id not in stopped]
         if allowed:
             behind = {"role": "assistant", "tool_calls": [_call(call) for call, _ in refused]}
-            self._keep(self._unseen, {_beside(allowed): [behind, *told]})
+            self._keep(self._unseen, {scope + _beside(allowed): [behind, *told]} if scope else {})
             message.tool_calls = allowed
             return response
         exchange = [
             {"role": "assistant", "content": message.content, "tool_calls": [_call(call) for call in asked]},
             *told,
         ]
-        self._keep(self._unseen, {_digest(before): exchange})
+        self._keep(self._unseen, {scope + _digest(before): exchange} if scope else {})
         if _round.get() >= ROUNDS:
             message.tool_calls, message.content = None, "\n\n".join(one.feedback for _, one in refused)
             choices[0].finish_reason = "stop"
@@ -134,16 +146,16 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
             guard.end(key, request, parts)
         return [guard.decide(key, request, parts, call)[2] for call in calls]
 
-    def _whole(self, messages: Sequence[Any]) -> list[Any]:
+    def _whole(self, scope: str, messages: Sequence[Any]) -> list[Any]:
         """The messages as the model has heard them."""
         found: list[Any] = []
         for message in messages:
-            while unseen := self._unseen.get(_digest(found)):
+            while unseen := self._unseen.get(scope + _digest(found)):
                 if _plain(message) == _plain(unseen[0]):
                     break
                 found += unseen
             plain = _plain(message)
-            if plain["tool_calls"] and (behind := self._unseen.get(_beside(plain["tool_calls"]))):
+            if plain["tool_calls"] and (behind := self._unseen.get(scope + _beside(plain["tool_calls"]))):
                 first, *told = behind
                 found += [
                     {
@@ -153,7 +165,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
                     },
                     *told,
                 ]
-            elif plain["role"] == "tool" and (note := self._notes.get(plain["tool_call_id"])):
+            elif plain["role"] == "tool" and (note := self._notes.get(scope + plain["tool_call_id"])):
                 found.append({**plain, "content": with_note(plain["content"], note)})
             else:
                 found.append(message)
@@ -172,6 +184,17 @@ def _told(request: Mapping[str, Any], name: str) -> str:
         if isinstance(given, Mapping) and given.get(name):
             return str(given[name])
     return str(request.get("litellm_session_id") or "") if name == "session_id" else ""
+
+
+def _scope(request: Mapping[str, Any]) -> str:
+    """Identifies a conversation and its caller; empty without a session id, because messages alone identify nobody."""
+    session = _told(request, "session_id")
+    callers = [_told(request, name) for name in _CALLERS]
+    return (
+        f"{hashlib.sha256(msgspec.json.encode([session, str(request.get('user') or ''), *callers])).hexdigest()}:"
+        if session
+        else ""
+    )
 
 
 def _system(text: str) -> dict[str, Any]:
