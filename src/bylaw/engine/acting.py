@@ -105,7 +105,9 @@ class Acting:
         actions = tuple([record_of(as_of(each, call), step, start, tools.get(each.tool)) for each in performed.calls])
         for made in actions:
             made.called = call.tool
-        return record_of(call, step, start, self._actions.plain.get(call.tool)), actions
+        plain = record_of(call, step, start, self._actions.plain.get(call.tool))
+        plain.is_beside = bool(actions)
+        return plain, actions
 
     def afresh(self, acted: ActedCall, call: Call, start: int) -> ActedCall:
         """The same call for another principal's ledger."""

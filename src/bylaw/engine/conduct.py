@@ -91,10 +91,10 @@ class AgentTurn(Struct):
             self.calls, self.writes, self.text, "", "", message.captured, asked=self.asked,
         )  # fmt: skip
 
-    def call(self, step: int, call: Call, effect: str) -> Act:
+    def call(self, step: int, call: Call, effect: str, *, is_beside: bool) -> Act:
         """The act of a call in this turn."""
         self.is_calling = self.has_acted = True
-        self.calls += 1
+        self.calls += not is_beside
         self.writes += effect == "write"
         return Act(
             step, call.tool, call.arguments, "", self.sayings, self.results,
@@ -141,13 +141,14 @@ class Conduct:
         other._turn.serial = self._turn.serial
         return other
 
-    def observe(self, step: int, event: Event, said: list[ActFindings]) -> None:
-        """Process the next event; `said` receives the findings of the acts it settles, its own last."""
-        act = self._arrive(step, event, said)
+    def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
+        """Process the next event; `said` receives the findings of the acts it settles, its own last. A call that
+        stands beside its actions (`is_beside`) does not count as another call."""
+        act = self._arrive(step, event, said, is_beside=is_beside)
         if act is not None:
             self._step(act, said)
 
-    def _arrive(self, step: int, event: Event, said: list[ActFindings]) -> Act | None:
+    def _arrive(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> Act | None:
         """The act of the event, where it is one that can be stepped now; acts that it settles are stepped before."""
         turn = self._turn
         if type(event) is Result or event.by != "agent":
@@ -171,7 +172,8 @@ class Conduct:
             turn.is_calling = True
             return None
         tool = self._ready.tools.get(event.tool)
-        return turn.call(step, event, "unknown" if tool is None else tool.effect)
+        effect = "unknown" if tool is None else "read" if is_beside else tool.effect
+        return turn.call(step, event, effect, is_beside=is_beside)
 
     def act_of(self, step: int, call: Call) -> Act | None:
         """The act of a call about to be made; None if it is not the agent's. Changes nothing."""

@@ -78,11 +78,11 @@ class HandedConduct:
         """A copy with the same past."""
         return HandedConduct(self._whole.fork(), self._since.fork())
 
-    def observe(self, step: int, event: Event, said: list[ActFindings]) -> None:
+    def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
         """Process the next event; `said` receives the findings of the acts it settles, its own last."""
         whole, since = list[ActFindings](), list[ActFindings]()
-        self._whole.observe(step, event, whole)
-        self._since.observe(step, event, since)
+        self._whole.observe(step, event, whole, is_beside=is_beside)
+        self._since.observe(step, event, since, is_beside=is_beside)
         said += _together(whole, since)
 
     def act_of(self, step: int, call: Call) -> Act | None:

@@ -368,6 +368,7 @@ class Session:
             or each.made.tool is None
             or each.made.tool.effect == "write"
             or each.made.call.tool in by_tool
+            or (acted.is_named and each.made is plain)
         )
         acted.judged = tuple(judged)
         return whole
@@ -424,7 +425,7 @@ class Session:
         for made in acted.acts:
             if said is not None and self._conduct is not None:
                 self.values.record, self.values.evidence = made, ()
-                self._conduct.observe(acted.step, made.call, said)
+                self._conduct.observe(acted.step, made.call, said, is_beside=made.is_beside)
             if made is not acted.plain:
                 ledger.perform(acted.plain, made)
         self.values.waits = waits
@@ -488,7 +489,7 @@ class Session:
             self.values.record = part.made if part is not None else self._record_of(call)
             self.values.evidence = part.evidence if part is not None else ()
             said = []
-            conduct.observe(made.step, call, said)
+            conduct.observe(made.step, call, said, is_beside=self.values.record.is_beside)
         shaped = self.pack.ready_rules.shaped
         known = {finding.rule.name for finding in judgement.rules}
         broken = said[-1].broken if said else ()
@@ -505,7 +506,7 @@ class Session:
         call = replace(made.call, refused=False) if made.call.refused else made.call
         conduct = self._conduct.fork()
         said: list[ActFindings] = []
-        conduct.observe(made.step, call, said)
+        conduct.observe(made.step, call, said, is_beside=made.is_beside)
         self._ahead = Ahead(call, conduct, said)
         last = said[-1] if said and said[-1].step == made.step else None
         return (last.broken, last.open) if last is not None else ((), ())

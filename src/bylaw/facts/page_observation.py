@@ -100,7 +100,7 @@ class ShownOnPage:
         if has_mark(scope.args):
             return ()
         page = page_in(text_of(scope.result))
-        if isinstance(page, Unreadable) or not fits_page(page, self._url):
+        if isinstance(page, Unreadable) or not page.is_complete or not fits_page(page, self._url):
             return ()
         return [((page, element), NOTHING) for element in self._elements(page)]
 

@@ -68,11 +68,11 @@ class Postures(_Checked, frozen=True, forbid_unknown_fields=True):
     (`live`) or shows it to the agent, which repeats the call (`show`).
     """
 
-    def of_unguarded(self, tool: str) -> Unguarded:
-        """The answer to a write of `tool` that no policy binds."""
-        unset: Unguarded = "ask" if self.of(tool) == "enforce" else "allow"
-        return self.unguarded_tools.get(tool) or self.unguarded or unset
+    def of_unguarded(self, tool: str, called: str = "") -> Unguarded:
+        """The answer to a write of `tool`, an action if another tool is `called`, that no policy binds."""
+        unset: Unguarded = "ask" if self.of(tool, called=called) == "enforce" else "allow"
+        return self.unguarded_tools.get(tool) or self.unguarded_tools.get(called) or self.unguarded or unset
 
-    def of(self, tool: str, policy: str = "") -> Posture:
-        """The posture for a call of `tool` under `policy`."""
-        return self.policies.get(policy) or self.tools.get(tool) or self.posture
+    def of(self, tool: str, policy: str = "", called: str = "") -> Posture:
+        """The posture for a call of `tool`, an action if another tool is `called`, under `policy`."""
+        return self.policies.get(policy) or self.tools.get(tool) or self.tools.get(called) or self.posture

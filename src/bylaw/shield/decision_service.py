@@ -469,7 +469,7 @@ class DecisionService:
         conversation, call = attempt.conversation, judgement.made.call
         session, number = conversation.session, self.state.decided + len(attempt.decisions) + 1
         name = f"{self.id}/{number}" if self.id else str(number)
-        binding, by = Binding(self.pack, self.postures, call.tool), wanted.by or self.by
+        binding, by = Binding(self.pack, self.postures, call.tool, judgement.call.tool), wanted.by or self.by
         weighed = weigh(session, judgement)
         evidence: Sequence[Ground] = find_grounds(session, self.postures, judgement, self.lacks, weighed)
         grounds, resolved = self._look_up(conversation, judgement, evidence)

@@ -39,11 +39,13 @@ class Binding(Struct, frozen=True):
     pack: Pack
     postures: Postures
     tool: str
+    called: str = ""
+    """The tool whose call performs it, if `tool` is an action."""
 
     def ground(self, policy: str, kind: GroundKind, answer: Answer, because: str = "", **more: Any) -> Ground:
         """A ground of a policy, with its citations; without a policy, of whatever else objects to the tool."""
         cited = self.pack.policies[policy].citations if policy else ()
-        return Ground(policy, kind, answer, self.postures.of(self.tool, policy), because, cited, **more)
+        return Ground(policy, kind, answer, self.postures.of(self.tool, policy, self.called), because, cited, **more)
 
     def of_rule(self, finding: RuleFinding, answer: Answer, questions: Sequence[Question] = ()) -> Ground:
         """The ground of a rule that a call breaks or may break."""
@@ -78,7 +80,7 @@ def find_grounds(
     """
     if judgement.parts:
         return _of_actions(session, postures, judgement, lacks)
-    binding = Binding(session.pack, postures, judgement.made.call.tool)
+    binding = Binding(session.pack, postures, judgement.made.call.tool, judgement.call.tool)
     is_unresolved = bool(judgement.otherwise) and not lacks
     fault = judgement.fault or misfit(judgement.made.tool, judgement.made.call.arguments)
     if judgement.asked is not None:
@@ -255,7 +257,7 @@ def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) 
 
 def _of_unguarded(binding: Binding) -> list[Ground]:
     """The pack's answer to a write that no policy binds; none if it allows it."""
-    answer = binding.postures.of_unguarded(binding.tool)
+    answer = binding.postures.of_unguarded(binding.tool, binding.called)
     if answer == "allow":
         return []
     because = "no policy says whether this may be done"
