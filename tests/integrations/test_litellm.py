@@ -151,7 +151,7 @@ def test_without_a_name_a_request_is_taken_for_what_its_messages_show(tmp_path: 
 def test_what_one_conversation_was_refused_is_never_put_into_another(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     run(desk.say(USERS[0]))
-    messages = [{"role": "system", "content": "You are the shop."}, {"role": "user", "content": USERS[0]}]
+    messages = desk.messages[:3]
     put_back = desk.guard._whole  # pyright: ignore[reportPrivateUsage]
     for metadata, is_same in (
         ({"session_id": "c1"}, True),
