@@ -99,7 +99,7 @@ def test_a_shard_that_ends_its_worker_is_set_aside_and_the_others_are_judged(
 def test_a_worker_that_cannot_begin_ends_the_run_and_says_why(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bylaw.audit.batch.engine._begin", begin_unable)
     logs = shop.logs(record(*HASTY))
-    with pytest.raises(WorkerError, match="workers end before they have started"):
+    with pytest.raises(WorkerError, match="workers exit before they finish starting"):
         audit_in_shards(Request((logs,), str(shop.pack)), shop.root / "out", LocalEngine(2))
     assert not (shop.root / "out" / "summary.json").exists()
 

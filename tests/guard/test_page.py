@@ -116,7 +116,7 @@ def test_the_conditions_that_the_page_calls_undetermined_are() -> None:
     numbers = {name: Field(name, "money") for name in ("total", "paid", "limit", "balance", "fee")}
     entity = Entity("Order", ("order_id",), {**numbers, "lines": Field("lines", "list")})
     vocabulary = Vocabulary({"Order": entity}, frozenset(("order_id",)))
-    table = PAGE.partition("never true, yet undetermined")[2].partition("\n\n")[0]
+    table = PAGE.partition("never true but undetermined")[2].partition("\n\n")[0]
     conditions = [row.split("|")[2].strip().strip("`") for row in table.splitlines() if row.startswith("| ")]
     assert len(conditions) == 5
     for condition in conditions:
