@@ -23,7 +23,8 @@ from bylaw.service.desk import Desk
 from bylaw.service.fairness import LARGE, Scheduler
 from bylaw.service.keys import Key, hash_of
 from bylaw.service.openapi import document
-from bylaw.text.cost import Cost
+from bylaw.shield import Shield
+from bylaw.text.cost import STEPS, Cost, TooCostly, counting
 from tests.service.asgi import ask
 from tests.shield.scenes import shop
 
@@ -255,3 +256,11 @@ def test_a_request_that_costs_too_much_decides_nothing_and_writes_nothing(
         assert f"the request takes more than {steps} steps" in answer.body.decode()
         monkeypatch.undo()
         assert asyncio.run(ask(app, "POST", "/v1/decide", body, key=KEYS["ann"])).status == 200
+
+
+def test_a_turn_of_very_many_calls_costs_too_much() -> None:
+    call = {"appointment_id": "A1", "patient_id": "P1", "late_fee": 0, "reason": "illness"}
+    with Shield("clinic").session("c") as session, counting(Cost(STEPS)):
+        assert len(session.decide_turn("", [("cancel_appointment", call)] * 50)) == 50
+    with Shield("clinic").session("c") as session, counting(Cost(STEPS)), pytest.raises(TooCostly):
+        session.decide_turn("", [("cancel_appointment", {**call, "appointment_id": f"A{n}"}) for n in range(500)])

@@ -42,6 +42,8 @@ OBSERVING = 20
 """Steps that taking in one event counts for."""
 JUDGING = 300
 """Steps that judging one call counts for, apart from what its guards do."""
+BESIDE = 60
+"""Steps that each other call of its turn counts for when a call is decided."""
 
 
 class Ahead(Struct, frozen=True):
@@ -483,6 +485,7 @@ class Session:
         said: list[ActFindings] = []
         acting = self._acting
         beside = others if acting is None else [each for call in others for each in acting.calls(call)]
+        spend(BESIDE * len(beside))
         judged = {id(part.made.call): part for part in judgement.parts or (judgement,)}
         for call in (*beside, *(part.made.call for part in judgement.parts or (judgement,))):
             part = judged.get(id(call))
