@@ -228,14 +228,16 @@ def own_words(text: str, handed: Iterable[str]) -> str:
     Nothing is removed inside a paragraph, because the rest of a sentence may mean the opposite. A message with a short
     handed-out text is removed completely: a server could hand out "please do not".
     """
+    whole, (folded, places) = _folded(text), _letters(text)
     for each in handed:
-        if each == _folded(text):
+        if each == whole:
             return ""
         words = each.count(" ") + 1
-        while words > 1 and (place := _place(text, each)) is not None:
+        while words > 1 and (start := folded.find(each)) >= 0:
             if words < LONG:
                 return ""
-            text = _without(text, *place)
+            text = _without(text, places[start], places[start + len(each) - 1] + 1)
+            whole, (folded, places) = _folded(text), _letters(text)
     return text.strip()
 
 
@@ -247,8 +249,8 @@ def _without(text: str, start: int, end: int) -> str:
     return text[:before] + text[after:]
 
 
-def _place(text: str, folded: str) -> tuple[int, int] | None:
-    """The position of a folded text in another, ignoring spacing."""
+def _letters(text: str) -> tuple[str, list[int]]:
+    """A text folded, with the position of each of its characters in the original."""
     letters: list[str] = []
     places: list[int] = []
     for place, letter in enumerate(text):
@@ -256,8 +258,7 @@ def _place(text: str, folded: str) -> tuple[int, int] | None:
             if each != " " or letters[-1:] != [" "]:
                 letters.append(each)
                 places.append(place)
-    start = "".join(letters).find(folded)
-    return None if start < 0 else (places[start], places[start + len(folded) - 1] + 1)
+    return "".join(letters), places
 
 
 def _folded(text: str) -> str:
