@@ -87,7 +87,7 @@ class Metrics(Struct):
         lines += ["# TYPE bylaw_log_commits_total counter", f"bylaw_log_commits_total {self.commits}"]
         lines += ["# TYPE bylaw_log_waits_seconds gauge", f"bylaw_log_waits_seconds {waits:.1f}"]
         anchors = "bylaw_anchors_failing_seconds"
-        lines += [f"# TYPE {anchors} gauge", f"{anchors} {anchors_failing:.1f}"]
+        lines += [f"# TYPE {anchors} gauge", f"{anchors} {anchors_failing:.3f}"]
         lines += ["# TYPE bylaw_sessions gauge", f"bylaw_sessions {self.sessions}", ""]
         return "\n".join(lines)
 
