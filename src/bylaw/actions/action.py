@@ -36,6 +36,8 @@ class TargetTerms(Struct, frozen=True):
     within: ElementTerms | None = None
     url: Pattern | None = None
     """Of a link, where it leads."""
+    names_host: bool = False
+    """Whether `page` fits pages of one host only."""
 
 
 class ReadTerms(Struct, frozen=True):

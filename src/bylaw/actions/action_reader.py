@@ -23,6 +23,7 @@ from bylaw.policy.tool import (
     WrittenTool,
 )
 from bylaw.policy.yaml import Located
+from bylaw.text.host import names_host
 
 _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "sql": ("sql", frozenset(("dialect", "statements", "tables", "bounded"))),
@@ -162,7 +163,7 @@ class _Reader:
             hint = "say which element it is, by `role`, `name` or `named`"
             self._fault("an action on any element of a page is none", *at, hint=hint)
         url = self._pattern(body.url, *at, "url") if body.url != "" else None
-        return TargetTerms(page, element, within, url)
+        return TargetTerms(page, element, within, url, names_host(str(body.page)))
 
     def _element(self, body: WrittenElement, at: tuple[str | int, ...]) -> ElementTerms:
         named = self._pattern(body.named, *at, "named") if body.named != "" else None

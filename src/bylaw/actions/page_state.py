@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from bylaw.actions.action import ElementTerms, PageTerms, TargetTerms
-from bylaw.actions.taking import NotTaken, Take
+from bylaw.actions.taking import NotTaken, Take, names_element
 from bylaw.policy.pattern import LONGEST, Pattern
 from bylaw.reading import Unreadable
 from bylaw.reading.page import Element, Page, read_page
@@ -165,7 +165,7 @@ def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapp
             raise NotTaken("the call names an element by other means than the page shows")
         refs = [str(item[name]) for name in terms.target if item.get(name)]
         if item is call.arguments:
-            refs += [str(value) for name, value in item.items() if name.endswith(("Target", "Ref")) and value]
+            refs += [str(value) for name, value in item.items() if names_element(name) and value]
         elif not refs:
             raise NotTaken("a record of the call names no element of the page")
         found += [(_by_ref(page, ref), {} if item is call.arguments else item) for ref in dict.fromkeys(refs)]

@@ -4,7 +4,7 @@ Live and in an audit, this happens at one place, where a call enters judgement. 
 from evidence alone: the call's own arguments, read by a reader made for them, or the page that was shown last.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.actions.action import Action, Actions, Otherwise, PageTerms, ReadTerms
-from bylaw.actions.taking import Kind, NotAtOnce, NotTaken, Take
+from bylaw.actions.taking import Kind, NotAtOnce, NotTaken, Take, names_element
 from bylaw.reading import Unreadable
 from bylaw.trace.event import Call, Event, Result
 
@@ -35,6 +35,8 @@ class Performed(Struct, frozen=True):
     """The call as a person is shown it then, without the agent's own description of an element."""
     look_up: str = ""
     """The tool to call first, if a look at the page would tell."""
+    untold: tuple[Mapping[str, Any], ...] = ()
+    """By action, what the call says besides its parameters: two calls that differ in it are not the same."""
 
 
 class Part(Struct, frozen=True):
@@ -100,7 +102,7 @@ class Performing:
         if call.fault:
             return Performed((), call.fault, otherwise, replace(call, arguments={}))
         try:
-            found = _Resolving(call, actions, self._state, is_moved=call.tool in self._moved).calls()
+            found = _Resolving(call, actions, self._state, self._actions.pages, call.tool in self._moved).calls()
         except NotAtOnce as error:
             return self._unresolved(call, str(error), "deny")
         except (NotTaken, Unreadable) as error:
@@ -109,7 +111,7 @@ class Performing:
         except Exception as error:
             # A reader that fails has not read it: this can be anything an agent wrote.
             return self._unresolved(call, f"it cannot be read ({type(error).__name__})", otherwise)
-        return Performed(tuple(found))
+        return Performed(tuple(each for each, _ in found), untold=tuple(untold for _, untold in found))
 
     def _unresolved(self, call: Call, why: str, otherwise: Otherwise) -> Performed:
         if otherwise == "allow":
@@ -173,19 +175,20 @@ def _commands(text: str) -> tuple[Any, ...]:
 class _Resolving:
     """One call, and the actions of its tool."""
 
-    def __init__(self, call: Call, actions: tuple[Action, ...], state: Any, *, is_moved: bool) -> None:
+    def __init__(self, call: Call, actions: tuple[Action, ...], state: Any, pages: PageTerms, is_moved: bool) -> None:
         self._call = call
         self._actions = actions
         self._state = state
+        self._pages = pages
         self._is_moved = is_moved
         """Whether its shell may have left the folder it began in."""
         self._page: Any = None
 
-    def calls(self) -> list[Call]:
-        """The actions performed, as calls; NotTaken or Unreadable if they are not known."""
+    def calls(self) -> list[tuple[Call, Mapping[str, Any]]]:
+        """The actions performed, as calls, each with what it leaves untold; NotTaken or Unreadable if not known."""
         arguments = self._call.arguments
         whole = [each for each in self._actions if each.kind == "call" and each.fits_call(arguments)]
-        found = [(self._made(action, None), -1) for action in whole]
+        found = [(self._made(action, None), self._untold(action, None), -1) for action in whole]
         parts = list(self._parts())
         for place, part in enumerate(parts):
             fitting = [each for each in self._actions if each.kind == part.kind and self._fits(each, part)]
@@ -193,7 +196,8 @@ class _Resolving:
                 raise NotTaken(f"no action is declared for {part.words}")
             for action in fitting:
                 self._check_typed(action, part)
-                found.append((self._made(action, part), place if part.target is None else part.target.act))
+                act = place if part.target is None else part.target.act
+                found.append((self._made(action, part), self._untold(action, part), act))
         if not parts:
             # An action that any call performs says nothing of a call whose parts are what matters.
             is_whole = all(each.kind == "call" for each in self._actions)
@@ -202,14 +206,18 @@ class _Resolving:
         # A write counts as often as it is performed: once in each act.
         counted = {each.name for each in self._actions if each.effect == "write"}
         listed: list[tuple[str, Any, int]] = []
-        known: list[Call] = []
-        for each, act in found:
+        known: list[tuple[Call, Mapping[str, Any]]] = []
+        for each, untold, act in found:
             named = (each.tool, each.arguments, act if each.tool in counted else -1)
             if named not in listed:
                 listed.append(named)
-                known.append(each)
+                known.append((each, untold))
         if len(known) > MOST:
             raise NotTaken(f"it does more than {MOST} things")
+        if len(known) > 1:
+            # A yes to an action by itself is none to the same among others.
+            together = [each.tool for each, _ in known]
+            known = [(each, {**untold, "made together": together}) for each, untold in known]
         return known
 
     def _check_typed(self, action: Action, part: Part) -> None:
@@ -276,6 +284,26 @@ class _Resolving:
         call = self._call
         return Call(action.name, arguments, call.id, call.by, call.turn, call.agent, "", call.time, call.refused)
 
+    def _untold(self, action: Action, part: Part | None) -> dict[str, Any]:
+        """What the call says that no parameter of the action tells whole."""
+        told = {take.field for take in action.takes if take.source == "argument"}
+        if part is None or part.kind != "page":
+            # A path that is resolved says all that the argument does.
+            if action.reads is not None and any((take.source, take.field) == ("path", "path") for take in action.takes):
+                told.add(action.reads.argument)
+            return _as_untold(self._call.arguments, told)
+        told |= {*self._pages.target, *self._pages.description}
+        given = {name: value for name, value in self._call.arguments.items() if not names_element(name)}
+        if part.item:
+            given = {name: value for name, value in given.items() if not isinstance(value, list)}
+        untold = _as_untold(given, told)
+        own = {take.field for take in action.takes if take.source == "item"}
+        untold |= _as_untold(part.item, {*own, "name", *self._pages.target, *self._pages.description})
+        is_named = any(take.source == "page" and take.field == "url" and take.pattern is None for take in action.takes)
+        if not is_named and not (action.on is not None and action.on.names_host):
+            untold["address of the page"] = self._page.url
+        return untold
+
     def _taken(self, take: Take, part: Part | None, action: Action) -> Any:
         if take.source == "argument":
             if (value := self._call.arguments.get(take.field)) is None:
@@ -294,6 +322,10 @@ class _Resolving:
         if value is None:
             raise NotTaken(f"`${take.source}.{take.field}` is not known")
         return sorted(cast("frozenset[str]", value)) if isinstance(value, frozenset) else value
+
+
+def _as_untold(given: Mapping[str, Any], told: Container[str]) -> dict[str, Any]:
+    return {f"argument {name}": value for name, value in given.items() if name not in told and value is not None}
 
 
 def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:

@@ -41,6 +41,7 @@ FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
 }
 """By source, what an action must be recognised by to use it, and its fields; any argument may be named."""
 
+_OF_PAGES = ("page", "element", "row")
 _TAKE = re.compile(r"\$([a-z]+)\.([A-Za-z_][A-Za-z0-9_-]*)(?:\((.*)\))?", re.DOTALL)
 _QUOTED = re.compile(r"'(.*)'|\"(.*)\"", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[+-]?[0-9]+(?:\.[0-9]+)?")
@@ -86,7 +87,8 @@ class Take(Struct, frozen=True):
             return value
         if self.type == "number":
             return _number(self.name, value)
-        return " ".join(value.split()) if isinstance(value, str) else value
+        # Browsers join white space on pages; in a call's arguments it may have a meaning.
+        return " ".join(value.split()) if isinstance(value, str) and self.source in _OF_PAGES else value
 
 
 def _number(name: str, value: Any) -> int | float:
@@ -102,6 +104,11 @@ def _number(name: str, value: Any) -> int | float:
     except InvalidOperation:
         raise NotTaken(f"`{name}` is not a number") from None
     return int(found) if found == found.to_integral_value() else float(found)
+
+
+def names_element(argument: str) -> bool:
+    """Whether an argument names another element of a page, as `startRef` does."""
+    return argument.endswith(("Target", "Ref"))
 
 
 def compile_take(

@@ -44,8 +44,8 @@ def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
     """Evaluate the facts the pack shows with a call, from what the agent had seen before its turn, unless a result of
     the turn contradicts it.
     """
-    declared = ledger.schema.card_facts.get(call.call.tool)
-    if not declared or call.tool is None or call.call.fault:
+    declared = ledger.schema.card_facts.get(call.call.tool, ())
+    if call.tool is None or call.call.fault or not (declared or call.untold):
         return NO_FACTS
     arguments, seen = call.tool.fitted(call.call.arguments), SeenFacts(ledger, call, {})
     computed = {fact.name: fact.compute(arguments, seen) for fact in declared}
@@ -55,8 +55,8 @@ def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
         known = [fact for fact in declared if _is_known(computed[fact.name])]
         computed |= {fact.name: fact.compute(arguments, seen) for fact in known}
     return CardFacts(
-        {name: each.value for name, each in computed.items()},
-        {fact.name: fact.schema for fact in declared},
+        {**{name: each.value for name, each in computed.items()}, **call.untold},
+        {fact.name: fact.schema for fact in declared} | {name: {"title": name} for name in call.untold},
         tuple(dict.fromkeys(fact for each in computed.values() for fact in each.lacking)),
         tuple(f"`{name}`: {each.fault}" for name, each in computed.items() if each.fault),
     )

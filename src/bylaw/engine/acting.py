@@ -103,8 +103,8 @@ class Acting:
             unknown.may_be = frozenset(each.name for each in self._actions.by_tool[call.tool])
             return unknown, ()
         actions = tuple([record_of(as_of(each, call), step, start, tools.get(each.tool)) for each in performed.calls])
-        for made in actions:
-            made.called = call.tool
+        for made, untold in zip(actions, performed.untold, strict=True):
+            made.called, made.untold = call.tool, untold
         plain = record_of(call, step, start, self._actions.plain.get(call.tool))
         plain.is_beside = bool(actions)
         return plain, actions

@@ -191,6 +191,8 @@ class CallRecord(Struct, eq=False):
     """Of a call of a generic tool, the actions it performs: they have its step and its result."""
     called: str = ""
     """For an action, the tool whose call performs it."""
+    untold: Mapping[str, Any] = {}
+    """For an action, what that call says besides its parameters: a yes to the action is a yes to this as well."""
     is_beside: bool = False
     """Whether it stands beside the actions that the call performs, which are counted themselves."""
     may_be: frozenset[str] = frozenset()

@@ -603,7 +603,7 @@ class DecisionService:
             asked = self._approvals.recall(
                 judgement, grounds, conversation.context, find, is_ours, terms, now, self.pack.pin
             )
-        read = texts_read(self.pack, judgement)
+        read = untold_by(judgement)
         ruling = self._approvals.rule(judgement, grounds, asked or name, now, terms, decision=name, read=read)
         left = self._approvals.left_behind()
         return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
@@ -696,7 +696,7 @@ def _decision(
     """
     call, grounds, approval = judgement.call, tuple(ruling.grounds), ruling.approval
     made, actions = judgement.made.call, performed_actions(judgement)
-    shown_call = replace(made, arguments={**made.arguments, **texts_read(pack, judgement)})
+    shown_call = replace(made, arguments={**made.arguments, **untold_by(judgement)})
     answer, allowed, enforced = outcome(grounds)
     text = person = ""
     if answer != "allow":
@@ -715,14 +715,9 @@ def _decision(
     return found if weighed is None else replace(found, probability=weighed.p_action, interval=weighed.interval)
 
 
-def texts_read(pack: Pack, judgement: Judgement) -> dict[str, Any]:
-    """The arguments of a generic call that its actions are read from, such as an SQL text: they say more than what the
-    actions take from them."""
-    call, actions = judgement.asked, pack.schema.actions
-    if call is None or actions is None:
-        return {}
-    names = {each.reads.argument for each in actions.by_tool.get(call.tool, ()) if each.reads is not None}
-    return {name: call.arguments[name] for name in sorted(names) if name in call.arguments}
+def untold_by(judgement: Judgement) -> dict[str, Any]:
+    """What a generic call says besides the parameters of its actions."""
+    return {name: value for part in judgement.parts or (judgement,) for name, value in part.made.untold.items()}
 
 
 def performed_actions(judgement: Judgement) -> tuple[PerformedAction, ...]:
