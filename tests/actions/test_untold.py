@@ -20,11 +20,11 @@ limits:
   - {id: few-refunds, tool: refund, most: 2, within: 1h}
 """
 TOOLS = FILES["tools.yaml"].replace(
-    "  bash:", "  browser_select_option: {effect: write}\n  browser_fill_form: {effect: write}\n  http: {effect: write}\n  bash:"
+    "  bash:", "  browser_select_option, browser_fill_form, http: {effect: write}\n  bash:"
 ).replace(
     "  read_rows:",
-    """  choose: {of: browser_select_option, on: {role: combobox}, effect: write, take: {field: $element.name}, changes: []}
-  fill_in_form: {of: browser_fill_form, on: {role: textbox}, effect: write, take: {field: $element.name}, changes: []}
+    """  choose: {of: browser_select_option, on: {role: combobox}, effect: write, take: {field: $element.name}}
+  fill_in_form: {of: browser_fill_form, on: {role: textbox}, effect: write, take: {field: $element.name}}
   send:
     of: http
     reads: {argument: url, as: url}
