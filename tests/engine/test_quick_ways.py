@@ -10,8 +10,8 @@ from functools import cache
 import pytest
 
 from bylaw.audit.request import Shelf
-from bylaw.engine.needed import is_equal
 from bylaw.engine.session import Mode, Session
+from bylaw.engine.settlement import is_equal
 from bylaw.facts.entity import ABSENT, UNSEEN
 from bylaw.facts.world import World
 from bylaw.guard import evaluate

@@ -9,8 +9,7 @@ import pytest
 from bylaw import Conversation, Pack, Shield, verdicts
 from bylaw.errors import PackError
 from bylaw.review.check import check
-from bylaw.trace.event import Call, Message, Result
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Call, Message, Result, Trajectory
 
 FILES = {
     "pack.yaml": "format: 1\nname: desk\ndocument: policy.md\n",

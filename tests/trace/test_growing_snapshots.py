@@ -9,8 +9,8 @@ import pytest
 
 from bylaw.trace import read
 from bylaw.trace.document import Record
+from bylaw.trace.event import Trajectory
 from bylaw.trace.readers import openai
-from bylaw.trace.trajectory import Trajectory
 
 SAID = [{"role": "user", "content": f"part {number}"} for number in range(4)]
 

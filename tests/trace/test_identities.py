@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.trace import Identities, Trajectory
-from bylaw.trace.trajectory import agent_of_file, agent_of_model
+from bylaw.trace.event import agent_of_file, agent_of_model
 
 
 def test_a_repeated_id_gets_a_suffix():

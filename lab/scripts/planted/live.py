@@ -133,7 +133,7 @@ BUGS = (
     Bug("a call leaves other approvals of it valid", "shield/approving.py",
         "self._beside.append(known.request)", "pass",
         "shield/test_approvals.py"),
-    Bug("a look-up of a call's own turn tells nothing of its card", "consent/card_facts.py",
+    Bug("a look-up of a call's own turn tells nothing of its card", "consent/card.py",
         "if any(type(event) is Result for event in ledger.events[call.start : call.step]):", "if False:",
         "consent/test_card_facts.py"),
     Bug("entries that were emptied are not missed", "record/log.py",

@@ -7,7 +7,7 @@ BUGS = (
     Bug("a tool's output that Langfuse did not record counts as an empty one", "trace/readers/tracers.py",
         "captured=output is not None,", "captured=True,",
         "trace/test_recordings.py"),
-    Bug("a field that may hide a call is passed over", "trace/readers/dialects.py",
+    Bug("a field that may hide a call is passed over", "trace/readers/openai.py",
         "        if (may_tell if is_silent else may_call)(fields[name]):\n            raise _unknown(name, place)\n",
         "        pass\n",
         "trace/test_dialects.py"),

@@ -40,8 +40,8 @@ from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_sch
 from bylaw.align.standing import Auditor, FreshAudit, JudgedCalls, unfit
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Criterion, Pack
+from bylaw.trace.event import Trajectory
 from bylaw.trace.source import LogFile
-from bylaw.trace.trajectory import Trajectory
 
 SetName = Literal["stage1", "stage2", "answers"]
 Row = dict[str, Any]

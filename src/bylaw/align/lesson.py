@@ -16,8 +16,7 @@ from bylaw.align.thought import think
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.rule.monitor import TurnSpan
-from bylaw.trace.event import Call, Event, Message, Result
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Call, Event, Message, Result, Trajectory
 
 
 class Lesson(Struct, frozen=True):

@@ -20,9 +20,8 @@ from bylaw.facts.provenance import Provenance
 from bylaw.facts.result_places import leaf_values
 from bylaw.pack import Criterion, Pack
 from bylaw.text.identifier import is_identifier
-from bylaw.trace.event import Call
+from bylaw.trace.event import Call, Trajectory
 from bylaw.trace.source import LogFile
-from bylaw.trace.trajectory import Trajectory
 
 _FLAGGED = {"violation": "a violation", "near_miss": "a near-miss"}
 _OPEN = {"uninformed": "a write that may or may not have been right", "inconclusive": "an undecided write"}

@@ -15,7 +15,7 @@ from bylaw.answering.running import PROMPTS, SCHEMA, Reply
 from bylaw.consent import OpenConsent
 from bylaw.engine.predicate_values import Answered
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.result_places import leaves
+from bylaw.facts.value import leaves
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import render
 from bylaw.pack import Pack

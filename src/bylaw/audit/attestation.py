@@ -1,7 +1,5 @@
 """Attestations: a person's answers on undecided calls, which settle them."""
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -10,16 +8,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.rule_finding import RuleFinding
+from bylaw.audit.row import JsonRecord
+from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import Reason, worst
 from bylaw.engine.wording import person_words
 from bylaw.errors import UsageError
-from bylaw.pack.review import Sides
 from bylaw.policy.yaml import read_yaml_file
 
 ATTESTATIONS = "attestations.yaml"
-JsonRecord = dict[str, Any]
 
 
 class Attestation(Struct, frozen=True):
@@ -53,38 +50,6 @@ class Settled(Struct, frozen=True):
         given = self.attestation
         told: JsonRecord = {"rule": self.name, "value": given.is_fine, "by": "person", "on": given.on}
         return told | {name: text for name, text in (("name", given.by), ("because", given.reason)) if text}
-
-
-class SeenDigests:
-    """Digests of what a person sees who answers on a call: the conversation up to it, and one policy with its check.
-
-    Ask for them in the order of the steps. A `key` keeps anybody else from guessing short texts.
-    """
-
-    def __init__(self, name: str, events: Sequence[JsonRecord], key: bytes | None = None) -> None:
-        self._events = events
-        self._read = 0
-        self._hash = hashlib.blake2b(_encoded(name), key=key or b"", digest_size=8)
-
-    def of(self, step: int, policy: str, sides: Sides) -> str:
-        """The digest for one policy at a call."""
-        for event in self._events[self._read : step + 1]:
-            self._hash.update(_encoded(event))
-        self._read = max(self._read, step + 1)
-        digest = self._hash.copy()
-        digest.update(_encoded([step, policy, sides.sentence, sides.check]))
-        return digest.hexdigest()
-
-
-def _encoded(data: Any) -> bytes:
-    # `json`, not msgspec: it also writes texts that are not valid.
-    return json.dumps(data, sort_keys=True, default=str).encode() + b"\n"
-
-
-def undecided_policies(verdict: CallVerdict) -> list[str]:
-    """The policies that a person may settle at a call: those without a verdict, and those of undecided rules."""
-    names = [each.policy.id for each in verdict.policies if "inconclusive" in (each.strict, each.determined)]
-    return list(dict.fromkeys((*names, *(each.rule.policy for each in verdict.open_rules))))
 
 
 def file_beside(out: Path, name: str) -> Path:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from bylaw.audit.row import Finding, is_worse
+from bylaw.audit.row import Finding, is_worse, rank
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, Waivers
 from bylaw.errors import UsageError
@@ -17,6 +17,34 @@ from bylaw.pack import CRITERIA, Criterion
 COMPARISON_SCHEMA = "bylaw.comparison/1"
 
 FindingStanding = Literal["new", "still", "waived"]
+
+
+class Gate(Struct, frozen=True):
+    """The findings that fail a run: those with one of the verdicts, under a policy of at least this severity."""
+
+    verdicts: frozenset[str] = frozenset({"violation", "near_miss", "rule"})
+    severity: str = "low"
+
+    @classmethod
+    def named(cls, verdicts: Iterable[str], severity: str) -> "Gate":
+        """The gate that command-line options describe; `near_miss` includes `violation`."""
+        every = frozenset(verdicts)
+        return cls(every | {"violation"} if "near_miss" in every else every, severity)
+
+    def stops(self, finding: Finding) -> bool:
+        """Whether a finding fails the run; that of a refused call never does."""
+        if finding.kind == "rule":
+            return "rule" in self.verdicts and self._is_severe(finding.charges[0].severity)
+        if finding.executed is False or finding.verdict not in self.verdicts:
+            return False
+        return any(each.verdict in self.verdicts and self._is_severe(each.severity) for each in finding.charges)
+
+    def stops_limit(self, limit: dict[str, Any]) -> bool:
+        """Whether a limit in the summary fails the run."""
+        return "rule" in self.verdicts and limit["over"] > 0 and self._is_severe(limit["severity"])
+
+    def _is_severe(self, severity: str) -> bool:
+        return rank(severity) <= rank(self.severity)
 
 
 class Comparison(Struct, frozen=True):

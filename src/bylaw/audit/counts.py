@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bylaw.audit.row import Head, wrote
+from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.limited import LimitedCall
 from bylaw.engine.predicate_values import Answered
-from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.settlement import CallVerdict, PolicyVerdict
 from bylaw.engine.verdict import Verdict
 from bylaw.facts.evidence import EvidenceCount

@@ -12,9 +12,9 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from msgspec import Struct
 
 from bylaw import __version__
-from bylaw.audit.baseline import Standings
+from bylaw.audit.baseline import Gate, Standings
 from bylaw.audit.request import told_apart
-from bylaw.audit.row import Charge, Finding, Gate
+from bylaw.audit.row import Charge, Finding
 from bylaw.audit.store import CALLS, LogPlace, Store
 from bylaw.text.visible import all_visible, visible
 from bylaw.trace.source import LogFile, RemoteFile

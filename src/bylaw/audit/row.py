@@ -6,6 +6,7 @@ stays the same from run to run.
 """
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -15,20 +16,19 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.limited import LimitedCall
-from bylaw.engine.needed import KnownFact, MissingFact
 from bylaw.engine.predicate_values import Answered
-from bylaw.engine.rule_finding import RuleFinding
-from bylaw.engine.settlement import CallVerdict, PolicyVerdict
+from bylaw.engine.settlement import CallVerdict, KnownFact, MissingFact, PolicyVerdict
 from bylaw.engine.verdict import WORST_FIRST, fact_record
 from bylaw.engine.wording import policy_words, rule_words
 from bylaw.facts.entity import Fact
 from bylaw.facts.value import plain
 from bylaw.pack import Criterion, Pack
-from bylaw.policy.statement import Citation, Policy
+from bylaw.pack.review import Sides
+from bylaw.policy.statement import Policy
 from bylaw.rule.rule import Limit
-from bylaw.trace.event import Call, Message
-from bylaw.trace.trajectory import TaskOutcome, Trajectory
+from bylaw.trace.event import Call, Message, TaskOutcome, Trajectory
 
 FLAGGED = frozenset({"violation", "near_miss", "uninformed"})
 """The verdicts that make a call a finding."""
@@ -103,34 +103,6 @@ class Finding(Struct, frozen=True):
 def is_worse(charge: Charge, known: Mapping[str, str]) -> bool:
     """Whether a policy has a worse verdict than the known one, or none was known."""
     return rank(charge.verdict, WORST_FIRST) < rank(known.get(charge.policy, ""), WORST_FIRST)
-
-
-class Gate(Struct, frozen=True):
-    """The findings that fail a run: those with one of the verdicts, under a policy of at least this severity."""
-
-    verdicts: frozenset[str] = frozenset({"violation", "near_miss", "rule"})
-    severity: str = "low"
-
-    @classmethod
-    def named(cls, verdicts: Iterable[str], severity: str) -> "Gate":
-        """The gate that command-line options describe; `near_miss` includes `violation`."""
-        every = frozenset(verdicts)
-        return cls(every | {"violation"} if "near_miss" in every else every, severity)
-
-    def stops(self, finding: Finding) -> bool:
-        """Whether a finding fails the run; that of a refused call never does."""
-        if finding.kind == "rule":
-            return "rule" in self.verdicts and self._is_severe(finding.charges[0].severity)
-        if finding.executed is False or finding.verdict not in self.verdicts:
-            return False
-        return any(each.verdict in self.verdicts and self._is_severe(each.severity) for each in finding.charges)
-
-    def stops_limit(self, limit: dict[str, Any]) -> bool:
-        """Whether a limit in the summary fails the run."""
-        return "rule" in self.verdicts and limit["over"] > 0 and self._is_severe(limit["severity"])
-
-    def _is_severe(self, severity: str) -> bool:
-        return rank(severity) <= rank(self.severity)
 
 
 def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
@@ -422,7 +394,7 @@ def rule_row(pack: Pack, agent: str, finding: RuleFinding) -> RuleRow:
         step=finding.step,
         rule=finding.rule.name,
         policy=policy.id,
-        sentence=_sentence(pack, policy),
+        sentence=_sentence(policy),
         because=finding.because,
         **finding.record(),
     )
@@ -433,21 +405,14 @@ def limit_row(pack: Pack, agent: str, call: LimitedCall) -> RuleRow:
     limit: Limit = next(each for each in pack.book.limits if each.name == call.limit)
     policy = pack.policies[limit.policy]
     row = RuleRow(agent=agent, step=call.step, rule=limit.name, policy=policy.id, limit=limit.text)
-    row.sentence = _sentence(pack, policy)
+    row.sentence = _sentence(policy)
     row.because = rule_words(record_of(row))
     return row
 
 
-def whole_sentence(pack: Pack, citation: Citation) -> str | None:
-    """A citation, completed to whole sentences if it quotes only a beginning."""
-    if pack.document is None or citation.start < 0 or not citation.text:
-        return citation.text
-    return pack.document.whole(citation.start, citation.end)
-
-
-def _sentence(pack: Pack, policy: Policy) -> str:
+def _sentence(policy: Policy) -> str:
     citation = policy.citations[0] if policy.citations else None
-    return (whole_sentence(pack, citation) or str(citation)) if citation else policy.definition
+    return (citation.whole or str(citation)) if citation else policy.definition
 
 
 def answer_record(answered: Answered) -> JsonRecord:
@@ -546,6 +511,38 @@ def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = N
     text = _sorted(call.arguments).decode() + call.fault
     text = text if scrubbed is None else scrubbed(text)
     return f"{name}\0{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
+
+
+class SeenDigests:
+    """Digests of what a person sees who answers on a call: the conversation up to it, and one policy with its check.
+
+    Ask for them in the order of the steps. A `key` keeps anybody else from guessing short texts.
+    """
+
+    def __init__(self, name: str, events: Sequence[JsonRecord], key: bytes | None = None) -> None:
+        self._events = events
+        self._read = 0
+        self._hash = hashlib.blake2b(_encoded(name), key=key or b"", digest_size=8)
+
+    def of(self, step: int, policy: str, sides: Sides) -> str:
+        """The digest for one policy at a call."""
+        for event in self._events[self._read : step + 1]:
+            self._hash.update(_encoded(event))
+        self._read = max(self._read, step + 1)
+        digest = self._hash.copy()
+        digest.update(_encoded([step, policy, sides.sentence, sides.check]))
+        return digest.hexdigest()
+
+
+def _encoded(data: Any) -> bytes:
+    # `json`, not msgspec: it also writes texts that are not valid.
+    return json.dumps(data, sort_keys=True, default=str).encode() + b"\n"
+
+
+def undecided_policies(verdict: CallVerdict) -> list[str]:
+    """The policies that a person may settle at a call: those without a verdict, and those of undecided rules."""
+    names = [each.policy.id for each in verdict.policies if "inconclusive" in (each.strict, each.determined)]
+    return list(dict.fromkeys((*names, *(each.rule.policy for each in verdict.open_rules))))
 
 
 def wrote(verdict: CallVerdict) -> bool:

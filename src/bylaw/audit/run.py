@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from bylaw.audit.attestation import Attestation, SeenDigests, Settled, by_digest, settle, undecided_policies
+from bylaw.audit.attestation import Attestation, Settled, by_digest, settle
 from bylaw.audit.counts import Counts, UnmappedFields
 from bylaw.audit.output import LineFiles, dump, spare_earlier, written_aside
 from bylaw.audit.request import Request, Shelf, open_tasks
@@ -29,6 +29,7 @@ from bylaw.audit.row import (
     Examined,
     Head,
     RuleRow,
+    SeenDigests,
     UndecidedRow,
     answer_record,
     call_row,
@@ -39,14 +40,15 @@ from bylaw.audit.row import (
     limit_row,
     record_of,
     rule_row,
+    undecided_policies,
     writable,
 )
 from bylaw.audit.store import read_calls as read_calls
 from bylaw.audit.summary import policies_record, summarise
+from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Fault, fault_of
 from bylaw.engine.limited import LimitedCall, limited_calls, over_limits
 from bylaw.engine.predicate_values import Answered
-from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.errors import BylawError, RecordError, UsageError
@@ -55,10 +57,9 @@ from bylaw.pack import Criterion, Pack
 from bylaw.pack.review import Sides, sides_of
 from bylaw.policy.folder import read_folder
 from bylaw.trace import Identities
-from bylaw.trace.event import Call
+from bylaw.trace.event import Call, TaskOutcome, Trajectory
 from bylaw.trace.reader import Look, read_source
 from bylaw.trace.source import LogFile, Source
-from bylaw.trace.trajectory import TaskOutcome, Trajectory
 
 if TYPE_CHECKING:
     from bylaw.audit.redaction import Cover, Redaction

@@ -7,7 +7,7 @@ from typing import Any
 
 from bylaw.audit.counts import ANSWERS, Counts
 from bylaw.audit.request import Request, Shelf
-from bylaw.audit.row import FINDING_IDS, FLAGGED, SEVERITIES, JsonRecord, whole_sentence, writable
+from bylaw.audit.row import FINDING_IDS, FLAGGED, SEVERITIES, JsonRecord, writable
 from bylaw.engine.limited import by_limit, over_and_open
 from bylaw.engine.predicate_values import TellsUnanswered
 from bylaw.engine.verdict import WORST_FIRST, Verdict
@@ -285,7 +285,7 @@ def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for pack in _held(packs, counts):
         for policy in pack.policies.values():
-            citations = [_citation(pack, each) for each in policy.citations]
+            citations = [_citation(each) for each in policy.citations]
             if policy.id in found:
                 found[policy.id]["citations"] += [c for c in citations if c not in found[policy.id]["citations"]]
                 continue
@@ -303,14 +303,14 @@ def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
     return found
 
 
-def _citation(pack: Pack, cited: Citation) -> dict[str, Any]:
+def _citation(cited: Citation) -> dict[str, Any]:
     """A cited sentence and its place, and other places if it is repeated with the same meaning."""
 
     def places(citations: Iterable[Any]) -> list[dict[str, Any]]:
         return [{"document": each.document, "heading": each.heading, "line": each.line} for each in citations]
 
     again = places(cited.again)
-    return places([cited])[0] | {"text": whole_sentence(pack, cited)} | ({"again": again} if again else {})
+    return places([cited])[0] | {"text": cited.whole} | ({"again": again} if again else {})
 
 
 def _held(packs: Sequence[Pack], counts: Counts) -> Sequence[Pack]:

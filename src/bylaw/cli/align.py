@@ -18,8 +18,8 @@ from bylaw.cli.command import Count, File, Folder, GivenFile, Name, PackOption, 
 from bylaw.cli.group import InOrder
 from bylaw.cli.logs import open_logs
 from bylaw.errors import BylawError, MissingExtra, UsageError
+from bylaw.trace.event import Trajectory
 from bylaw.trace.source import LogFile
-from bylaw.trace.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from bylaw.align.export import Trainer

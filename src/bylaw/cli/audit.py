@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 from bylaw.audit.attestation import ATTESTATIONS, Attestation, every_attestation, file_beside
-from bylaw.audit.baseline import Comparison, compare_audits, read_baseline, write_comparison
+from bylaw.audit.baseline import Comparison, Gate, compare_audits, read_baseline, write_comparison
 from bylaw.audit.request import Request, write_audited
-from bylaw.audit.row import Finding, Gate
+from bylaw.audit.row import Finding
 from bylaw.audit.run import Examiner, Report, audit
 from bylaw.audit.store import Store
 from bylaw.audit.waiver import Waiver, read_waivers

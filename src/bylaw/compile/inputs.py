@@ -17,8 +17,7 @@ from msgspec import Struct
 from bylaw.compile.bench import Case
 from bylaw.compile.things import Schema, holds_records, is_shorter
 from bylaw.facts.entity import ABSENT, Entity, Field, Key, NoValue
-from bylaw.facts.result_places import leaves
-from bylaw.facts.value import coerce, key_of
+from bylaw.facts.value import coerce, key_of, leaves
 from bylaw.guard import Guard, evaluate
 from bylaw.policy.python import parse_python
 from bylaw.policy.tool import Tool

@@ -31,8 +31,7 @@ from bylaw.rule.learning import (
 from bylaw.rule.monitor import Act
 from bylaw.rule.rule import Rule, threshold_of
 from bylaw.scan.written import dump
-from bylaw.trace.event import Call
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Call, Trajectory
 
 LEANS: dict[Speech, float] = {"against": -1.0, "for": 1.0}
 Acts = Sequence[tuple[Act, dict[str, bool | None]]]

@@ -5,8 +5,7 @@ Start at `consents`. The steps: what was said (`talk`), how a call is shown to t
 wording is left to a model or a person.
 """
 
-from bylaw.consent.card import CardWords, Terms, digest
-from bylaw.consent.card_facts import CardFacts, card_facts
+from bylaw.consent.card import CardFacts, CardWords, Terms, card_facts, digest
 from bylaw.consent.cards import Cards, CardStanding, has_other_message, is_message, press_fault, standing_of
 from bylaw.consent.consents import Basis, Consent, Consents, ConsentWitness, OpenConsent, QuotedSpan, Reason
 

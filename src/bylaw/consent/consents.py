@@ -17,8 +17,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.consent.card import (
+    CardFacts,
     CardWords,
     Terms,
+    card_facts,
     card_form,
     card_text,
     digest,
@@ -27,14 +29,11 @@ from bylaw.consent.card import (
     title_of,
     what_matters,
 )
-from bylaw.consent.card_facts import CardFacts, card_facts
 from bylaw.consent.cards import CardAnswer, Cards, Put
-from bylaw.consent.talk import Exchange, Talk
-from bylaw.consent.unnamed import Named
+from bylaw.consent.talk import Exchange, Named, Talk
 from bylaw.facts.call_record import CallRecord, could_be_same_call, is_readable, may_have_run
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.result_places import leaves
-from bylaw.facts.value import alike
+from bylaw.facts.value import alike, leaves
 from bylaw.policy.tool import Tool
 from bylaw.policy.verb import VERBS, words_of
 from bylaw.rule.monitor import Act

@@ -1,12 +1,22 @@
-"""Splits a conversation into exchanges: the agent's messages and the user's reply to them."""
+"""Splits a conversation into exchanges: the agent's messages and the user's reply to them.
+
+Proves, by comparing words, that the agent never mentioned anything of a call.
+
+Words and numbers are compared with those of the call, of the records tools have shown for it, and of the tool's name.
+One match, or a question, is enough for doubt, so an agent is never accused if it said or asked anything relevant.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, cast
 
-from bylaw.consent.answer import begins_with_yes
+from bylaw.consent.answer import begins_with_yes, is_english
 from bylaw.consent.card import card_form
-from bylaw.text.once import once
-from bylaw.trace.event import Event, Message
+from bylaw.facts.call_record import CallRecord
+from bylaw.facts.value import leaves, loose
+from bylaw.policy.verb import words_of
+from bylaw.trace.event import Event, Message, Result
 
 Utterance = tuple[int, str]
 """A step and the text said there."""
@@ -51,7 +61,7 @@ class Exchange:
         """Whether the agent asked something in the exchange."""
         return any(_QUESTION.search(text) for _, text in self.told)
 
-    @once
+    @cached_property
     def closing(self) -> str:
         """The agent's last message in the exchange, without surrounding white space."""
         return " ".join(self.told[-1][1].split()) if self.told else ""
@@ -65,7 +75,7 @@ class Exchange:
         """Whether a word may occur in the agent's last message, normalised as cards are and ignoring punctuation."""
         return bool(self.told) and word in self.told[-1][1].replace("*", "").replace("`", "").replace("_", "")
 
-    @once
+    @cached_property
     def shown(self) -> str:
         """The agent's last message in the exchange, normalised as cards are."""
         return card_form(self.told[-1][1]) if self.told and len(self.told[-1][1]) <= _LONGEST else ""
@@ -132,3 +142,138 @@ class Talk:
             self._agent, self._asked = [], None
         else:
             self.exchanges[-1].answer.append(each)
+
+
+_WORD = re.compile(r"[^\W\d_]{2,}|\d+")
+_FIGURE = re.compile(r"(?<![\w-])\d")
+"""A number outside names, which may be expressed in words: an amount, a date, a time."""
+_IN_WORDS = re.compile(
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|"
+    r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|dozen|half|quarter|couple|both|twice|once|first|second|third|fourth|fifth|"
+    r"noon|midday|midnight|tonight|tomorrow|yesterday|weekend|(?:in the|this) (?:morning|afternoon|evening)|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|"
+    r"october|november|december)s?\b"
+)
+"""An amount, a date or a time in words."""
+_TOLD = "#"
+_LEAST = 2
+"""Number of different common words that identify English."""
+_BEGIN = 5
+_DEED = 3
+"""Common first letters that suggest the same action: a bag, and `add_baggage`."""
+_OBJECTS = 400
+_LONG = 200
+
+
+class Named:
+    """Everything an agent has mentioned in one conversation; `events` may grow while it is in use. Each message and
+    result is read once, and results only if the agent's words do not decide.
+    """
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self._events = events
+        self._begin()
+
+    def _begin(self) -> None:
+        self._told: set[str] = set()
+        self._is_english = True
+        self._heard = self._read = 0
+        """The numbers of exchanges and events read."""
+        self._records: list[frozenset[str]] = []
+        """The words of each record."""
+        self._shown: dict[str, list[int]] = {}
+        """The records that contain each value."""
+
+    def is_nothing_of(self, call: CallRecord, given: dict[str, Any], exchanges: Sequence[Exchange]) -> bool:
+        """Whether nothing of a call was mentioned before the user's last message, as far as English goes."""
+        if len(exchanges) < self._heard or call.start < self._read:
+            self._begin()
+        last = exchanges[-1].closing
+        if exchanges[-1].is_asked:
+            # The question was answered, in words no code has read.
+            return False
+        for value in given.values():
+            if type(value) is str and value and value in last:
+                # The common case.
+                return False
+        values = [str(each) for each in leaves(given) if each is not None and not isinstance(each, bool)]
+        things = [each for each in values if _is_thing(each)]
+        if not things or begins_with_yes(exchanges[-1].answer[-1][1]):
+            # A yes is to something, whose wording is unknown: "Your bag is free. Shall I add it?"
+            return False
+        self._hear(exchanges)
+        if not self._is_english or any(not self._told.isdisjoint(_shown(each)) for each in values):
+            return False
+        if _asks_for(call, exchanges[-1]):
+            return False
+        self._see(call.start)
+        records = {at for each in values for at in self._shown.get(loose(each), ())}
+        if any(not self._told.isdisjoint(self._records[at]) for at in records):
+            return False
+        # An entity that no look-up has shown may have been mentioned in any words.
+        return all(loose(each) in self._shown for each in things)
+
+    def _hear(self, exchanges: Sequence[Exchange]) -> None:
+        for exchange in exchanges[self._heard :]:
+            for _, text in exchange.told:
+                self._told |= _words(text)
+                if _IN_WORDS.search(text.lower()):
+                    self._told.add(_TOLD)
+                self._is_english = self._is_english and is_english(text, _LEAST)
+        self._heard = len(exchanges)
+
+    def _see(self, before: int) -> None:
+        for event in self._events[self._read : before]:
+            for record in _records(event.value()) if type(event) is Result and event.captured else ():
+                self._records.append(frozenset[str]().union(*map(_shown, record)))
+                for value in {loose(each) for each in record}:
+                    self._shown.setdefault(value, []).append(len(self._records) - 1)
+        self._read = before
+
+
+def _asks_for(call: CallRecord, last: Exchange) -> bool:
+    """Whether the question the user answered last mentions what the tool does: "Shall I cancel it?"."""
+    tool = call.tool
+    deed = _deed(call.call.tool, tool.title, tool.also_called) if tool is not None else _deed(call.call.tool, "", ())
+    return any(not deed.isdisjoint({word[:_DEED] for word in _words(text)}) for _, text in last.told)
+
+
+@lru_cache(maxsize=1024)
+def _deed(name: str, title: str, also_called: tuple[str, ...]) -> frozenset[str]:
+    words = frozenset[str]().union(*(_words(" ".join(words_of(each))) for each in (name, title, *also_called)))
+    return frozenset([word[:_DEED] for word in words])
+
+
+def _is_thing(value: str) -> bool:
+    """Whether a value looks like an id: a single word that nobody speaks."""
+    return len(value.split()) == 1 and not value.isdigit() and (not value.isalpha() or value.isupper())
+
+
+def _shown(value: str) -> frozenset[str]:
+    """The words of a value, including a mark that it may be expressed in others."""
+    return _words(value) | {_TOLD} if _FIGURE.search(value) else _words(value)
+
+
+def _words(text: str) -> frozenset[str]:
+    """The beginnings of its words, whatever their endings, and its numbers without leading zeros."""
+    return _short_words(text) if len(text) <= _LONG else _short_words.__wrapped__(text)
+
+
+@lru_cache(maxsize=4096)
+def _short_words(text: str) -> frozenset[str]:
+    return frozenset([each[:_BEGIN] if each.isalpha() else each.lstrip("0") for each in _WORD.findall(text.lower())])
+
+
+def _records(shown: Any) -> Iterator[list[str]]:
+    """The plain values of every object in a result, as texts."""
+    pending: list[Any] = [shown] if isinstance(shown, dict | list) else []
+    left = _OBJECTS
+    while pending and left:
+        left -= 1
+        part = pending.pop()
+        parts: list[Any] = list(cast("dict[str, Any]", part).values()) if isinstance(part, dict) else part
+        pending += [each for each in parts if isinstance(each, dict | list)]
+        if isinstance(part, dict):
+            listed = [member for each in parts if isinstance(each, list) for member in cast("list[Any]", each)]
+            plain = [each for each in (*parts, *listed) if isinstance(each, str | int | float)]
+            yield [text for each in plain if len(text := str(each)) <= _LONG]

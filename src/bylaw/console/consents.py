@@ -13,7 +13,7 @@ from bylaw.audit.store import JsonRecord
 from bylaw.consent.card import CardWords, card_text
 from bylaw.console.index.query import FindingRow, Index
 from bylaw.console.page import said, seen
-from bylaw.facts.result_places import leaves
+from bylaw.facts.value import leaves
 
 LONGEST = 6_000
 """Characters of a message that are shown here; the whole conversation is a link away."""

@@ -6,7 +6,7 @@ belongs to, which messages are new, the host's context, and which calls were mad
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.door import (
     PRINCIPAL,
     AnotherPrincipal,
@@ -30,7 +31,6 @@ from bylaw.engine.judgement import Judgement
 from bylaw.engine.predicate_values import Answered, AnswerPredicate
 from bylaw.engine.put_cards import PutCards
 from bylaw.engine.request import Delegating, Granted, RequestModel
-from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.told_again import KnownMessages, ToldBefore
@@ -38,10 +38,8 @@ from bylaw.engine.unbelieved import disown, disown_during, doubt, is_refused, wi
 from bylaw.errors import UsageError
 from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
-from bylaw.text.once import once
-from bylaw.trace.event import Call, Card, Confirmation, Event, LookedUp, Message, Party, Result
+from bylaw.trace.event import Call, Card, Confirmation, Event, LookedUp, Message, Party, Result, Trajectory
 from bylaw.trace.messages import follow_messages
-from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript
 
 OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
@@ -114,11 +112,11 @@ class Conversation:
         answer = answers(self.pack, lambda: self.session.heard(self._script.events)) if answers is not None else None
         self.session = self._open(world=world, mode=mode, answer=answer, known=known, granted=granted)
 
-    @once
+    @cached_property
     def _told_before(self) -> ToldBefore:
         return ToldBefore(self._script.events)
 
-    @once
+    @cached_property
     def cards(self) -> PutCards:
         """The cards that were shown to the user, and their answers."""
         return PutCards(self._script, self.session)

@@ -5,15 +5,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.predicate_values import AnswerPredicate
-from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Mode, Session
 from bylaw.engine.settlement import CallVerdict
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.world import World
 from bylaw.pack import Pack
-from bylaw.trace.event import Call, Event
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Call, Event, Trajectory
 
 
 class Verdicts(Struct, frozen=True):

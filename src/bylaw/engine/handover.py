@@ -11,8 +11,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.conduct import Ask, Conduct, Tell
-from bylaw.engine.rule_finding import ActFindings, RuleFinding
+from bylaw.engine.conduct import ActFindings, Ask, Conduct, RuleFinding, Tell
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.rule.circuit import Assessment, Evidence

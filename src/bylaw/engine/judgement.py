@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-from bylaw.engine.rule_finding import RuleFinding
+from bylaw.engine.conduct import RuleFinding
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Entity, Fact, FactSource, Field, Key
 from bylaw.facts.shown import Shown

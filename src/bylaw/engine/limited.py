@@ -15,8 +15,7 @@ from msgspec import Struct
 from bylaw.facts.call_record import accepted, declares_refusal, is_readable
 from bylaw.pack import Pack
 from bylaw.rule.rule import Limit
-from bylaw.trace.event import Call, Event, Message, Result
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Call, Event, Message, Result, Trajectory
 
 _ANYBODY = "anybody"
 """In place of a hash: all together."""

@@ -8,17 +8,17 @@ by any act.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.engine.conduct import Conduct
+from bylaw.engine.conduct import ActFindings, Conduct, RuleFinding
 from bylaw.engine.handover import Former, HandedConduct, silenced
 from bylaw.engine.judgement import Fault, Judgement, PolicyEvidence, SeenTogether, fault_of, moment_of
 from bylaw.engine.predicate_values import Answered, AnswerPredicate, PredicateValues
 from bylaw.engine.request import Delegating, Granted, RequestModel, Requests
-from bylaw.engine.rule_finding import ActFindings, RuleFinding
 from bylaw.engine.settlement import CallVerdict, Settling
 from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.ledger import Ledger
@@ -31,7 +31,6 @@ from bylaw.rule.circuit import Assessment, Evidence
 from bylaw.rule.monitor import Act
 from bylaw.text.condition import takes_back
 from bylaw.text.cost import spend
-from bylaw.text.once import once
 from bylaw.trace.event import Call, Card, Event, LookedUp, Message, Result
 
 if TYPE_CHECKING:
@@ -545,7 +544,7 @@ class Session:
         inquiry.close()
         return said
 
-    @once
+    @cached_property
     def _settling(self) -> Settling:
         return Settling(self.pack, self._start, by_hindsight=self._mode == "hindsight")
 

@@ -23,7 +23,6 @@ from bylaw.facts.schema import Schema
 from bylaw.facts.shown import ShownThings
 from bylaw.policy.pattern import Pattern
 from bylaw.text.day import MONTHS
-from bylaw.text.once import once
 from bylaw.trace.event import Call, Event, Result
 
 _GAPS = re.compile(r"[\s_-]+")
@@ -225,7 +224,7 @@ class Ledger(ShownThings):
         self._to_show: dict[int, CallRecord] = {}
         """Refused calls, by step, for which a shield looked something up that the agent has not been shown yet."""
 
-    @once
+    @cached_property
     def _missing(self) -> MissingResults:
         return MissingResults(self._events)
 

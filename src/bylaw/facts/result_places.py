@@ -16,7 +16,7 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.facts.value import amount_of
+from bylaw.facts.value import amount_of, leaves
 from bylaw.policy.tool import Tool
 from bylaw.text.folding import fold, fold_said
 from bylaw.text.identifier import identifiers, is_prose, without_joined
@@ -372,17 +372,6 @@ def _unescaped(found: re.Match[str]) -> str:
     signs: str = json.loads(f'"{found[2]}"')
     is_plain = all(sign >= "\u00a0" and not "\ud800" <= sign <= "\udfff" for sign in signs)
     return found[1] + signs if is_plain else found[0]
-
-
-def leaves(value: Any) -> Iterator[Any]:
-    """Every leaf value, in order."""
-    if isinstance(value, dict):
-        value = list(cast("dict[str, Any]", value).values())
-    if isinstance(value, list):
-        for part in cast("list[Any]", value):
-            yield from leaves(part)
-    else:
-        yield value
 
 
 def with_keys(value: Any, names: Collection[str]) -> Any:

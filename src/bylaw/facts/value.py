@@ -7,7 +7,7 @@ currency; one without a currency goes with any.
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -343,6 +343,17 @@ def _figures(text: str) -> str:
     if (grouped := _GROUPED.fullmatch(text)) is not None and (grouped[2] != "." or grouped[3] or text.count(".") > 1):
         return f"{grouped[1].translate(_PARTS)}.{grouped[3] or 0}"
     return text
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Every leaf value, in order."""
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
+        for part in cast("list[Any]", value):
+            yield from leaves(part)
+    else:
+        yield value
 
 
 def plain(value: Any) -> Any:

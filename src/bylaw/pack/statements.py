@@ -130,6 +130,7 @@ class Citing:
 def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
     """Whole sentences with their places; repeated ones are cited once."""
     stands: dict[str, list[Stand]] = {}
+    wholes: dict[str, str] = {}
     told: set[tuple[int, ...]] = set()
     for start, end in places:
         held = document.within(start, end)
@@ -137,15 +138,16 @@ def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
         if sentences in told:
             continue
         told.add(sentences)
-        text = " ".join(each.text for each in held) or " ".join(document.text[start:end].split())
+        text = whole = document.whole(start, end)
         if held and start >= held[0].start + number_of(document.text, held[0].start):
             # A clause number is kept only if it was quoted.
             text = text[number_of(text) :]
         where = (document.file_at(start).name, document.heading_at(start), document.line_of(start))
+        wholes.setdefault(text, whole)
         stands.setdefault(text, []).append(Stand(*where, start, end))
     for text, found in stands.items():
         one, *others = found
-        yield Citation(one.document, one.heading, one.line, text, one.start, one.end, tuple(others))
+        yield Citation(one.document, one.heading, one.line, text, one.start, one.end, tuple(others), wholes[text])
 
 
 def merged(citations: Sequence[Citation]) -> tuple[Citation, ...]:
@@ -221,7 +223,8 @@ def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, Writt
 def _outside(span: WrittenSpan, title: str) -> Citation:
     """A sentence of an unavailable document: its place as written, and its quoted words."""
     quote = read_quote(str(span.quote)) if span.quote is not None else None
-    return Citation(str(span.document) or title, str(span.heading), span.line or 0, quote.words if quote else None)
+    words = quote.words if quote is not None else None
+    return Citation(str(span.document) or title, str(span.heading), span.line or 0, words, whole=words)
 
 
 _GLUED_BEFORE = re.compile(r"(?:[A-Za-z\u00c0-\u058f_\d]|\d[.,:'])$")

@@ -51,6 +51,8 @@ class Citation(Struct, frozen=True):
     end: int = -1
     again: tuple[Stand, ...] = ()
     """Other places of the same sentences, if the policy means them too."""
+    whole: str | None = None
+    """The sentences with their clause numbers; like `text`, if the document is not available."""
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:

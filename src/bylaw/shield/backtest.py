@@ -18,8 +18,7 @@ from bylaw.shield.approving import lift
 from bylaw.shield.decision import Answer, Ground, outcome
 from bylaw.shield.grounds import Binding, find_grounds, weigh
 from bylaw.shield.limiting import recorded_ground
-from bylaw.trace.event import Approved, Call
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Approved, Call, Trajectory
 
 Place = tuple[str, int, int]
 """The file of a conversation, its position there, and the step of a call."""

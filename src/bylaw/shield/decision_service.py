@@ -64,8 +64,7 @@ from bylaw.shield.resolving import resolve
 from bylaw.shield.retelling import told_once
 from bylaw.shield.stopping import stop_grounds, stops_of
 from bylaw.text.cost import check as check_cost
-from bylaw.trace.event import Call, Card, Event, LookedUp
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Call, Card, Event, LookedUp, Trajectory
 
 
 class WantedDecisions(Struct, frozen=True):

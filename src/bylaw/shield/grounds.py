@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.consent import CardFacts
+from bylaw.engine.conduct import RuleFinding
 from bylaw.engine.judgement import Judgement, PolicyEvidence
-from bylaw.engine.rule_finding import RuleFinding
 from bylaw.engine.session import Session
 from bylaw.engine.wording import AFTER_NO
 from bylaw.facts.call_record import CallRecord, could_be_same_call, may_have_run

@@ -24,8 +24,7 @@ from bylaw.record.stop import NO_STOPS, Stops
 from bylaw.record.use import Use, read_use, use_entry
 from bylaw.shield.approving import lifted_by, rests_on
 from bylaw.shield.decision import Decision, Ground
-from bylaw.trace.event import Approved, Call, Event, Message, Result
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Approved, Call, Event, Message, Result, Trajectory
 
 NO_DATA = Raw(b"null")
 _REQUEST = "request:"

@@ -25,8 +25,7 @@ from bylaw.shield.history import Named
 from bylaw.shield.host import Channel, Host
 from bylaw.shield.repeating import Interruption, Resumption
 from bylaw.shield.settling import LoopSettling, settle
-from bylaw.trace.event import Card, Confirmation, Event
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Card, Confirmation, Event, Trajectory
 
 Arguments = Mapping[str, Any] | str
 TurnCall = tuple[str, Arguments] | tuple[str, Arguments, str]

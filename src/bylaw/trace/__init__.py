@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bylaw.trace.event import Call, Event, Message, Party, Result
-from bylaw.trace.trajectory import TaskOutcome, Trajectory
+from bylaw.trace.event import Call, Event, Message, Party, Result, TaskOutcome, Trajectory
 
 if TYPE_CHECKING:
+    from bylaw.trace.event import Identities
     from bylaw.trace.reader import read, sniff
-    from bylaw.trace.trajectory import Identities
 
 __all__ = ["Call", "Event", "Identities", "Message", "Party", "Result", "TaskOutcome", "Trajectory", "read", "sniff"]
 
@@ -19,7 +18,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(reader, name)
     if name == "Identities":
-        from bylaw.trace.trajectory import Identities
+        from bylaw.trace.event import Identities
 
         return Identities
     raise AttributeError(f"module `{__name__}` has no `{name}`")

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bylaw.trace.event import Call, Message, Result
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Call, Message, Result, Trajectory
 
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 

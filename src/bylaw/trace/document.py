@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from bylaw.errors import RecordError
+from bylaw.trace.event import Trajectory
 from bylaw.trace.recorded_value import repeated_key
 from bylaw.trace.source import Source
-from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript
 
 Format = Literal[

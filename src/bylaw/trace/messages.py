@@ -7,7 +7,7 @@ from bylaw.errors import UsageError
 from bylaw.text.cost import spend
 from bylaw.trace.document import Malformed
 from bylaw.trace.readers.chat import ChatMessage, follow
-from bylaw.trace.readers.dialects import as_chat
+from bylaw.trace.readers.openai import as_chat
 from bylaw.trace.readers.parts import check_parts
 from bylaw.trace.transcript import Transcript
 

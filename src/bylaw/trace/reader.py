@@ -11,8 +11,8 @@ from msgspec import Raw, Struct
 
 from bylaw.errors import FormatError, RecordError
 from bylaw.trace.document import Format, Layout, Malformed, decode, glimpse, is_messages, shape
+from bylaw.trace.event import Trajectory
 from bylaw.trace.source import Columns, RemoteFile, Source, log_file
-from bylaw.trace.trajectory import Trajectory
 
 BY_RECORD = frozenset(("openai", "tau1", "tau2"))
 """Formats in which one record is one conversation, so that unwanted records need not be decoded."""

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 from msgspec import Struct
 
 from bylaw.errors import FormatError, RecordError, UsageError
-from bylaw.trace.trajectory import agent_of_file
+from bylaw.trace.event import agent_of_file
 
 
 class RemoteFile(Struct, frozen=True):

@@ -15,7 +15,7 @@ from bylaw.engine.conversation import OpenRequests
 from bylaw.errors import RecordError, UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.trace import read
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Trajectory
 from bylaw_lab.bench.defence import (
     Assuming,
     Defence,

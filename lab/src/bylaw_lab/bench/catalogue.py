@@ -23,8 +23,7 @@ from bylaw.pack import Pack, load_pack
 from bylaw.policy.tool import Effect
 from bylaw.scan.effect import by_definition, by_name, weigh
 from bylaw.scan.written import dump, packed
-from bylaw.trace.event import Result
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Result, Trajectory
 
 PROMPTS = Path(__file__).parent / "prompts"
 REQUEST = "as-asked"

@@ -15,8 +15,7 @@ from bylaw.facts.provenance import Provenance
 from bylaw.pack import Pack
 from bylaw.shield.decision import Answer, outcome
 from bylaw.shield.grounds import find_grounds
-from bylaw.trace.event import Call, Result
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Call, Result, Trajectory
 from bylaw_lab.bench.catalogue import REQUEST
 
 

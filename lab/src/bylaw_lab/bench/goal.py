@@ -11,8 +11,7 @@ from bylaw.policy.tool import Tool
 from bylaw.text.folding import fold
 from bylaw.text.identifier import identifiers
 from bylaw.text.spelling import spell
-from bylaw.trace.event import Call, Message
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Call, Message, Trajectory
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 

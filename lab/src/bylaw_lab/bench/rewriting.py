@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from bylaw.facts.result_places import parse_result
 from bylaw.policy.tool import Tool
-from bylaw.trace.event import Call, Event, Result
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Call, Event, Result, Trajectory
 
 Write = Callable[[str, str], str]
 """What becomes of a text in a result, and of the field it stands in."""

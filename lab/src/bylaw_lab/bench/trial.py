@@ -16,7 +16,7 @@ from bylaw.engine.conversation import OpenRequests
 from bylaw.facts.provenance import Provenance
 from bylaw.pack import Pack
 from bylaw.policy.tool import Tool
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Trajectory
 from bylaw_lab.bench.agentdojo import settled
 from bylaw_lab.bench.defence import Assuming, Confirming, Defence, WithoutLook, packed
 from bylaw_lab.bench.goal import carried, goal_steps, request_of

@@ -76,7 +76,7 @@ BUGS = (
     ),
     Bug(
         "an unknown fee is not looked up",
-        "consent/card_facts.py",
+        "consent/card.py",
         "        return not self.lacking and not self.faults\n",
         "        return True\n",
     ),

@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import Record, decode, read_each, records, trajectory_of
+from bylaw.trace.event import TaskOutcome, Trajectory
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, ToolCall, follow, name_and_arguments
 from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.source import Source
-from bylaw.trace.trajectory import TaskOutcome, Trajectory
 from bylaw.trace.transcript import Transcript
 
 FORMAT = "agentdojo"

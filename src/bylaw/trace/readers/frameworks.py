@@ -8,13 +8,13 @@ from msgspec import Struct
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import Malformed, Record, conversations_in, decode, is_list, read_each, tell, trajectory_of
+from bylaw.trace.event import Trajectory, agent_of_model
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, Id, ToolCall, follow, text_id
-from bylaw.trace.readers.dialects import as_chat, chat_message
+from bylaw.trace.readers.openai import as_chat, chat_message
 from bylaw.trace.readers.recorded import message_of_parts, spread
 from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.source import Source
-from bylaw.trace.trajectory import Trajectory, agent_of_model
 from bylaw.trace.transcript import Transcript
 
 Fields = dict[str, Any]

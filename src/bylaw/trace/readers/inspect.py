@@ -23,10 +23,10 @@ from bylaw.trace.document import (
     tell,
     trajectory_of,
 )
+from bylaw.trace.event import TaskOutcome, Trajectory, agent_of_model
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, Id, follow, text_id
 from bylaw.trace.source import LONGEST_LINE, Source
-from bylaw.trace.trajectory import TaskOutcome, Trajectory, agent_of_model
 from bylaw.trace.transcript import Transcript
 
 FORMAT = "inspect"

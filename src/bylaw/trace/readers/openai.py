@@ -1,20 +1,387 @@
-"""OpenAI chat: one conversation a line, or a document that lists them."""
+"""OpenAI chat: one conversation a line, or a document that lists them.
+
+Translates chat messages of other SDKs, and refuses those that cannot be read completely.
+
+Messages of Bedrock and Gemini differ in their parts, which `parts` reads. The Vercel AI SDK keeps calls under
+`toolInvocations` or `parts`, several SDKs write camelCase, and LangChain keeps a provider's calls under
+`additional_kwargs`.
+"""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
 from bylaw.errors import RecordError
-from bylaw.trace.document import Record, conversations_in, is_list, read_each, trajectory_of
+from bylaw.trace.document import Malformed, Record, conversations_in, decode, is_list, read_each, tell, trajectory_of
+from bylaw.trace.event import TaskOutcome, Trajectory, agent_of_model, tool_definitions
 from bylaw.trace.reader import Look
-from bylaw.trace.readers.chat import Id, follow, text_id
-from bylaw.trace.readers.dialects import ChatConversation, read_talk
+from bylaw.trace.readers.chat import ChatMessage, Function, Id, ToolCall, follow, text_id
+from bylaw.trace.readers.parts import call_in, first, has_words, invocation_answer, may_call, may_tell, words_in
+from bylaw.trace.recorded_value import seconds
 from bylaw.trace.source import Source
-from bylaw.trace.trajectory import TaskOutcome, Trajectory, agent_of_model, tool_definitions
 from bylaw.trace.transcript import Transcript
+
+Fields = dict[str, Any]
+
+HARMLESS = frozenset(
+    (
+        *("annotations", "logprobs", "finish_reason", "finishReason", "stop_reason", "stopReason"),
+        *("stop_sequence", "index", "reasoning", "reasoning_content", "reasoning_details", "reasoningContent"),
+        *("thinking", "thinking_blocks", "reasoning_text", "reasoningText", "encrypted_content", "signature"),
+        *("parsed", "phase", "weight", "prefix", "usage", "model", "status", "metadata", "response_metadata"),
+        *("usage_metadata", "provider_specific_fields", "providerMetadata", "provider_metadata"),
+        *("providerOptions", "experimental_providerMetadata", "provider", "provider_data", "cache_control"),
+        *("cacheControl", "created", "created_at", "createdAt", "updated_at", "updatedAt", "object"),
+        *("stop_details", "incomplete_details", "container", "context_management", "system_fingerprint"),
+        *("service_tier", "cost", "latency", "tokens", "raw_data", "turn_idx", "example", "revisionId"),
+        *("feedback", "rating", "tags", "author", "sender", "user", "username", "user_name", "display_name"),
+        *("from", "to", "channel", "title", "source", "uuid", "parent_id", "parentId", "thread_id", "run_id"),
+        *("assistant_id", "session_id", "conversation_id"),
+    )
+)
+"""Keys of a message that never hold words, calls or results."""
+_TOLD = frozenset(ChatMessage.__struct_fields__)
+_ALIASES = {
+    "toolCalls": "tool_calls",
+    "toolCallId": "tool_call_id",
+    "tool_use_id": "tool_call_id",
+    "toolUseId": "tool_call_id",
+    "functionCall": "function_call",
+    "isError": "is_error",
+    "toolName": "name",
+    "tool_name": "name",
+}
+"""Names of our fields in other SDKs."""
+_OWN = frozenset(
+    (
+        *("parts", "toolInvocations", "tool_invocations", "toolResults", "tool_results", "additional_kwargs"),
+        *("text", "attachments", "experimental_attachments", "result"),
+    )
+)
+"""Fields that are read here."""
+_PLAIN_ROLES = frozenset(("user", "assistant", "system", "developer", "tool", "function"))
+_ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
+
+
+class Described(Struct, gc=False, kw_only=True):
+    """Optional fields of a conversation."""
+
+    id: Id = None
+    conversation_id: Id = None
+    session_id: Id = None
+    thread_id: Id = None
+    custom_id: Id = None
+    agent: str | None = None
+    model: str | None = None
+    outcome: Any = None
+    success: bool | None = None
+    reward: float | None = None
+    metadata: dict[str, Any] | None = None
+    details: dict[str, Any] | None = None
+    tools: list[Any] | None = None
+    functions: list[Any] | None = None
+    instructions: str | None = None
+    context: Any = None
+    timestamp: Any = None
+    created_at: Any = None
+
+    @property
+    def began(self) -> float | None:
+        """When the conversation began, if the record says it: the time of messages without one."""
+        return seconds(self.timestamp if self.timestamp is not None else self.created_at)
+
+
+class ChatConversation(Described, gc=False):
+    """A conversation with its optional fields."""
+
+    messages: list[ChatMessage]
+
+
+class KnownMessage(ChatMessage, forbid_unknown_fields=True, gc=False):
+    """A message that has no unknown fields."""
+
+
+class _KnownConversation(Described, gc=False):
+    messages: list[KnownMessage]
+
+
+_known_conversation: Any = msgspec.json.Decoder(_KnownConversation)
+_known_messages: Any = msgspec.json.Decoder(list[KnownMessage])
+_conversation = msgspec.json.Decoder(ChatConversation)
+_messages = msgspec.json.Decoder(list[ChatMessage])
+_anything = msgspec.json.Decoder(list[Fields])
+
+
+class _Talk(Struct):
+    messages: list[Fields]
+
+
+class _Request(Described):
+    """A request to Gemini."""
+
+    contents: list[Fields] | None = None
+    messages: Any = None
+    system_instruction: Any = None
+    systemInstruction: Any = None
+
+
+_talk = msgspec.json.Decoder(_Talk)
+_request = msgspec.json.Decoder(_Request)
+
+
+def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
+    """Returns a conversation in any dialect: an object with `messages`, or a list of messages."""
+    try:
+        return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    # Decode again as plain chat, for the error message.
+    if listed:
+        decode(_messages, raw)
+        return ChatConversation(_as_chat(decode(_anything, raw)))
+    sent = decode(_request, raw)
+    if sent.contents is not None and sent.messages is None:
+        return _sent(sent, sent.contents)
+    talk = decode(_conversation, raw)
+    talk.messages = _as_chat(decode(_talk, raw).messages)
+    return talk
+
+
+def _as_chat(messages: Iterable[Fields], role: str = "") -> list[ChatMessage]:
+    return [each for place, message in enumerate(messages) for each in as_chat(message, f"message {place}", role)]
+
+
+def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
+    """The conversation in a request to Gemini; a content without a role is the user's."""
+    messages = _as_chat(contents, "user")
+    told = {name: getattr(request, name) for name in Described.__struct_fields__}
+    system = request.system_instruction or request.systemInstruction
+    parts = _listed(cast("Fields", system).get("parts")) if isinstance(system, dict) else [system]
+    told["instructions"] = "\n".join(text for part in parts if (text := words_in(part))) or request.instructions
+    declared = [first(each, ("functionDeclarations", "function_declarations")) for each in request.tools or ()]
+    told["tools"] = [tool for each in declared if each is not None for tool in _listed(each)] or request.tools
+    return ChatConversation(messages, **told)
+
+
+def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
+    """Returns the chat messages in a message of any dialect; `role` is for one that names none.
+
+    Raises `Malformed` if it has an unknown field that may hold a call or a result.
+    """
+    if is_langchain(message):
+        return [chat_message(message)]
+    try:
+        known = msgspec.convert(message, KnownMessage)
+    except msgspec.ValidationError:
+        return _translated(message, place, role)
+    return [known] if known.role in _PLAIN_ROLES else _translated(message, place, role)
+
+
+def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
+    """A message under names other than ours."""
+    fields = _named(message, place)
+    said = fields.get("role") or role
+    fields["role"] = _ROLES.get(str(said), said) or None
+    extra = fields.pop("additional_kwargs", None)
+    if isinstance(extra, dict):
+        told = _named(cast("Fields", extra), place)
+        fields |= {name: value for name, value in told.items() if not fields.get(name)}
+    if fields["role"] is None and fields.get("type") == "reasoning":
+        # Thoughts and their summary say nothing to the user.
+        fields.pop("summary", None)
+    given = {name: fields.pop(name) for name in _OWN if name in fields}
+    is_more_said = _check(fields, place, is_silent=not any(given.values()))
+    if fields.get("tool_calls") is not None:
+        fields["tool_calls"] = [_call(each) for each in _listed(fields["tool_calls"])]
+    if isinstance(audio := fields.get("audio"), dict) and not fields.get("content"):
+        fields["content"] = cast("Fields", audio).get("transcript")
+    if fields["role"] == "tool" and fields.get("content") is None:
+        fields["content"] = first({**fields, **given}, ("output", "result", "parts"))
+    elif "result" in given and may_tell(given["result"]):
+        raise _unknown("result", place)
+    made = _converted({name: value for name, value in fields.items() if name in _TOLD}, place)
+    if made.role == "tool" or (made.role == "user" and made.tool_call_id not in (None, "")):
+        return [made]
+    made.content = _content(made.content, given, made.role)
+    if is_more_said:
+        made.content = [*(_listed(made.content) if made.content is not None else ()), {"type": "field"}]
+    return [made, *_invoked(made, given)]
+
+
+def _content(content: Any, given: Fields, role: str | None) -> Any:
+    """The content of a message from all its fields; parts contain more than a text next to them."""
+    parts = given.get("parts")
+    words = content if content not in (None, "") else given.get("text")
+    said = list(cast("list[Any]", parts)) if isinstance(parts, list) else []
+    files = first(given, ("attachments", "experimental_attachments"))
+    if files and role == "user":
+        said.append({"type": "file"})
+    if not said:
+        return words
+    if words is None or (isinstance(words, str) and _same(words, said)):
+        return said
+    return [*(cast("list[Any]", words) if isinstance(words, list) else [words]), *said]
+
+
+def _same(words: str, parts: Iterable[Any]) -> bool:
+    """Whether parts have the same words as a text, apart from white space."""
+    told = "".join(text for part in parts if (text := words_in(part)))
+    return "".join(words.split()) in ("", "".join(told.split()))
+
+
+def _invoked(message: ChatMessage, given: Fields) -> list[ChatMessage]:
+    """Moves calls that are kept with their results into the message, and returns the results."""
+    listed = _listed(first(given, ("toolInvocations", "tool_invocations")) or [])
+    if any(not isinstance(each, dict) for each in listed):
+        raise Malformed("a tool invocation is no object")
+    blocks = [cast("Fields", part) for part in _listed(message.content) if isinstance(part, dict)]
+    told = {call[2] for block in blocks if (call := call_in(block))}
+    told.update(text_id(call.id) for call in message.tool_calls or ())
+    fresh = [each for each in cast("list[Fields]", listed) if text_id(each.get("toolCallId")) not in told]
+    if fresh:
+        calls = [msgspec.convert(_call(each), ToolCall) for each in fresh]
+        message.tool_calls = [*(message.tool_calls or ()), *calls]
+    answers = [answer for each in fresh if (answer := invocation_answer(each)) is not None]
+    results = _listed(first(given, ("toolResults", "tool_results")) or [])
+    answers += [invocation_answer({"state": "result", **cast("Fields", each)}) for each in results]
+    return [
+        ChatMessage("tool", each.content, tool_call_id=each.id, is_error=each.error, refused=each.refused or None)
+        for each in answers
+        if each is not None
+    ]
+
+
+def _named(message: Fields, place: str) -> Fields:
+    """A message with our field names. Two names for one field must have equal values."""
+    fields: Fields = {}
+    for name, value in message.items():
+        ours = _ALIASES.get(name, name)
+        if value is None or (value in ([], "") and ours in fields):
+            continue
+        if fields.get(ours) not in (None, [], "", value):
+            raise Malformed(f"{place} tells `{ours}` twice, and otherwise the second time")
+        fields[ours] = value
+    return fields
+
+
+def _call(call: Any) -> Any:
+    """A tool call with our field names."""
+    if not isinstance(call, dict):
+        return call
+    fields = cast("Fields", call)
+    if "function" in fields or "custom" in fields:
+        return fields
+    named = {"id": first(fields, ("id", "toolCallId", "call_id", "toolUseId"))}
+    named["name"] = first(fields, ("name", "toolName", "tool_name"))
+    return {**fields, **named, "arguments": first(fields, ("arguments", "args", "input"))}
+
+
+def _check(fields: Fields, place: str, *, is_silent: bool) -> bool:
+    """Whether a user's message has words in an unknown field.
+
+    Raises `Malformed` for any other message with an unknown field that may hold a call or a result, or that may hold
+    words if the message `is_silent` otherwise.
+    """
+    unknown = sorted(fields.keys() - _TOLD - HARMLESS - {"audio"})
+    if fields["role"] == "user":
+        return any(has_words(fields[name]) for name in unknown)
+    is_silent = is_silent and not any(fields.get(name) for name in ("content", "tool_calls", "function_call"))
+    for name in unknown:
+        if (may_tell if is_silent else may_call)(fields[name]):
+            raise _unknown(name, place)
+    return False
+
+
+def _unknown(name: str, place: str) -> Malformed:
+    return Malformed(f"{place} has a field that cannot be read: `{name}`")
+
+
+def _converted(fields: Fields, place: str) -> ChatMessage:
+    try:
+        return msgspec.convert(fields, ChatMessage)
+    except msgspec.ValidationError as error:
+        raise Malformed(f"{place} is malformed: {tell(error)}") from error
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+_TYPES = {
+    "human": "user",
+    "ai": "assistant",
+    "AIMessageChunk": "assistant",
+    "tool": "tool",
+    "system": "system",
+    "developer": "developer",
+    "function": "tool",
+}
+_CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "System": "system", "Function": "function"}
+
+
+class Extra(Struct):
+    """Fields of a message in the form of the model's provider."""
+
+    tool_calls: list[ToolCall] | None = None
+    function_call: Function | None = None
+    refusal: str | None = None
+
+
+class MessageBody(Struct):
+    """The fields of a LangChain message without its wrapper."""
+
+    content: Any = None
+    tool_calls: list[ToolCall] | None = None
+    invalid_tool_calls: list[ToolCall] | None = None
+    tool_call_id: Id = None
+    name: str | None = None
+    status: str | None = None
+    additional_kwargs: Extra | None = None
+
+
+def is_langchain(message: dict[str, Any]) -> bool:
+    return "lc" in message or (str(message.get("type")) in _TYPES and "role" not in message)
+
+
+def chat_message(message: dict[str, Any]) -> ChatMessage:
+    kind: Any = message.get("type")
+    recorded: Any = message
+    if "lc" in message:
+        path = message.get("id")
+        name = str(cast(list[Any], path)[-1]) if isinstance(path, list) and path else ""
+        kind = next((kind for start, kind in _CLASSES.items() if name.startswith(start)), kind)
+        recorded = message.get("kwargs")
+    elif "data" in message:
+        recorded = message["data"]
+    role = _TYPES.get(str(kind))
+    if role is None:
+        raise Malformed(f"a message has the unknown type `{kind}`")
+    try:
+        body = msgspec.convert(recorded, MessageBody)
+    except msgspec.ValidationError as error:
+        raise Malformed(f"a message is malformed: {tell(error)}") from error
+    extra = body.additional_kwargs or Extra()
+    return ChatMessage(
+        role=role,
+        content=body.content,
+        tool_calls=_langchain_calls(body, extra),
+        tool_call_id=body.tool_call_id,
+        name=body.name,
+        is_error=True if body.status == "error" else None,
+        function_call=extra.function_call,
+        refusal=extra.refusal,
+    )
+
+
+def _langchain_calls(body: MessageBody, extra: Extra) -> list[ToolCall]:
+    """The calls of a message; the provider's list may repeat them."""
+    calls = [*(body.tool_calls or ()), *(body.invalid_tool_calls or ())]
+    told = {text_id(call.id) for call in calls}
+    return calls + [call for call in extra.tool_calls or () if not calls or text_id(call.id) not in told]
+
 
 MOST = 4096
 """Records kept back at most, to see if a later one continues them: the number of conversations that may overlap."""

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import Malformed, Record, decode, take_each
+from bylaw.trace.event import Trajectory
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage
 from bylaw.trace.readers.parts import first, unwrapped
@@ -17,7 +18,6 @@ from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_outco
 from bylaw.trace.readers.spans import Generation, ToolRun, attempt, lineage, weave
 from bylaw.trace.recorded_value import LATEST
 from bylaw.trace.source import Source
-from bylaw.trace.trajectory import Trajectory
 
 _KEY = re.compile(r"^(gen_ai\.prompt|gen_ai\.completion|llm\.input_messages|llm\.output_messages|llm\.tools)\.(.+)$")
 

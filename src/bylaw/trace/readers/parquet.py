@@ -9,10 +9,10 @@ from msgspec import Raw
 
 from bylaw.errors import FormatError, RecordError, UsageError
 from bylaw.trace.document import Malformed, Record, read_each
+from bylaw.trace.event import Trajectory
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.openai import conversation
 from bylaw.trace.source import CHUNK, Source, open_bytes
-from bylaw.trace.trajectory import Trajectory
 
 NAMES = ("messages", "conversation", "conversations", "traj", "transcript", "dialog")
 """Default names of the column of messages."""

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bylaw.trace.document import Malformed
 from bylaw.trace.readers.chat import SILENT_ITEMS, ChatMessage, ToolCall, name_and_arguments, object_of, text_id
-from bylaw.trace.readers.dialects import as_chat, is_langchain
+from bylaw.trace.readers.openai import as_chat, is_langchain
 from bylaw.trace.readers.parts import (
     PartAnswer,
     answer_in,

@@ -14,12 +14,11 @@ from msgspec import Struct, field
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import ODD, oddity
-from bylaw.trace.event import Call, Event, Message, Result
+from bylaw.trace.event import Call, Event, Message, Result, Trajectory, agent_of_model, tool_definitions
 from bylaw.trace.readers.chat import ChatMessage, ToolCall, follow, name_and_arguments, object_of, text_id
 from bylaw.trace.readers.recorded import MessageMark, call_mark, marks, tool_arguments
 from bylaw.trace.recorded_value import NOT_CAPTURED, read_content
 from bylaw.trace.source import Source
-from bylaw.trace.trajectory import Trajectory, agent_of_model, tool_definitions
 from bylaw.trace.transcript import Transcript
 
 T = TypeVar("T")

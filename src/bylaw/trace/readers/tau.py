@@ -24,12 +24,11 @@ from bylaw.trace.document import (
     salvaged,
     trajectory_of,
 )
-from bylaw.trace.event import Result
+from bylaw.trace.event import Result, TaskOutcome, Trajectory, agent_of_model, tool_definitions
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, Function, Id, ToolCall, follow, text_id
 from bylaw.trace.readers.openai import is_full_reward
 from bylaw.trace.source import Source
-from bylaw.trace.trajectory import TaskOutcome, Trajectory, agent_of_model, tool_definitions
 from bylaw.trace.transcript import Transcript
 
 _MARK = "Action:"

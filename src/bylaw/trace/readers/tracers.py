@@ -10,13 +10,13 @@ from msgspec import Struct, field
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import Malformed, decode, take_each
+from bylaw.trace.event import Trajectory
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.parts import first
 from bylaw.trace.readers.recorded import messages_in, tool_arguments, tool_result
 from bylaw.trace.readers.spans import Generation, ToolRun, attempt, lineage, weave
 from bylaw.trace.recorded_value import seconds
 from bylaw.trace.source import Source
-from bylaw.trace.trajectory import Trajectory
 
 Row = dict[str, Any]
 Rows = dict[str, Row]

@@ -7,10 +7,10 @@ import msgspec
 
 from bylaw.errors import RecordError
 from bylaw.trace.document import Malformed, Record, decode, take_each, trajectory_of
+from bylaw.trace.event import Trajectory
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, follow
 from bylaw.trace.source import Source
-from bylaw.trace.trajectory import Trajectory
 from bylaw.trace.transcript import Transcript
 
 FORMAT = "claude-code"

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bylaw.trace.trajectory import Trajectory
+from bylaw.trace.event import Trajectory
 from bylaw_lab.clinic.attacks.scheme import CATEGORIES, SOURCES, Category, Part, Scheme, Source, schemes, words
 from bylaw_lab.clinic.attacks.staging import AMOUNTS, Staging
 from bylaw_lab.clinic.simulator.tables import tables
