@@ -99,7 +99,7 @@ def test_anything_else_is_neither(answer: str) -> None:
     ],
 )
 def test_a_yes_may_be_followed_by_an_echo(title: str, answer: str, says: str) -> None:
-    assert said(answer, [Shown(title)]) == says
+    assert said(answer, (Shown(title),)) == says
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_pack_has_words_of_its_own(answer: str, says: str) -> None:
     ],
 )
 def test_a_no_in_the_words_of_what_was_asked_is_none(asked: str, answer: str, says: str) -> None:
-    assert said(answer, [Shown(asked)], no=frozenset(("halt",))) == says
+    assert said(answer, (Shown(asked),), no=frozenset(("halt",))) == says
 
 
 @pytest.mark.parametrize(("answer", "says"), [("Tak", "yes"), ("Nie!", "no"), ("No.", "other"), ("Fine.", "other")])
@@ -228,7 +228,7 @@ FLIGHTS = Shown("book flights HAT1, HAT2 for Ann", (("HAT1", "HAT2"),))
 def test_an_echo_has_the_words_shown_in_their_order_and_all_parts_of_a_list(
     shown: Shown, answer: str, says: str
 ) -> None:
-    assert said(answer, [shown]) == says
+    assert said(answer, (shown,)) == says
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_an_echo_has_the_words_shown_in_their_order_and_all_parts_of_a_list(
 )
 def test_what_denies_or_is_part_of_a_word_is_no_echo(words: str) -> None:
     text = "transfer money note: economy, wait recipient: AC-22 amount: 250.00"
-    assert said(words, [Shown(text)]) != "yes"
+    assert said(words, (Shown(text),)) != "yes"
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_an_echo_is_in_the_language_of_the_text_and_has_its_verb(
     languages: str, title: str, answer: str, says: str
 ) -> None:
     shown = Shown(f"{title} O7 250.00", languages=frozenset((languages,)), title=title)
-    assert said(answer, [shown], known=frozenset(("de", "en"))) == says
+    assert said(answer, (shown,), known=frozenset(("de", "en"))) == says
 
 
 YESES = """
@@ -309,7 +309,7 @@ def test_the_language_of_a_customer_is_known_from_their_messages(text: str, lang
     ],
 )
 def test_greetings_and_thumbs_may_stand_beside_a_yes_in_any_language(shown: str, answer: str) -> None:
-    assert said(answer, [Shown(shown)]) == "yes"
+    assert said(answer, (Shown(shown),)) == "yes"
     assert begins_with_yes(answer)
 
 

@@ -15,7 +15,6 @@ from bylaw.errors import RecordError
 from bylaw.facts.evidence import EvidenceCount, LookupEvidence, rate
 from bylaw.pack import CRITERIA, Criterion, Pack
 from bylaw.policy.statement import Citation
-from bylaw.rule.formula import atoms
 from bylaw.text.number import counted
 
 SCHEMA = "bylaw.audit/1"
@@ -320,7 +319,7 @@ def _held(packs: Sequence[Pack], counts: Counts) -> Sequence[Pack]:
 
 def _predicates(pack: Pack, policy: str) -> dict[str, str]:
     """The meaning of the predicates of a policy's rules, by their names in findings."""
-    names = [name for rule in pack.book.rules if rule.policy == policy for name in atoms(rule.formula)]
+    names = [name for rule in pack.book.rules if rule.policy == policy for name in pack.ready_rules.names[rule.name]]
     return {name.replace("_", " "): pack.book.predicates[name].description for name in names}
 
 

@@ -47,7 +47,7 @@ _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u34
 """A letter of a script that no language of `answers.toml` is written in."""
 _AGREES = "\U0001f44d"
 """Thumbs and ticks agree in every language."""
-_LONGEST = 200
+LONGEST = 200
 """Longer answers say more than yes or no."""
 _SHARE = 0.15
 """The minimum share of a text's words that must be common words of a language."""
@@ -156,26 +156,22 @@ def languages() -> Mapping[str, Language]:
     return {name: Language(name, phrases) for name, phrases in convert(data, dict[str, Phrases]).items()}
 
 
+@lru_cache(maxsize=2048)
 def said(
     text: str,
-    shown: Iterable[Shown] = (),
+    shown: tuple[Shown, ...] = (),
     *,
     yes: frozenset[str] = frozenset(),
     no: frozenset[str] = frozenset(),
     known: frozenset[str] = ENGLISH,
 ) -> Said:
-    """Classifies a whole answer to a question.
+    """Classifies a whole answer to a question, of at most `LONGEST` characters.
 
     `shown` are the texts that asked for the call, any of which the answer may echo; `yes` and `no` are the pack's own
     answers; `known` are the languages that the pack or the customer uses.
     """
-    return _said(text, tuple(shown), yes, no, known) if len(text) <= _LONGEST else "other"
-
-
-@lru_cache(maxsize=2048)
-def _said(
-    text: str, shown: tuple[Shown, ...], yes: frozenset[str], no: frozenset[str], known: frozenset[str], /
-) -> Said:
+    if len(text) > LONGEST:
+        return "other"
     words = bare(text)
     if not words or _UNSURE.search(text) or _ENDS_OPEN.search(words):
         return "other"
@@ -354,7 +350,7 @@ def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]
 
 def why_unclear(text: str, known: frozenset[str] = ENGLISH) -> Unclear:
     """Returns why an answer that says neither yes nor no does not count."""
-    if said(text, known=frozenset(languages())) != "other" or _OTHER_SCRIPT.search(text):
+    if said(text[: LONGEST + 1], known=frozenset(languages())) != "other" or _OTHER_SCRIPT.search(text):
         return "other_language"
     words = bare(text)
     spoken = [languages()[name].phrases for name in _begun_in(words) | (languages_of(text) & known)]
@@ -379,7 +375,7 @@ def _first_words() -> Mapping[str, frozenset[str]]:
 
 def begins_with_yes(text: str) -> bool:
     """Whether words begin with a yes in any language, possibly after a courtesy, whatever follows."""
-    words = bare(text.lstrip()[:_LONGEST])
+    words = bare(text.lstrip()[:LONGEST])
     return any(_first_kind(languages()[name], words) in ("yes", "ok", "alone") for name in _begun_in(words))
 
 
@@ -397,7 +393,7 @@ def _first_kind(language: Language, words: str) -> Kind | None:
 @lru_cache(maxsize=2048)
 def is_courtesy(text: str) -> bool:
     """Whether a message consists of thanks or a greeting only."""
-    if len(text) > _LONGEST or _UNSURE.search(text):
+    if len(text) > LONGEST or _UNSURE.search(text):
         return False
     words = bare(text)
     return any(_is_courteous(languages()[name], words) for name in _begun_in(words))

@@ -13,6 +13,7 @@ from itertools import islice
 from msgspec import Struct
 
 from bylaw.consent.answer import (
+    LONGEST,
     Said,
     Shown,
     Unclear,
@@ -151,7 +152,7 @@ def _is_other(event: Event, words: CardWords) -> bool:
 
 
 def _answer_in(event: Event, words: CardWords) -> Said:
-    if not isinstance(event, Message):
+    if not isinstance(event, Message) or len(event.text) > LONGEST:
         return "other"
     _, _, yes, no = _forms_of(words)
     return said(event.text, yes=yes, no=no, known=_languages_of(words) | _spoken_in(event))
@@ -387,12 +388,14 @@ class Cards:
         several = exchange.answer
         # More messages than this say more than yes.
         answer = "\n".join([text for _, text in several]) if len(several) <= _LAST else ""
+        if len(answer) > LONGEST:
+            return "other"
         heard = said(answer, yes=self._yes, no=self._no, known=self._languages)
         if heard == "yes" or (heard == "other" and not begins_with_yes(answer)):
             return heard
         texts = {text for text in (put.card, *self.texts_of(put.digest), *put.sentences) if text in exchange.shown}
         shown = [self._asked(text, put) for text in sorted(texts or self._shown_in(exchange.shown)) if text]
-        return said(answer, shown, yes=self._yes, no=self._no, known=self._languages)
+        return said(answer, tuple(shown), yes=self._yes, no=self._no, known=self._languages)
 
     def _asked(self, text: str, put: Put) -> Shown:
         """The text a card or sentence showed to the user."""
