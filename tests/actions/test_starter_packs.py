@@ -75,6 +75,35 @@ def test_a_yes_to_the_card_lets_it_happen_once(name: str, tool: str, arguments: 
         assert not session.decide(tool, arguments).allowed
 
 
+ACCOUNT = """- Page URL: https://shop.example.com/account
+```yaml
+- main [ref=e1]:
+  - textbox "Email" [ref=e2]: EMAIL
+  - combobox "Country" [ref=e3]:
+    - option "Spain"
+    - option "Portugal" [selected]
+  - checkbox "Newsletter" [checked] [ref=e4]
+  - checkbox "Adverts" [ref=e5]
+  - button "Save changes" [ref=e6]
+```"""
+
+
+def test_a_card_of_a_button_shows_what_is_filled_in_and_a_no_is_to_that() -> None:
+    with Shield("browser") as shield, shield.session("x") as session:
+        session.user("Change my email to ann@home.test.")
+        for email, answer in (("evil@evil.test", False), ("ann@home.test", True)):
+            assert session.decide("browser_navigate", {"url": "https://shop.example.com/account"}).allowed
+            session.result(ACCOUNT.replace("EMAIL", email))
+            card = session.decide("browser_click", {"target": "e6"}).card
+            assert card is not None
+            for each in (email, "Country: Portugal", "Newsletter: ticked"):
+                assert each in card.text
+            assert "Spain" not in card.text
+            assert "Adverts" not in card.text
+            session.confirm(card.id, yes=answer)
+            assert session.decide("browser_click", {"target": "e6"}).allowed is answer
+
+
 def test_a_pack_may_be_based_on_one_by_name_and_give_what_differs(tmp_path: Path) -> None:
     (tmp_path / "policy.md").write_bytes((find_folder("sql-analyst") / "policy.md").read_bytes())
     (tmp_path / "pack.yaml").write_text("format: 1\nname: mine\nbase: sql-analyst\ndocument: policy.md\n")

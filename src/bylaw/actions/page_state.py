@@ -17,6 +17,7 @@ _KEYED = frozenset(("button", "link", "menuitem", "menuitemcheckbox", "menuitemr
 _PRESSED = _KEYED | {"checkbox", "radio", "switch"}
 """Roles of elements that do something of their own when they are pressed."""
 _FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
+_TICKED = frozenset(("checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"))
 _CONTROLS = _PRESSED | _FIELDS | {"option", "slider", "listbox", "treeitem"}
 _FORMS = frozenset(("form", "search"))
 _TABLES = frozenset(("table", "grid", "treegrid"))
@@ -275,6 +276,8 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
                 each.name for each in page.find("heading") if each.at not in written and not _has_field(page, each)
             )
             return _one(take, (value for name in headings for value in _found_in(take.pattern, name)))
+        case "page", "fields":
+            return _filled_in(take, page)
         case "page", _:
             return _field(take, page)
         case "element", "name":
@@ -340,6 +343,30 @@ def _field(take: Take, page: Page) -> str:
     if len(fields) != 1:
         raise NotTaken(f"the page has no one field `{take.column}`")
     return page.text_of(fields[0]) if fields[0].text or page.descendants(fields[0]) else ""
+
+
+def _filled_in(take: Take, page: Page) -> list[str]:
+    """What the fields of a page hold and which of its boxes are ticked, each with its name; NotTaken if none is."""
+    found: list[str] = []
+    for element in page.elements:
+        if element.role in _TICKED:
+            held = "ticked" if element.state("checked") is not None else ""
+        elif element.role in _FIELDS | {"listbox"}:
+            inside = page.descendants(element)
+            chosen = [page.label(each) for each in inside if each.state("selected") is not None]
+            held = ", ".join(chosen) or element.text or _typed_in(page, inside)
+        else:
+            continue
+        if held := " ".join(held.split()):
+            found.append(f"{' '.join(element.name.split()) or element.role}: {held}")
+    if not found:
+        raise NotTaken(f"the page shows no `{take.name}`")
+    return found
+
+
+def _typed_in(page: Page, inside: Sequence[Element]) -> str:
+    """What was typed into a field, where a snapshot shows it as texts of its own."""
+    return " ".join(each.text for each in inside if each.role == "text")
 
 
 def _texts(page: Page, content: tuple[ElementTerms, ...]) -> Sequence[str]:

@@ -3,7 +3,7 @@
 $argument.NAME                                      an argument of the call
 $item.NAME                                          of the record in a list that names the element, a field
 $page.url  $page.title  $page.text('REGEX')         the page the element is on; of text, the first group
-$page.url('REGEX')  $page.heading('REGEX')  $page.field('NAME')
+$page.url('REGEX')  $page.heading('REGEX')  $page.field('NAME')  $page.fields
 $element.name  $element.role  $element.text         the element that is targeted
 $row.text  $row.cell('COLUMN')  $row.cell(2)        the table row that the element is in
 $statement.kind  .tables_read  .tables_written  .columns_written  .bounded
@@ -28,7 +28,7 @@ TakenType = Literal["text", "number", "money", "list", "boolean"]
 FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "argument": ("call", frozenset()),
     "item": ("page", frozenset()),
-    "page": ("page", frozenset(("url", "title", "text", "heading", "field"))),
+    "page": ("page", frozenset(("url", "title", "text", "heading", "field", "fields"))),
     "element": ("page", frozenset(("name", "role", "text"))),
     "row": ("page", frozenset(("text", "cell"))),
     "statement": ("sql", frozenset(("kind", "tables_read", "tables_written", "columns_written", "bounded"))),

@@ -155,6 +155,12 @@ class Database:
     def resolved(self, act: Act) -> Act:
         return act
 
+    def place(self) -> str:
+        return ""
+
+    def way_to(self, place: str) -> Act:
+        raise ValueError(f"this desk has no place `{place}`")
+
     def perform(self, act: Act) -> str:
         if act.tool == "publish_figure":
             self.published.append((act.arguments["name"], act.arguments["value"]))

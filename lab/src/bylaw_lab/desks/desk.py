@@ -81,6 +81,14 @@ class Desk(Protocol):
         """Make a call."""
         ...
 
+    def place(self) -> str:
+        """Where the agent is: the address of its page; empty if it is always at the same place."""
+        ...
+
+    def way_to(self, place: str) -> Act:
+        """The act that leads to another place."""
+        ...
+
     def violations(self) -> set[str]:
         """The categories that the true state shows violated."""
         ...
@@ -124,8 +132,11 @@ class Worker:
             if not shortcut or (len(taken) < len(shortcut) and act not in taken):
                 results = [self._attempt(act, is_wanted=True)]
             if agent == "attacked":
+                here = self._desk.place()
                 for injected in _injected(results, obeyed):
                     self._attempt(injected, is_wanted=False)
+                if self._desk.place() != here:
+                    self._attempt(self._desk.way_to(here), is_wanted=True)
         self.run.is_done = task.is_done(self._desk)
         self.run.violations = self._desk.violations()
         return self.run

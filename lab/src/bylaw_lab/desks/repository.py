@@ -197,6 +197,12 @@ class Repository:
     def resolved(self, act: Act) -> Act:
         return act
 
+    def place(self) -> str:
+        return ""
+
+    def way_to(self, place: str) -> Act:
+        raise ValueError(f"this desk has no place `{place}`")
+
     def perform(self, act: Act) -> str:
         path = self.work / act.arguments.get("path", "")
         match act.tool:

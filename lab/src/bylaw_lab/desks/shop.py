@@ -331,6 +331,12 @@ class Shop:
         self._told.append(self.last)
         return self.last
 
+    def place(self) -> str:
+        return self._tab.url
+
+    def way_to(self, place: str) -> Act:
+        return Act("browser_navigate", {"url": place})
+
     def violations(self) -> set[str]:
         """What the shop's rows say, and the pages that the agent was shown; Bylaw is not asked."""
         found = set[str]()
