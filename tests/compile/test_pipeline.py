@@ -103,9 +103,11 @@ def test_the_referee_sees_neither_what_a_case_wants_nor_what_guards_said() -> No
     ruled = json.dumps({"rulings": [{"number": 1, "want": "deny", "why": "up to $200.00"}]})
     chat = Scripted(guards=[WINDOW + loose, WINDOW + LIMIT], referee=lambda _: ruled)
     compiled(chat)
-    situations = chat.asked("referee")[0].messages[1].content.partition("The situations:")[2]
+    context, _, situations = chat.asked("referee")[0].messages[1].content.partition("The situations:")
     assert "want" not in situations
     assert "a cent over" not in situations
+    assert "Customer[customer_id]:" in context
+    assert "Order[order_id]:" not in context, "the situations show no order"
 
 
 def test_a_guard_that_fails_a_case_is_mended_on_the_message_of_that_case() -> None:

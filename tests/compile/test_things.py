@@ -223,3 +223,12 @@ def test_a_write_that_makes_a_thing_must_say_what_is_shown_of_it() -> None:
     assert "`refund` returns a `refund_id` that is not among its arguments" in told
     assert work.things is not None
     assert "refund" in work.things.observations
+
+
+def test_a_field_of_what_a_write_shows_may_point_to_a_thing_that_it_did_not_make() -> None:
+    output = {"type": "object", "properties": {"customer_id": {"type": "string"}, "order_id": {"type": "string"}}}
+    cards = {**shop.CARDS, "refund": replace(shop.CARDS["refund"], output=output)}
+    shown = shop.THINGS.replace("\ntools:", "\n  refund: {as: Order, fields: {customer_id: $.customer_id}}\ntools:")
+    chat = Scripted(things=[shown])
+    compile_pack(replace(source(), cards=cards), chat)
+    assert len(chat.asked("things")) == 1

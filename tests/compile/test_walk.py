@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bylaw.compile.check import Check
 from bylaw.compile.pipeline import compile_pack
 from bylaw.llm import Request
 from bylaw.llm.recorded import Recorded, Recordings
-from tests.compile.shop import CASES, LIMIT, THINGS, WINDOW, Scripted, source, unsettled
+from tests.compile.shop import CARDS, CASES, LIMIT, THINGS, WINDOW, Scripted, source, unsettled
 from tests.compile.test_recordings import Keeping
 
 LEVELS = THINGS.replace("level: [none, gold]", "level: [none, gold, awaiting]")
@@ -80,3 +81,14 @@ def test_recordings_without_a_ruling_leave_a_question_and_no_gap(tmp_path: Path)
     assert not desk.wanted
     assert [each.about for each in check.questions] == ["not covered by a case"]
     assert check.code
+
+
+def test_a_record_that_does_not_exist_and_an_argument_that_is_not_read_say_nothing_of_a_value() -> None:
+    reason = {"type": "string", "enum": ["damaged", "late"]}
+    refund = replace(CARDS["refund"], parameters={**CARDS["refund"].parameters, "reason": reason})
+    chat = Scripted(things=LEVELS, referee=referee("deny"))
+    compile_pack(replace(source(), cards={**CARDS, "refund": refund}), chat)
+    for asked in chat.asked("referee"):
+        situations = asked.messages[1].content.partition("The situations:")[2]
+        assert "null" not in situations
+        assert situations.count("number:") == 1, "one situation, for the level `awaiting`"

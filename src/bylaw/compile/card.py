@@ -13,7 +13,9 @@ from bylaw.scan.shape import SeenValues
 from bylaw.trace import Call, Result, Trajectory
 
 _LONGEST = 1_200
-_DOCUMENTED = re.compile(r"\b(?:Args|Arguments|Parameters|Returns|Raises):|:param\b")
+_DOCUMENTED = re.compile(
+    r"\b(?:Args|Arguments|Parameters|Returns|Raises):|:param\b|(?<=\.)\s+(?:Returns|Raises|Errors)\b"
+)
 """Where a docstring begins to describe arguments and results."""
 DEEPEST = 6
 """Maximum depth to follow a schema."""

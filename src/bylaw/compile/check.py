@@ -1,5 +1,6 @@
 """The result for one policy: its check, the cases it passes, and questions for a person."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -67,7 +68,8 @@ def rule_on(
     bare = [{name: part for name, part in each.items() if name not in _UNSHOWN} for each in situations]
     listed = "\n".join(dump({"number": number, **each}) for number, each in enumerate(bare, 1))
     allowed = (*wants, "unclear")
-    shown = {**shown, "situations": listed, "wants": ", ".join(allowed)}
+    things = [line for line in shown["things"].splitlines() if re.search(rf"\b{line.partition('[')[0]}\b", listed)]
+    shown = {**shown, "things": "\n".join(things) or "none", "situations": listed, "wants": ", ".join(allowed)}
     outcome = desk.ask(_REFEREE, shown, lambda answer: _judged(answer, len(situations), allowed), empty=())
     return {each.number - 1: each for each in outcome.made}
 

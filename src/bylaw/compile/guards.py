@@ -92,7 +92,7 @@ def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
 
 
 _CASES = Prompt("cases", _listed_cases, max_tokens=16_384)
-"""Cases of four policies with many arguments are long."""
+"""Cases of five policies with many arguments are long."""
 
 
 def read_guards(source: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
@@ -184,7 +184,7 @@ def _bound(draft: Draft, tools: Sequence[str]) -> str:
     return f"{draft_text(draft)}\n  Binds: {', '.join(tools)}"
 
 
-TOGETHER = 4
+TOGETHER = 5
 """Policies per question."""
 REPAIRS = 3
 _WALKED = 8
@@ -391,7 +391,7 @@ def _gaps(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) ->
     policy = brief.policy
     guard, _ = bench.guard(policy, code)
     assert guard is not None
-    found = gaps(bench, _trials(bench, policy, [(code, guard)]), cases)
+    found = gaps(bench, _trials(bench, policy, [(code, guard)]), cases, code)
     for bound, other in variants(code):
         twin, _ = bench.guard(policy, other)
         results = bench.run(policy, twin, cases) if twin is not None else ()

@@ -100,6 +100,12 @@ def _decisive(node: ast.AST) -> Iterator[ast.AST]:
             yield from _decisive(part)
 
 
+def arguments_read(code: str) -> frozenset[str]:
+    """The arguments of the call that a guard reads."""
+    nodes = (node for node in ast.walk(parse_python(code)) if isinstance(node, ast.expr))
+    return frozenset(filter(None, map(_argument, nodes)))
+
+
 def _argument(node: ast.expr) -> str:
     match node:
         case ast.Attribute(value=ast.Name(id="call"), attr=name):

@@ -425,14 +425,17 @@ def _judged(
 def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
     """Writes whose results name an entity that their arguments do not, without being declared to create it.
 
-    A later call with the new entity would be denied, because a database does not have it.
+    A later call with the new entity would be denied, because a database does not have it. A field of an entity that
+    the result shows only points to another.
     """
     complaints: list[str] = []
     for name, card in part.items():
         if pack.schema.tools[name].effect != "write":
             continue
-        known = set(pack.schema.shows.get(name, {})) | {each.entity for each in pack.schema.effects.get(name, ())}
-        new = set(names_in(card.output)) - set(names_in({"properties": card.parameters}))
+        shown = pack.schema.shows.get(name, {})
+        known = set(shown) | {each.entity for each in pack.schema.effects.get(name, ())}
+        pointers = {field for entity in shown for field in pack.schema.entities[entity].fields}
+        new = set(names_in(card.output)) - set(names_in({"properties": card.parameters})) - pointers
         complaints += [
             f"`{name}` returns a `{entity.key[0]}` that is not among its arguments, and nothing says which"
             f" `{entity.name}` that is: under `observations`, say what its result and `$args` show of the new one"

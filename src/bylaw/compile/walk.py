@@ -6,13 +6,13 @@ undecided.
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from msgspec import Struct
 
 from bylaw.compile.bench import Bench, Case
-from bylaw.compile.inputs import Trial
+from bylaw.compile.inputs import Trial, arguments_read
 from bylaw.policy.python import parse_python
 
 _OTHER: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
@@ -29,17 +29,22 @@ class Gap(Struct, frozen=True):
     """The guard's outcome."""
 
 
-def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case]) -> list[Gap]:
-    """Enumeration values the guard reads and no case has, each with the shortest such call."""
+def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str) -> list[Gap]:
+    """Enumeration values the guard reads and no case has, each with the shortest such call.
+
+    A call for a record that does not exist is left out: what is said of it is not about the value.
+    """
+    read = arguments_read(code)
     known = {each for case in cases for each in _words(bench, case)}
-    found: dict[str, Gap] = {}
+    found: list[Gap] = []
     for trial in sorted(trials, key=lambda trial: len(str(trial.case))):
-        if trial.is_broken or trial.outcomes[0] == "failed":
+        if trial.is_broken or trial.outcomes[0] == "failed" or None in trial.case["facts"].values():
             continue
-        for word in _words(bench, trial.case):
-            if word not in known and word not in found:
-                found[word] = Gap(word, trial.case, trial.outcomes[0])
-    return list(found.values())
+        words = set(_words(bench, trial.case, read)) - known
+        if words:
+            found.append(Gap(", ".join(sorted(words)), trial.case, trial.outcomes[0]))
+            known |= words
+    return found
 
 
 def variants(code: str) -> Iterator[tuple[str, str]]:
@@ -55,8 +60,8 @@ def variants(code: str) -> Iterator[tuple[str, str]]:
             yield told, ast.unparse(tree)
 
 
-def _words(bench: Bench, case: Case) -> Iterator[str]:
-    """The enumeration values in a case, by field and by argument."""
+def _words(bench: Bench, case: Case, read: Container[str] | None = None) -> Iterator[str]:
+    """The enumeration values in a case, by field and by argument; only of arguments that are `read`, if given."""
     entities = bench.base.schema.entities
     for thing, fields in cast(dict[str, Any], case.get("facts") or {}).items():
         kind = thing.partition("[")[0]
@@ -66,5 +71,7 @@ def _words(bench: Bench, case: Case) -> Iterator[str]:
                 yield f"{kind}.{name}: {value}"
     for tool, arguments in cast(dict[str, dict[str, Any]], case.get("call") or {}).items():
         for name, value in arguments.items():
-            if cast(dict[str, Any], bench.cards[tool].parameters.get(name) or {}).get("enum"):
+            if (read is None or name in read) and cast(
+                dict[str, Any], bench.cards[tool].parameters.get(name) or {}
+            ).get("enum"):
                 yield f"{name}: {value}"
