@@ -22,11 +22,11 @@ Only products that cost less than 50 EUR are deleted.
     fields: {status: string, total: money}
   Product: {key: name, fields: {price: money}}
 pages:
-  - url: '/orders/[0-9]+$'
+  - url: '^http://shop[.]test/orders/[0-9]+$'
     as: Order
     key: {order_id: "$page.url('/orders/([0-9]+)$')"}
     fields: {status: "$page.text('^Status: (.*)$')", total: "$page.text('^Total: (.*)$')"}
-  - url: '/products$'
+  - url: '^http://shop[.]test/products$'
     as: Product
     each: row
     key: {name: "$row.cell('Product')"}

@@ -59,6 +59,8 @@ class ReadTerms(Struct, frozen=True):
     scheme: Pattern | None = None
     host: Pattern | None = None
     path: Pattern | None = None
+    names_host: bool = False
+    """Whether `host` fits one host only."""
 
 
 class Action(Struct, frozen=True):

@@ -23,7 +23,7 @@ from bylaw.policy.tool import (
     WrittenTool,
 )
 from bylaw.policy.yaml import Located
-from bylaw.text.host import names_host
+from bylaw.text.host import is_host, names_host
 
 _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "sql": ("sql", frozenset(("dialect", "statements", "tables", "bounded"))),
@@ -207,6 +207,7 @@ class _Reader:
             body.fresh,
             *(next(iter(patterns(name, [getattr(body, name)])), None) if getattr(body, name) != "" else None
               for name in ("scheme", "host", "path")),
+            names_host=is_host(str(body.host)),
         )  # fmt: skip
 
     def _must_take(self, argument: str, of: Sequence[str], *at: str) -> None:

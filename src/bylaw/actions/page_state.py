@@ -19,6 +19,8 @@ _PRESSED = _KEYED | {"checkbox", "radio", "switch"}
 _FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
 _TICKED = frozenset(("checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"))
 _CONTROLS = _PRESSED | _FIELDS | {"option", "slider", "listbox", "treeitem"}
+FRAME = ElementTerms(("iframe",))
+"""A part of a page that is of another document."""
 _FORMS = frozenset(("form", "search"))
 _TABLES = frozenset(("table", "grid", "treegrid"))
 _ELSEWHERE = ("selector", "css", "xpath", "locator", "index", "x", "y", "coordinate", "coordinates", "position")
@@ -271,7 +273,7 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
         case "page", "text" if take.pattern is not None:
             return _one(take, (each for text in _texts(page, terms.content) for each in _found_in(take.pattern, text)))
         case "page", "heading" if take.pattern is not None:
-            written = content_of(page, terms.content)
+            written = content_of(page, (*terms.content, FRAME))
             headings = (
                 each.name for each in page.find("heading") if each.at not in written and not _has_field(page, each)
             )
@@ -279,8 +281,10 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
         case "page", "fields":
             return _filled_in(take, page)
         case "page", _:
-            return _field(take, page)
+            return _field(take, page, terms)
         case "element", "name":
+            if any(each.role in _FIELDS for each in page.descendants(element)):
+                raise NotTaken("what is typed into a field is not what the page shows")
             return element.name
         case "element", "role":
             return element.role
@@ -337,10 +341,10 @@ def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
             yield " ".join(value.split())
 
 
-def _field(take: Take, page: Page) -> str:
+def _field(take: Take, page: Page, terms: PageTerms) -> str:
     """What is in the one field of a form that has a name."""
     fields = [each for each in page.elements if each.role in _FIELDS and " ".join(each.name.split()) == take.column]
-    if len(fields) != 1:
+    if len(fields) != 1 or fields[0].at in content_of(page, (*terms.content, FRAME)):
         raise NotTaken(f"the page has no one field `{take.column}`")
     return page.text_of(fields[0]) if fields[0].text or page.descendants(fields[0]) else ""
 

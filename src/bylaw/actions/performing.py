@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.actions.action import Action, Actions, Otherwise, PageTerms, ReadTerms
+from bylaw.actions.evidence import shows_facts
 from bylaw.actions.taking import Kind, NotAtOnce, NotTaken, Take, names_element
 from bylaw.reading import Unreadable
 from bylaw.trace.event import Call, Event, Result
@@ -35,6 +36,8 @@ class Performed(Struct, frozen=True):
     """The call as a person is shown it then, without the agent's own description of an element."""
     look_up: str = ""
     """The tool to call first, if a look at the page would tell."""
+    is_evidence: bool = False
+    """Whether all that its result shows comes from the source that its one action names, and nothing from the agent."""
     untold: tuple[Mapping[str, Any], ...] = ()
     """By action, what the call says besides its parameters: two calls that differ in it are not the same."""
 
@@ -102,7 +105,8 @@ class Performing:
         if call.fault:
             return Performed((), call.fault, otherwise, replace(call, arguments={}))
         try:
-            found = _Resolving(call, actions, self._state, self._actions.pages, call.tool in self._moved).calls()
+            resolving = _Resolving(call, actions, self._state, self._actions.pages, call.tool in self._moved)
+            found = resolving.calls()
         except NotAtOnce as error:
             return self._unresolved(call, str(error), "deny")
         except (NotTaken, Unreadable) as error:
@@ -111,7 +115,8 @@ class Performing:
         except Exception as error:
             # A reader that fails has not read it: this can be anything an agent wrote.
             return self._unresolved(call, f"it cannot be read ({type(error).__name__})", otherwise)
-        return Performed(tuple(each for each, _ in found), untold=tuple(untold for _, untold in found))
+        calls, untold = tuple(each for each, _ in found), tuple(each for _, each in found)
+        return Performed(calls, untold=untold, is_evidence=len(calls) == 1 and resolving.is_evidence)
 
     def _unresolved(self, call: Call, why: str, otherwise: Otherwise) -> Performed:
         if otherwise == "allow":
@@ -183,6 +188,8 @@ class _Resolving:
         self._is_moved = is_moved
         """Whether its shell may have left the folder it began in."""
         self._page: Any = None
+        self.is_evidence = True
+        """Whether no part that was found lets the agent say what the result shows."""
 
     def calls(self) -> list[tuple[Call, Mapping[str, Any]]]:
         """The actions performed, as calls, each with what it leaves untold; NotTaken or Unreadable if not known."""
@@ -190,12 +197,14 @@ class _Resolving:
         whole = [each for each in self._actions if each.kind == "call" and each.fits_call(arguments)]
         found = [(self._made(action, None), self._untold(action, None), -1) for action in whole]
         parts = list(self._parts())
+        self.is_evidence = len(parts) < 2
         for place, part in enumerate(parts):
             fitting = [each for each in self._actions if each.kind == part.kind and self._fits(each, part)]
             if not fitting:
                 raise NotTaken(f"no action is declared for {part.words}")
             for action in fitting:
                 self._check_typed(action, part)
+                self.is_evidence = self.is_evidence and shows_facts(action, part.value)
                 act = place if part.target is None else part.target.act
                 found.append((self._made(action, part), self._untold(action, part), act))
         if not parts:

@@ -104,7 +104,7 @@ class Acting:
             return unknown, ()
         actions = tuple([record_of(as_of(each, call), step, start, tools.get(each.tool)) for each in performed.calls])
         for made, untold in zip(actions, performed.untold, strict=True):
-            made.called, made.untold = call.tool, untold
+            made.called, made.untold, made.is_evidence = call.tool, untold, performed.is_evidence
         plain = record_of(call, step, start, self._actions.plain.get(call.tool))
         plain.is_beside = bool(actions)
         return plain, actions

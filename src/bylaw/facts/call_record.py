@@ -193,6 +193,8 @@ class CallRecord(Struct, eq=False):
     """For an action, the tool whose call performs it."""
     untold: Mapping[str, Any] = {}
     """For an action, what that call says besides its parameters: a yes to the action is a yes to this as well."""
+    is_evidence: bool = True
+    """Whether its result shows facts: that of an action does not if the agent may have said what it shows."""
     is_beside: bool = False
     """Whether it stands beside the actions that the call performs, which are counted themselves."""
     may_be: frozenset[str] = frozenset()
@@ -214,9 +216,11 @@ class CallRecord(Struct, eq=False):
         return self.accepted is not False or self.delivered is None or self.delivered >= step
 
     def is_another_view(self) -> bool:
-        """Whether it is a look-up with an undeclared argument, whose effect on the result is unknown."""
+        """Whether its result shows no facts: it is an action whose result the agent may have written, or a look-up with
+        an undeclared argument, whose effect on the result is unknown."""
         tool = self.tool
-        return tool is not None and tool.effect == "read" and bool(tool.undeclared(self.call.arguments))
+        is_read = tool is not None and tool.effect == "read"
+        return not self.is_evidence or (is_read and bool(tool.undeclared(self.call.arguments)))
 
     def is_surely_refused(self) -> bool:
         """Whether the call certainly did not run: refused by a shield or by the pack's declaration, or failed before

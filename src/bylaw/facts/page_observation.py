@@ -1,11 +1,14 @@
 """What the pages of a browser show: observations over accessibility snapshots, as `pages` of entities.yaml has them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from bylaw.actions.action import ElementTerms, PageTerms
 from bylaw.actions.action_reader import default_pages
-from bylaw.actions.page_state import content_of, fits_page, has_mark, page_in, taken_from_page, text_of
+from bylaw.actions.page_state import FRAME, content_of, has_mark, page_in, taken_from_page, text_of
 from bylaw.actions.taking import ActionError, NotTaken, Take, compile_take
 from bylaw.errors import BylawError
 from bylaw.facts.entity import Entity
@@ -15,6 +18,7 @@ from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.yaml import YamlPath
 from bylaw.reading import Unreadable
 from bylaw.reading.page import Element, Page
+from bylaw.text.host import names_host
 
 
 class PageObservations:
@@ -40,10 +44,21 @@ class PageObservations:
             for name, text in texts.items()
             if (take := self._take(name, str(text), (*at, part, name), is_row=bool(body.each))) is not None
         }
+        if not names_host(str(body.url)):
+            hint = "begin with the whole host: `url: '^https://shop[.]example/orders/[0-9]+$'`"
+            self._paths.fault("`url` fits pages of any host", *at, "url", hint=hint)
         shown = ShownOnPage(self._pattern(body.url, at), self._role(body, at), self.terms)
         key = tuple((self._getter(takes.get(("key", part))),) for part in entity.key)
         fields = {name: self._getter(takes.get(("fields", name))) for name in body.fields}
         return Observation(entity, shown, key, fields, only=True)
+
+    def shown_by(self, tool: str, observation: Observation) -> Observation:
+        """An observation as it is for one tool: a snapshot with arguments shows a part of the page."""
+        return (
+            replace(observation, each=partial(_of_whole_page, observation.each))
+            if tool == self.terms.snapshot
+            else observation
+        )
 
     def _getter(self, take: Take | None) -> Getter:
         """Finds a value on a page, for an item of `ShownOnPage`."""
@@ -79,6 +94,9 @@ class PageObservations:
             )
             self._paths.fault(f"`{text}` is nothing that this page shows", *at, hint=hint)
             return None
+        if take.source == "page" and take.field == "field":
+            self._paths.fault(f"`{text}` is what was typed, and no fact", *at, hint="read what the page itself shows")
+            return None
         return take
 
     def _pattern(self, text: Any, at: YamlPath) -> Pattern | None:
@@ -96,11 +114,14 @@ class ShownOnPage:
         self._url, (self._role, self._within), self._terms = url, each, terms
 
     def __call__(self, scope: PathScope) -> Sequence[tuple[Any, Any]]:
-        """The items; none if the result shows no such page."""
+        """The items; none if the result shows no such page, or only a part of it."""
         if has_mark(scope.args):
             return ()
         page = page_in(text_of(scope.result))
-        if isinstance(page, Unreadable) or not page.is_complete or not fits_page(page, self._url):
+        if isinstance(page, Unreadable) or not page.is_complete:
+            return ()
+        # A site may repeat what is in a query, so the pattern has to fit the whole address.
+        if self._url is None or not self._url.occurs(page.url):
             return ()
         return [((page, element), NOTHING) for element in self._elements(page)]
 
@@ -108,7 +129,7 @@ class ShownOnPage:
         if not self._role:
             yield from page.elements[:1]
             return
-        left = content_of(page, (*self._terms.content, _FRAME))
+        left = content_of(page, (*self._terms.content, FRAME))
         for element in page.find(self._role):
             if element.at in left or (element.role == "row" and _is_heading(page, element)):
                 continue
@@ -116,7 +137,10 @@ class ShownOnPage:
                 yield element
 
 
-_FRAME = ElementTerms(("iframe",))
+def _of_whole_page(
+    shown: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None, scope: PathScope
+) -> Sequence[tuple[Any, Any]]:
+    return shown(scope) if shown is not None and not any(scope.args.values()) else ()
 
 
 def _is_heading(page: Page, row: Element) -> bool:

@@ -345,7 +345,7 @@ def _change(text: str) -> WrittenChange:
 
 
 if TYPE_CHECKING:
-    from bylaw.actions.action import PageTerms
+    from bylaw.actions.action import Actions
 
 _TYPES = frozenset(get_args(FieldType))
 _NOT_THERE = r"not found|no such|do(es)? not exist|doesn't exist"
@@ -362,10 +362,11 @@ class SchemaReader:
         tool_source: Located | None,
         compile: Callable[[str, str], Expression] | None = None,
         compared_with_none: Collection[str] = (),
-        pages: "PageTerms | None" = None,
+        actions: "Actions | None" = None,
     ) -> None:
-        """`compared_with_none` names the fields that guards compare with None, `pages` says which tools show pages."""
-        self._pages = pages
+        """`compared_with_none` names the fields that guards compare with None, `actions` are those of the pack."""
+        self._actions = actions
+        self._pages = actions.pages if actions is not None else None
         self._file, located, self.faults = read_record(source or Located("entities.yaml", {}, {}), EntitiesFile)
         self._tools = dict(tools)
         self._compared_with_none = compared_with_none
@@ -382,6 +383,7 @@ class SchemaReader:
         for tool, bodies in self._file.observations.items():
             if tool not in self._tools:
                 self._paths.no_tool(tool, self._tools, "observations", tool)
+            self._check_evidence(tool, listed(bodies))
             for index, body in enumerate(listed(bodies)):
                 observation = self._observation(body, ("observations", tool, index), tool)
                 if observation is not None:
@@ -389,7 +391,7 @@ class SchemaReader:
         for entity in list(self._paths.entities.values()):
             # A look-up shows its own entity, unless its observations say otherwise.
             tool = entity.read.tool if entity.read is not None else ""
-            if tool in self._tools and tool not in self._file.observations:
+            if tool in self._tools and tool not in self._file.observations and not self._is_generic(tool):
                 own = WrittenObservation(entity.name, absent=_NOT_THERE)
                 shown = self._observation(own, ("entities", entity.name), tool)
                 shows.setdefault(tool, {}).setdefault(entity.name, []).extend([shown] if shown else ())
@@ -406,6 +408,22 @@ class SchemaReader:
             stored={name: tuple(self._stored(name, body)) for name, body in self._file.world.items()},
         )
 
+    def _check_evidence(self, tool: str, bodies: Sequence[WrittenObservation]) -> None:
+        """Refuse observations of results that an agent may have written itself."""
+        if self._actions is None:
+            return
+        from bylaw.actions.evidence import why_no_evidence
+
+        named = {part for each in bodies if (of := self._paths.entities.get(str(each.as_))) for part in of.key}
+        why, hint = why_no_evidence(self._actions, tool, map(repr, bodies), named)
+        if why:
+            self._paths.fault(why, "observations", tool, hint=hint)
+
+    def _is_generic(self, tool: str) -> bool:
+        """Whether a tool shows pages, or what its actions say: no record of its own."""
+        is_browser = bool(self._file.pages) and self._pages is not None and self._pages.shows(tool)
+        return is_browser or any(tool in each.of for each in self._tools.values())
+
     def _add_pages(self, shows: dict[str, dict[str, list[Observation]]]) -> None:
         """What the pages of a browser show, whichever of its tools was called."""
         from bylaw.facts.page_observation import PageObservations
@@ -417,9 +435,10 @@ class SchemaReader:
             self._paths.fault("no tool shows pages", "pages", hint=hint)
         for index, body in enumerate(self._file.pages):
             observation = reader.read(body, ("pages", index))
-            if observation is not None:
-                for tool in tools:
-                    shows.setdefault(tool, {}).setdefault(str(body.as_), []).append(observation)
+            if observation is None:
+                continue
+            for tool in tools:
+                shows.setdefault(tool, {}).setdefault(str(body.as_), []).append(reader.shown_by(tool, observation))
 
     def _stored(self, name: str, bodies: WrittenStored | list[WrittenStored] | None) -> Iterator[Stored]:
         """The locations of an entity's records in a database."""

@@ -298,7 +298,7 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
             {**folder.guards, **folder.lookups}.values(),
             [*predicate_code(folder.parts.get("rules")), *card_code(tools)],
         ),
-        actions.pages if actions is not None else None,
+        actions,
     )
     schema = replace(reader.read(), zone=zone)
     faults += tool_faults + reader.faults

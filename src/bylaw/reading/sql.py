@@ -37,6 +37,8 @@ _OF_INSERT = frozenset(
 """Parts of an insert that leave rows as they are; `conflict` and `alternative` are looked at."""
 _OF_ONE_TABLE = frozenset({"this", "expressions", "where", "with_", "returning", "limit", "order", "hint"})
 """Parts of an update or delete that bring in no other table."""
+_OF_PLAIN_QUERY = frozenset({"expressions", "from_", "where", "order", "limit", "offset", "distinct"})
+"""Parts of a query that leave the values of its columns as they are stored."""
 
 
 class Statement(Struct, frozen=True):
@@ -54,6 +56,8 @@ class Statement(Struct, frozen=True):
     """Columns an insert or update names; None if it may set any."""
     bounded: bool = True
     """Whether an update or delete is limited to given values of a column, or to a number of rows."""
+    shown_table: str = ""
+    """The table, if a query shows nothing but columns of one table under their own names; else empty."""
 
 
 def read_sql(text: str, dialect: str | None = None) -> tuple[Statement, ...]:
@@ -351,6 +355,7 @@ def _agreed(text: str, dialect: str | None) -> list[Statement]:
                 one,
                 columns_written=one.columns_written if one.columns_written == two.columns_written else None,
                 bounded=one.bounded and two.bounded,
+                shown_table=one.shown_table if one.shown_table == two.shown_table else "",
             )
             for one, two in zip(first, other, strict=True)
         ]
@@ -420,7 +425,29 @@ class _Parsed:
             return [*found, Statement("select", False, reads)]
         for node in self.tree.walk():
             self._check(node)
-        return [Statement("select", False, reads)]
+        return [Statement("select", False, reads, shown_table=self._shown_table())]
+
+    def _shown_table(self) -> str:
+        """The table whose columns are all that the query shows: no literal, expression, alias or second source."""
+        exp, tree = self.exp, self.tree
+        if not isinstance(tree, exp.Select) or _parts(tree) - _OF_PLAIN_QUERY:
+            return ""
+        distinct, source = tree.args.get("distinct"), tree.args.get("from_")
+        if source is None or _parts(source) != {"this"} or (distinct is not None and _parts(distinct)):
+            return ""
+        table = source.this
+        alias = table.args.get("alias")
+        if not isinstance(table, exp.Table) or _parts(table) - {"this", "db", "catalog", "alias"}:
+            return ""
+        if not isinstance(table.this, exp.Identifier) or (alias is not None and _parts(alias) != {"this"}):
+            return ""
+        return _name(table) if all(map(self._is_plain_column, tree.expressions)) else ""
+
+    def _is_plain_column(self, node: Any) -> bool:
+        exp = self.exp
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            return not _parts(node.this)
+        return (isinstance(node, exp.Star) and not _parts(node)) or self._is_column(node)
 
     def _is_write(self, node: Any) -> bool:
         exp = self.exp
@@ -653,6 +680,11 @@ class _Parsed:
         if isinstance(node, (self.exp.Cast, self.exp.Neg, self.exp.Paren)):
             return self._is_constant(node.this)
         return type(node).__name__ in _CONSTANTS
+
+
+def _parts(node: Any) -> set[str]:
+    """The parts that a node has."""
+    return {name for name, value in node.args.items() if value}
 
 
 def _conjuncts(condition: Any, exp: Any) -> Iterator[Any]:

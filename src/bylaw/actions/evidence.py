@@ -1,0 +1,59 @@
+"""Which results of generic tools are evidence: those in which every value comes from a source that the pack names."""
+
+import re
+from collections.abc import Container, Iterable
+from typing import Any
+
+from bylaw.actions.action import Action, Actions
+
+_USE_ACTION = "observe an action of it that reads one table (`reads: {as: sql, tables: [...]}`) or one host"
+
+
+def shows_facts(action: Action, found: Any = None) -> bool:
+    """Whether what calls of an action return may be evidence; of one call, if `found` was read in it.
+
+    A query shows plain columns of a table that the pack names, an address is of a host that it names. What a shell
+    prints, and what is in a file, an agent may have written itself; pages have observations of their own.
+    """
+    terms = action.reads
+    if terms is None:
+        return action.kind == "call"
+    if action.kind == "sql":
+        return action.effect == "read" and bool(terms.tables) and (found is None or bool(found.shown_table))
+    return action.kind == "url" and terms.names_host
+
+
+def why_no_evidence(actions: Actions, tool: str, bodies: Iterable[str], keys: Container[str]) -> tuple[str, str]:
+    """Why the results of a tool or action cannot show facts, and what to do; empty if they can.
+
+    `bodies` are its observations as text, `keys` the keys of their entities.
+    """
+    of_tool = actions.by_tool.get(tool, ())
+    if actions.pages.changes_with(tool) or any(each.kind == "page" for each in of_tool):
+        return f"what `{tool}` returns is a page, which may show what the agent typed", "use `pages`"
+    if any(each.kind != "call" for each in of_tool):
+        return f"what `{tool}` returns is what the agent asks for", _USE_ACTION
+    action = next((each for found in actions.by_tool.values() for each in found if each.name == tool), None)
+    if action is None or action.kind == "call":
+        return "", ""
+    if not shows_facts(action):
+        hint = _HINTS.get(action.kind, "declare a tool of its own for the look-up")
+        return f"what `{tool}` returns may be what the agent wrote itself", hint
+    if action.kind != "sql":
+        return "", ""
+    if any(_FROM_AGENT.search(each) for each in bodies):
+        return f"an observation of `{tool}` may use neither `text` nor `absent` nor `$args`", "map columns of the rows"
+    if named := [take.name for take in action.takes if take.name in keys]:
+        return (
+            f"the key `{named[0]}` would be what the agent says, as `{tool}` takes it",
+            "give the parameter another name",
+        )
+    return "", ""
+
+
+_FROM_AGENT = re.compile(r"\$args|text=[^N]|absent=[^N]")
+_HINTS = {
+    "sql": "name the tables it reads: `reads: {as: sql, tables: ['^orders$']}`, `effect: read`",
+    "url": "name the host whole: `reads: {as: url, host: '^api[.]example$'}`",
+    "page": "use `pages`",
+}
