@@ -1,1 +1,3 @@
-"""The one incremental engine: judge a call on what was seen, settle it on what is true. Start at `session`."""
+"""The incremental engine shared by audit and shield. It judges a call on what the agent had seen, then settles it
+against the truth. Start at `session`.
+"""

@@ -1,7 +1,7 @@
-"""The calls of generic tools in one conversation, resolved to the actions that they perform.
+"""Resolves the calls of generic tools in a conversation to the actions they perform.
 
-The rest of the session sees actions as calls: each has its tool, arguments and record. Several actions of one call
-are made side by side, in the order in which the call performs them: all of them, or none.
+The rest of the session treats each action as a call with its own tool, arguments and record. The actions of one call
+form a sequence: either all of them run, or none.
 """
 
 from collections.abc import Container, Iterator, Sequence
@@ -19,40 +19,42 @@ from bylaw.trace.event import Call, Event
 
 
 class ActedCall(Struct):
-    """A call of a generic tool, and the records of what it does."""
+    """A call of a generic tool, with the records of its actions."""
 
     call: Call
     step: int
     performed: Performed
     plain: CallRecord
-    """The call itself, which changes nothing besides its actions if they are known."""
+    """The call itself. If its actions are known, it has no other effect."""
     actions: tuple[CallRecord, ...]
     is_named: bool = False
-    """Whether a rule names its tool."""
+    """Whether a rule names the call's tool."""
     judged: tuple[Judgement, ...] = ()
     ahead: Any = None
-    """The rules' state if it is made."""
+    """The state of the rules once the call has been made."""
 
     @property
     def acts(self) -> tuple[CallRecord, ...]:
-        """The agent's acts for the rules: the actions, and the call if a rule names its tool or no action is known."""
+        """The acts that the rules see: the actions, plus the call itself if a rule names its tool or no action is
+        known.
+        """
         return (self.plain, *self.actions) if self.is_named else self.actions or (self.plain,)
 
     def become(self, call: Call) -> None:
-        """The call was refused, or approved, meanwhile."""
+        """Replace the call, which has been refused or approved since."""
         self.call = call
         for made in (self.plain, *self.actions):
             made.call = as_of(made.call, call)
 
     @property
     def put(self) -> Call:
-        """The call as cards are about: its one action that writes, else the call."""
+        """The call that a card shows: the only writing action, or the call itself."""
         writes = [made for made in self.actions if made.tool is not None and made.tool.effect == "write"]
         return replace(writes[0].call, card=self.call.card) if len(writes) == 1 else self.call
 
 
 def as_of(action: Call, call: Call) -> Call:
-    """An action with what became of the call that performs it."""
+    """A copy of the action with the status of the call that performs it."""
     return replace(
         action, refused=call.refused, refused_by_result=call.refused_by_result, approved=call.approved,
         looked_up=call.looked_up,
@@ -60,22 +62,22 @@ def as_of(action: Call, call: Call) -> Call:
 
 
 class Acting:
-    """Follows one conversation for the session."""
+    """Tracks generic-tool calls and their actions in one conversation."""
 
     def __init__(self, actions: Actions, schema: Schema, named: Container[str]) -> None:
-        """`named` are the tools that rules name."""
+        """`named` holds the tools that rules name."""
         self._actions = actions
         self._named = named
         self._schema = schema
         self._performing = Performing(actions)
         self._last: ActedCall | None = None
         self.put: dict[int, Call] = {}
-        """By step, the calls that cards are about."""
+        """The call shown on a card, by step."""
         self.made: dict[int, ActedCall] = {}
-        """By step, the calls recorded so far."""
+        """Calls recorded so far, by step."""
 
     def of(self, call: Call, step: int, start: int) -> ActedCall | None:
-        """The actions of a call at a step; None if its tool has none."""
+        """The actions of the call at `step`, or None if its tool declares none."""
         last = self._last
         if (
             last is not None
@@ -110,30 +112,28 @@ class Acting:
         return plain, actions
 
     def afresh(self, acted: ActedCall, call: Call, start: int) -> ActedCall:
-        """The same call for another principal's ledger."""
+        """The same call, recorded for the ledger of another principal."""
         records = self._records(call, acted.step, start, acted.performed)
         return ActedCall(call, acted.step, acted.performed, *records, is_named=acted.is_named)
 
     def calls(self, call: Call) -> Sequence[Call]:
-        """The actions that a call would perform now; the call itself if none is known."""
+        """The actions that a call would perform now, or the call itself if none is known."""
         performed = self._performing.of(call)
         return performed.calls or (call,) if performed is not None else (call,)
 
     def observe(self, step: int, event: Event) -> None:
-        """Take in the next event."""
         self._performing.observe(step, event)
 
     def read_ahead(self) -> None:
-        """Read the latest snapshot ahead of time."""
+        """Parse the latest snapshot ahead of time."""
         self._performing.read_ahead()
 
     def note(self, acted: ActedCall) -> None:
-        """Record a call."""
         self.made[acted.step], self.put[acted.step] = acted, acted.put
 
 
 def performed_events(actions: Actions, events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
-    """The events of a conversation with their steps; a call of a generic tool is each action that it performs."""
+    """Yield each event with its step, replacing a generic-tool call by its actions."""
     performing = Performing(actions)
     for step, event in enumerate(events):
         performed = performing.of(event) if isinstance(event, Call) else None

@@ -1,7 +1,7 @@
-"""Runs the rules of a pack over one conversation, stepping every act of the agent through every rule.
+"""Runs the rules of a pack over one conversation. Every act of the agent advances every rule.
 
-A session drives it event by event. Predicates that the called tool and the turn determine are looked up; others are
-evaluated only if their value changes the state of some rule.
+A session passes in events one by one. Some predicates depend only on the called tool and the turn, and are looked up.
+The others are evaluated only if their value would change the state of a rule.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -23,10 +23,10 @@ from bylaw.rule.rule import Rule
 from bylaw.trace.event import Call, Event, Message, Result
 
 RuleStanding = Literal["broken", "open", "waiting"]
-"""Broken by the act; broken or not, hanging on what is not known; still waiting when the conversation ended."""
+"""Broken by the act; undecided because of an unknown value; or still waiting when the conversation ended."""
 
 PUTTABLE = frozenset(get_args(Reason)) - {"confirmed", "declined"}
-"""Reasons for uncertain consent after which the user may be asked; someone who has just said no is not."""
+"""Reasons for undecided consent that allow asking the user. A user who has just declined is not asked again."""
 
 
 class RuleFinding(Struct, frozen=True):
@@ -36,14 +36,16 @@ class RuleFinding(Struct, frozen=True):
     rule: Rule
     standing: RuleStanding
     values: tuple[tuple[str, bool | None], ...] = ()
-    """The rule's predicates at the act, by name; None where unknown. Empty for a rule that waited."""
+    """The values of the rule's predicates at the act, by name, with None for unknown. Empty for a rule that was
+    waiting.
+    """
     whys: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    """Reasons for the values of some predicates; for consent, what was told, and when."""
+    """Reasons for the values of some predicates. For consent, this is the text the user was shown, and when."""
     binding: str = ""
     """The binding of a `FOR EACH` rule, in its first spelling."""
 
     def record(self) -> dict[str, Any]:
-        """The reason as `findings.jsonl` holds it."""
+        """The reason as stored in `findings.jsonl`."""
         whys = dict(self.whys)
         predicates = [
             {"name": name, "value": value} | ({"why": whys[name]} if name in whys else {})
@@ -59,12 +61,12 @@ class RuleFinding(Struct, frozen=True):
 
     @property
     def for_agent(self) -> str:
-        """What the agent must ask the user, possibly again; empty if the rule is not about that."""
+        """What the agent must ask the user, perhaps again. Empty if the rule is not about consent."""
         return "; ".join(filter(None, (consent_words_for_agent(why) for _, why in self.whys)))
 
     @property
     def puts_card(self) -> bool:
-        """Whether the outcome depends on consent the user could still give."""
+        """Whether the outcome depends on consent that the user could still give."""
         return any(why.get("reason") in PUTTABLE for _, why in self.whys)
 
 
@@ -73,65 +75,65 @@ class ActFindings(Struct, frozen=True):
 
     step: int
     turn: int
-    """The number of the act's turn among the agent's turns."""
+    """The position of this turn among the agent's turns."""
     broken: tuple[RuleFinding, ...] = ()
     open: tuple[RuleFinding, ...] = ()
 
 
 Ask = Callable[[Predicate, Act], bool | None]
-"""Finds the value of a predicate that the act alone does not determine; None if unknown."""
+"""Finds the value of a predicate that the act alone does not determine, or None if it is unknown."""
 Tell = Callable[[Predicate, Act], Mapping[str, Any] | None]
-"""Why such a predicate has its value, as data; None where there is no more to say."""
+"""Explains the value of such a predicate as data, or returns None if there is nothing to add."""
 
 HEARD = frozenset(("said", "returned"))
-"""Sources that search what came before the turn, with the same result for all its acts."""
+"""Sources that search the events before the turn, so all acts of the turn get the same result."""
 
 MEMO = 4096
-"""Number of cached kinds of acts at which the cache is emptied."""
+"""The cache of act kinds is emptied at this size."""
 
 
 class AgentTurn(Struct):
-    """The agent's turn so far, and the messages and results before it."""
+    """The agent's current turn, with the messages and results that preceded it."""
 
     number: int | None = None
-    """None while it is not the agent's turn."""
+    """The turn number, or None when it is not the agent's turn."""
     serial: int = 0
-    """The number of turns before it."""
+    """Number of earlier agent turns."""
     heard: tuple[Message, ...] = ()
     answered: tuple[Result, ...] = ()
-    """Messages and results since the last turn."""
+    """Messages and results since the previous agent turn."""
     found: dict[str, bool | None] = {}
-    """Cached results of searches before the turn, the same for all its acts."""
+    """Cached searches of the events before the turn, shared by all its acts."""
     sayings: tuple[Message, ...] = ()
     results: tuple[Result, ...] = ()
     spoken: str = ""
-    """The agent's last message so far."""
+    """The agent's latest message so far."""
     asked: str = ""
-    """The agent's last message before this turn."""
+    """The agent's latest message before this turn."""
     calls: int = 0
     writes: int = 0
     text: bool = False
     is_calling: bool = False
-    """Also true after a refused call: it was not made, but messages no longer wait for it."""
+    """Also true after a refused call. The call did not run, but messages no longer wait for one."""
     has_acted: bool = False
     waiting: tuple[Act, ...] = ()
-    """Messages that may still be followed by a call in their turn."""
+    """Messages that a call in the same turn may still follow."""
 
     def end(self) -> None:
-        """End the turn. If all its calls were refused, the next turn hears what was heard before this one."""
+        """End the turn. If all its calls were refused, the next turn sees the same preceding messages and results."""
         kept = (self.sayings, self.results) if not self.has_acted else ((), ())
         self.number, (self.heard, self.answered) = None, kept
         self.serial += 1
 
     def hear(self, event: Event) -> None:
-        """Something that is not the agent's doing."""
+        """Record an event that the agent did not cause."""
         if type(event) is Result:
             self.answered = (*self.answered, event)
         elif type(event) is Message:
             self.heard = (*self.heard, event)
 
     def begin(self, number: int) -> None:
-        """The agent's next turn."""
+        """Begin the agent's next turn."""
         self.number = number
         self.sayings, self.results, self.found = self.heard, self.answered, {}
         self.asked = self.spoken
@@ -139,7 +141,7 @@ class AgentTurn(Struct):
         self.text = self.is_calling = self.has_acted = False
 
     def say(self, step: int, message: Message) -> Act:
-        """The act of a message in this turn."""
+        """Return the act of a message in this turn."""
         self.has_acted = True
         if says_something(message):
             self.text, self.spoken = True, message.text
@@ -149,7 +151,7 @@ class AgentTurn(Struct):
         )  # fmt: skip
 
     def call(self, step: int, call: Call, effect: str, *, is_beside: bool) -> Act:
-        """The act of a call in this turn."""
+        """Return the act of a call in this turn."""
         self.is_calling = self.has_acted = True
         self.calls += not is_beside
         self.writes += effect == "write"
@@ -160,8 +162,6 @@ class AgentTurn(Struct):
 
 
 class Conduct:
-    """The state of every rule in one conversation."""
-
     def __init__(self, ready: ReadyRules, ask: Ask, tell: Tell | None = None) -> None:
         self._ready = ready
         self._ask = ask
@@ -169,15 +169,14 @@ class Conduct:
         self._monitors = MonitorSet(ready.book)
         self._families = [Family(rule) for rule in ready.families]
         self._spelt: dict[str, str] = {}
-        """The first spelling of each binding."""
+        """The first spelling seen for each binding."""
         self._turn = AgentTurn()
         self._last = (0, 0)
-        """Step and turn of the last act."""
         self.acts: list[tuple[Act, dict[str, bool | None]]] | None = None
-        """Every act so far with all its predicates, if requested."""
+        """All acts so far with the values of all predicates, if requested."""
 
     def fork(self) -> "Conduct":
-        """A copy with the same past."""
+        """An independent copy with the same history."""
         other = Conduct.__new__(Conduct)
         other._ready, other._ask, other._tell, other._last = self._ready, self._ask, self._tell, self._last
         other._monitors, other._turn = self._monitors.fork(), copy(self._turn)
@@ -187,26 +186,28 @@ class Conduct:
         return other
 
     def asking(self, ask: Ask, tell: Tell | None) -> "Conduct":
-        """A copy with the same past that asks somebody else from now on."""
+        """A copy with the same history that uses other callbacks from now on."""
         other = self.fork()
         other._ask, other._tell, other.acts = ask, tell, self.acts
         return other
 
     def afresh(self, ask: Ask, tell: Tell | None) -> "Conduct":
-        """The same rules with no past; its turns are counted on."""
+        """The same rules without history. Turn numbers continue."""
         other = Conduct(self._ready, ask, tell)
         other._turn.serial = self._turn.serial
         return other
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process the next event; `said` receives the findings of the acts it settles, its own last. A call that
-        stands beside its actions (`is_beside`) does not count as another call."""
+        """Process the next event and append the findings of the acts it settles to `said`, its own last.
+
+        A generic call listed together with its actions (`is_beside`) does not count as an additional call.
+        """
         act = self._arrive(step, event, said, is_beside=is_beside)
         if act is not None:
             self._step(act, said)
 
     def _arrive(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> Act | None:
-        """The act of the event, where it is one that can be stepped now; acts that it settles are stepped before."""
+        """Return the act of the event if it can be processed now, after processing the earlier acts it settles."""
         turn = self._turn
         if type(event) is Result or event.by != "agent":
             if turn.number is not None:
@@ -233,13 +234,12 @@ class Conduct:
         return turn.call(step, event, effect, is_beside=is_beside)
 
     def act_of(self, step: int, call: Call) -> Act | None:
-        """The act of a call about to be made; None if it is not the agent's. Changes nothing."""
+        """The act of a planned call, or None if the agent does not make it. Changes no state."""
         return self.fork()._arrive(step, call, [])
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """The combined assessment, by weight, of a call about to be made; changes nothing.
-
-        None for a call that is not the agent's.
+        """The combined weighted assessment of a planned call, or None if the agent does not make it.
+        Changes no state.
         """
         ahead = self.fork()
         act = ahead._arrive(step, call, [])
@@ -251,7 +251,7 @@ class Conduct:
         left = {name: each.unmade(act) for name in ready.weighed if (each := predicates[name]).is_about_act}
         if ahead._families:
             return ready.circuit.assess({**answers, **known}, tables=ahead._tables(act, known, left))
-        # Without rules per binding the result depends on nothing else, and few acts differ in these.
+        # Without per-binding rules, the result depends only on these values, and they rarely differ between acts.
         kind = (ahead._monitors.states, *(tuple(each.items()) for each in (known, left, answers)))
         found = ready.weighings.get(kind)
         if found is None:
@@ -262,7 +262,7 @@ class Conduct:
         return found
 
     def _tables(self, act: Act, known: Mapping[str, bool], left: Mapping[str, bool]) -> dict[str, TruthTable]:
-        """Each rule's truth table over whether the act is made and the unknown predicates."""
+        """The truth table of each rule over the call and the unknown predicates."""
         ready = self._ready
         made = ActValues(THE_CALL, known, left)
         tables = self._monitors.tables(made)
@@ -270,20 +270,20 @@ class Conduct:
             assert family.rule.for_each is not None
             binding = binding_of(act, family.rule.for_each)
             if binding is None:
-                # It may be about any of them.
+                # The call may concern any binding.
                 tables[family.rule.name] = lost(family.rule.name, THE_CALL)
             else:
                 elsewhere = ActValues(THE_CALL, {**known, **dict.fromkeys(ready.actions, False)}, left)
                 about = (binding, *_near(family, binding))
                 found = [family.table(each, made if binding else elsewhere, elsewhere) for each in about]
-                # Of the possible bindings, the one most against it counts.
+                # Use the binding that counts most against the call.
                 tables[family.rule.name] = next((table for table in found if 0 in table.values), found[0])
-        # Knowledge describes the world in which the call is made, so it does not depend on the call.
+        # Background knowledge describes the world around the call, so it does not depend on the call.
         fixed = ActValues(THE_CALL, known, {})
         return tables | {name: fixed.table(name, table.atoms, (table,)) for name, table in ready.knowledge.items()}
 
     def finish(self) -> list[ActFindings]:
-        """Finish the conversation: settle the last turn, and rules still waiting for something."""
+        """Finish the conversation: settle the last turn and the rules that are still waiting."""
         said: list[ActFindings] = []
         self._settle(said, without_call=True)
         step, turn = self._last
@@ -299,13 +299,13 @@ class Conduct:
         return [*said, ActFindings(step, turn, tuple(ended), tuple(open))] if ended or open else said
 
     def _end(self, said: list[ActFindings]) -> None:
-        """The turn is over, and so is waiting for a call of it."""
+        """End the turn. Its messages stop waiting for a call."""
         if self._turn.waiting:
             self._settle(said, without_call=True)
         self._turn.end()
 
     def _settle(self, said: list[ActFindings], *, without_call: bool) -> None:
-        """Settle messages that waited for a call of their turn, now that it has come or will not come."""
+        """Settle messages that waited for a call in their turn. The call has arrived, or will not."""
         if self._turn.waiting:
             waiting, self._turn.waiting = self._turn.waiting, ()
             for act in waiting:
@@ -339,8 +339,8 @@ class Conduct:
             said.append(ActFindings(act.step, self._turn.serial, tuple(broken), tuple(open)))
 
     def _told(self, act: Act) -> int:
-        """The bits that the tool and the turn so far tell."""
-        # Everything these predicates read; counts matter only as one or more.
+        """The predicate bits that the tool and the turn so far determine."""
+        # These predicates read nothing else. Counts matter only as one or more than one.
         kind = (act.tool, act.effect, act.calls_in_turn > 1, act.writes_in_turn > 1, act.text_in_turn, act.without_call)
         known = self._ready.bits
         found = known.get(kind)
@@ -359,7 +359,9 @@ class Conduct:
         broken: list[RuleFinding],
         open: list[RuleFinding],
     ) -> None:
-        """Action predicates hold for the binding the act names and for no other; states hold for all."""
+        """Evaluate a per-binding rule. Action predicates are true only for the binding that the act names; state
+        predicates apply to all bindings.
+        """
         rule, ready = family.rule, self._ready
         assert rule.for_each is not None
         names = ready.names[rule.name]
@@ -381,10 +383,11 @@ class Conduct:
     def _bound(
         self, family: Family, names: Sequence[str], binding: str | None, values: Mapping[str, bool | None]
     ) -> tuple[dict[Hashable, dict[str, bool | None]], dict[str, bool | None]]:
-        """The values for the binding that the act names, for those that it may name in another spelling, and those for
-        all others."""
+        """The predicate values for the act's binding and its possible other spellings, and the values for all remaining
+        bindings.
+        """
         known = {name: values.get(name) for name in names}
-        # An act that may be about any of them may be an action on each.
+        # If the binding is unknown, the act may apply to each of them.
         elsewhere = None if binding is None else False
         actions = self._ready.actions
         others = {name: value and elsewhere if name in actions else value for name, value in known.items()}
@@ -420,13 +423,13 @@ class Conduct:
 
 
 def _near(family: Family, binding: str) -> list[Hashable]:
-    """Known bindings with another spelling of the act's: a tool may treat `AC-11` and `AC11` as one."""
+    """Known bindings that differ from the act's only in spelling. A tool may treat `AC-11` and `AC11` as equal."""
     return [key for key in family.bindings if binding and key != binding and alike(key) == alike(binding)]
 
 
 def binding_of(act: Act, argument: str) -> str | None:
-    """The binding of a call, the same for values a tool may treat as one; empty if it has none, None
-    if it may be any.
+    """The binding of a call, normalised so that spellings a tool may treat as equal match. Returns "" if there is none,
+    and None if any is possible.
     """
     value: Any = act.arguments.get(argument)
     if act.tool is not None and (act.fault or names_several(value)):

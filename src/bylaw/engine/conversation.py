@@ -1,7 +1,8 @@
-"""A live conversation under a pack: report events as they happen, and get the pack's judgement of each call.
+"""A live conversation under a pack: report events as they happen and get a judgement of each call.
 
-`Session` takes finished events. This class resolves what a live host leaves open: whose turn it is, which call a result
-belongs to, which messages are new, the host's context, and which calls were made, refused or are waiting.
+`Session` expects complete events. This class derives what a live host leaves implicit: the current speaker, the call
+that a result belongs to, the new messages in a history, the host's context, and whether each call ran, was refused or
+is still waiting.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -43,34 +44,34 @@ from bylaw.trace.messages import follow_messages
 from bylaw.trace.transcript import Transcript
 
 OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]
-"""Opens an answerer for one conversation, from its pack and a function that returns all events so far."""
+"""Creates an answerer for a conversation from its pack and a function that returns all events so far."""
 OpenRequests = Callable[[Pack], RequestModel]
-"""Reads requests under one pack."""
+"""Creates a request reader for a pack."""
 GIVEN_UP = "not known: the call was asked for again, and decided anew"
-"""The result of an abandoned call."""
+"""The result recorded for an abandoned call."""
 
 
 class Conversation:
     """One conversation in progress.
 
-    `call` judges a call on what the agent had seen before its turn. The call counts as made unless `refuse` is called
-    before anything else happens.
+    `call` judges a call on what the agent had seen before its turn. The call then counts as made, unless `refuse` is
+    called before the next event.
     """
 
     handed_over = 0
-    """The number of events before the last handover to another principal; 0 if there was none."""
+    """Number of events before the last handover to another principal; 0 without a handover."""
     interrupted: Collection[str] | None = None
-    """Ids of allowed calls that do not run now; None if the conversation is past and no call runs."""
+    """Ids of allowed calls that are not running. None if the conversation is over and no call is running."""
     _taken = 0
-    """Number of events passed to the session."""
+    """Number of events passed to the session so far."""
     _judged: Judgement | None = None
-    """The call that was judged last and may still be refused."""
+    """The last judged call, if it can still be refused."""
     _speaker = ""
-    """The current speaker: `agent`, `user`, `tool`, or empty at the start."""
+    """The current speaker: `agent`, `user` or `tool`. Empty at the start."""
     _refused: int | None = None
-    """The step of the last refused call; a result right after it is the text the agent received instead."""
+    """The step of the last refused call. A result right after it is the text the agent received instead."""
     _is_held = False
-    """Everything belongs to one turn until `finish_turn`."""
+    """Whether all events belong to one turn until `finish_turn`."""
 
     def __init__(
         self,
@@ -88,10 +89,10 @@ class Conversation:
         delegation: Delegating | None = None,
         handover: bool | None = None,
     ) -> None:
-        """`answers` settles predicates that code cannot; `requests` reads what the user's words allow; `known` and
+        """`answers` settles predicates that code cannot, and `requests` reads what the user's words allow. `known` and
         `granted` are their earlier answers.
 
-        With `doubts`, an error of a write leaves open whether it was executed, unless the pack declares a refusal.
+        With `doubts`, a write that returned an error may still have run, unless the pack declares the error a refusal.
         `handover` and `delegation` override the pack.
         """
         self.pack = pack if isinstance(pack, Pack) else load_pack(pack)
@@ -102,10 +103,10 @@ class Conversation:
         self._script = Transcript()
         self._context = dict(given)
         self._vouched: dict[str, Any] = {}
-        """The host's context from the next call on."""
-        self._asked_about = set[str]()  # tools
+        """The host's context for the next calls."""
+        self._asked_about = set[str]()  # names of tools
         self._undecided: list[Call] = []
-        """Calls of the last message, which the host may still ask about."""
+        """Calls of the last message that the host may still ask about."""
         self._may_be_handed_over = self.pack.postures.handover if handover is None else handover
         read = requests(self.pack) if requests is not None and self.pack.reads_requests else None
         self._open = partial(Session, self.pack, context=given, is_live=True, delegation=delegation, read_request=read)
@@ -118,29 +119,31 @@ class Conversation:
 
     @cached_property
     def cards(self) -> PutCards:
-        """The cards that were shown to the user, and their answers."""
+        """The cards shown to the user, and the answers."""
         return PutCards(self._script, self.session)
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
-        """Report a user message; `whole=False` if it had more than text, such as a voice note or a file."""
+        """Report a user message. Pass `whole=False` if it contained more than text, such as a voice note or a file."""
         self.assume_executed()
         self._begin("user", time)
         if self.running():
-            # Another agent may speak as the user to the one that a call runs.
+            # Inside a running call, another agent may appear as the user.
             self._script.leave_out("user")
         else:
             self._script.hear(text, whole=whole)
         self._take()
 
     def agent(self, text: str, *, time: float | None = None) -> None:
-        """Report an agent message; calls directly after it belong to the same turn."""
+        """Report an agent message. Calls directly after it belong to the same turn."""
         self.assume_executed()
         self._begin("agent", time, anew=True)
         self._script.say("agent", text)
         self._take()
 
     def unheard(self) -> None:
-        """Agent and user may have spoken unreported: whatever depends on their words is unknown from here on."""
+        """Note that agent and user may have exchanged unreported messages. Everything that depends on their words is
+        unknown from now on.
+        """
         self.assume_executed()
         speakers: tuple[Party, ...] = ("agent", "user")
         for speaker in speakers:
@@ -157,11 +160,11 @@ class Conversation:
         time: float | None = None,
         agent: str = "",
     ) -> Judgement:
-        """Judge a call the agent wants to make.
+        """Judge a call that the agent wants to make.
 
-        `agent` names an inner agent that makes it for the main one and has seen only what was shown to itself.
-        Consecutive calls count as simultaneous. If the first one's result is reported before the second call is judged,
-        put both in `turn()`, because a call does not see results of its own turn. Arguments may be JSON text.
+        `agent` names a sub-agent that makes the call for the main agent and saw only its own inputs. Consecutive calls
+        count as simultaneous. If you report the first result before judging the second call, wrap both in `turn()`: a
+        call does not see results from its own turn. Arguments may be JSON text.
         """
         tool_name(tool)
         return self._judge(tool, *as_object(arguments), id, time, agent)
@@ -194,10 +197,10 @@ class Conversation:
         tool: str = "",
         refused: bool | None = None,
     ) -> None:
-        """Report a tool's result: for the call with this id, of this tool, or the earliest waiting one.
+        """Report a tool result. It belongs to the call with this id, else to the earliest waiting call of this tool,
+        else to the earliest waiting call.
 
-        `refused` means that it failed before the tool ran; any other error of a write may have come after it was
-        executed.
+        `refused` means that the call failed before the tool ran. After any other error, a write may have run.
         """
         shown = as_content(content)
         if any(call.id == id for call in self._undecided):
@@ -221,10 +224,10 @@ class Conversation:
         self._take()
 
     def refuse(self, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> None:
-        """Refuse the call judged last: it was attempted and changes nothing.
+        """Refuse the last judged call. It counts as attempted and changes nothing.
 
-        The text the agent receives instead may follow as its `result`. `card` is the card for the user; `shown` are
-        look-ups made for the call and shown to the agent.
+        The text that the agent receives instead can follow as its `result`. `card` is the card for the user. `shown`
+        lists look-ups that were made for this call and shown to the agent.
         """
         if self._judged is None:
             raise UsageError("no call was judged that could still be refused", hint="refuse it right after `call(...)`")
@@ -233,14 +236,14 @@ class Conversation:
         self._refused = self._taken - 1
 
     def give_up(self, step: int) -> None:
-        """Abandon a waiting call that is requested again: whether it was made meanwhile is unknown."""
+        """Abandon a waiting call that the agent has requested again. Whether the first request ran is unknown."""
         self._take()
         call = self._script.open.pop(step)
         self._script.events.append(Result(step, GIVEN_UP, captured=False, tool=call.tool, agent=call.agent))
         self._take()
 
     def confirm(self, confirmation: Confirmation, *, time: float | None = None, now: float | None = None) -> None:
-        """Report the user's answer to a card, given at `time`; repeating the same answer changes nothing. `now` is the
+        """Report the user's answer to a card, given at `time`. Repeating the same answer changes nothing. `now` is the
         shield's clock.
         """
         self._take()
@@ -254,7 +257,9 @@ class Conversation:
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
-        """One turn of the agent: the calls inside were requested together, even if results arrive in between."""
+        """Group everything inside into one agent turn. Its calls were requested together, even if results arrive in
+        between.
+        """
         self.begin_turn(text)
         try:
             yield self
@@ -262,7 +267,7 @@ class Conversation:
             self.finish_turn()
 
     def begin_turn(self, text: str = "", *, time: float | None = None) -> None:
-        """Everything until `finish_turn` is one turn of the agent."""
+        """Begin an agent turn that lasts until `finish_turn`."""
         self._begin("agent", time, anew=True)
         if text:
             self._script.say("agent", text)
@@ -270,25 +275,25 @@ class Conversation:
         self._is_held = True
 
     def hold_turn(self) -> None:
-        """Everything until `finish_turn` belongs to the last turn."""
+        """Add everything until `finish_turn` to the previous turn."""
         self._is_held, self._speaker = True, "agent"
 
     def finish_turn(self) -> None:
-        """The turn that was begun or held is over."""
+        """Finish a turn that was begun or held."""
         self._is_held, self._speaker = False, "tool"
 
     def resume_turn(self) -> None:
-        """The next call is still of the agent's last turn, whatever tools have answered since."""
+        """Make the next call part of the agent's previous turn, despite tool results in between."""
         if self._speaker == "tool":
             self._speaker = "agent"
 
     def end_turn(self) -> None:
-        """End the agent's turn although nobody has answered; its next call begins a new turn."""
+        """End the agent's turn even without a response. Its next call begins a new turn."""
         self._take()
         self._speaker = ""
 
     def _begin(self, speaker: str, time: float | None, *, anew: bool = False) -> None:
-        """The next event is this party's; it begins a new turn unless the party continues its own."""
+        """Start a new turn if the speaker changes, or if `anew` is set."""
         self._take()
         if self._refused is not None:
             self._script.close(self._refused)
@@ -299,11 +304,12 @@ class Conversation:
         self._speaker = speaker
 
     def messages(self, messages: Iterable[Any], *, asks: bool = False, time: float | None = None) -> list[Judgement]:
-        """Report complete messages to or from a model: OpenAI's, Anthropic's or LangChain's, as dicts or objects.
+        """Report complete messages to or from a model in OpenAI's, Anthropic's or LangChain's format, as dicts or
+        objects.
 
         Returns the judgements of the agent's calls among them, in order. Messages reported before are skipped. With
-        `asks`, the calls of the last message are not made yet: the host asks about each next, or reports its result.
-        `time` applies to messages without a time.
+        `asks`, the calls of the last message have not been made yet, and the host asks about each one or reports its
+        result. `time` applies to messages without a timestamp.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
@@ -338,10 +344,10 @@ class Conversation:
         id: str = "",
         time: float | None = None,
     ) -> Judgement:
-        """Judge a call after all messages so far: a following one, or one in the last message.
+        """Judge a call that follows the given messages or is part of the last one.
 
-        In the latter case the call belongs to that message's turn and does not see results of its other calls. If the
-        message makes the same call more than once, `id` chooses one; by default the last.
+        A call in the last message belongs to its turn and does not see results of the other calls. If the message
+        repeats a call, `id` selects one; the default is the last.
         """
         listed = list(messages)
         known = self._told_before.known(listed)
@@ -354,7 +360,7 @@ class Conversation:
         return self._judge(tool, given, fault, "", time)
 
     def _read(self, listed: list[Any], known: KnownMessages) -> None:
-        """Add the new messages to the transcript, without what only a host may say."""
+        """Add the new messages to the transcript, minus claims that only a host may make."""
         self._take()
         script, start, running = self._script, self._taken, self.running()
         messages = listed[known.messages :]
@@ -376,7 +382,9 @@ class Conversation:
         withhold_old(script.events, start, self._asked_about if known.is_sure and not known.may_be_old else None)
 
     def _decide_on(self, tool: str, arguments: Mapping[str, Any], id: str) -> None:
-        """Add a call of the last message to its turn. Any other call means that the message's calls were made."""
+        """Add a call of the last message to its turn. A call that is not in that message implies that the message's
+        calls were made.
+        """
 
         def is_meant(call: Call) -> bool:
             return call.id == id if id and call.id else (call.tool, call.arguments) == (tool, arguments)
@@ -394,7 +402,7 @@ class Conversation:
         return bool(self._undecided)
 
     def assume_executed(self) -> None:
-        """Assume that the last message's remaining calls were made, because the host will not ask about them."""
+        """Assume that the remaining calls of the last message ran, because the host will not ask about them."""
         if self._undecided:
             self._take()
             for call in self._undecided:
@@ -404,11 +412,11 @@ class Conversation:
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """Update the values vouched for by the host."""
+        """The values vouched for by the host."""
         return self._context
 
     def vouch(self, context: Mapping[str, Any]) -> None:
-        """Set the host's context from the next call on. Another principal is rejected unless the pack allows a
+        """Set the host's context for the next calls. Raises if it names another principal and the pack does not allow a
         handover.
         """
         given = copied(context)
@@ -429,7 +437,7 @@ class Conversation:
             self._vouched.update(news)
 
     def _hand_over(self, context: Mapping[str, Any]) -> None:
-        """Hand over to another principal, to whom nothing vouched for, said or shown before applies."""
+        """Hand over to another principal, dropping context, words and results that belong to the previous one."""
         warn_of_unknown(self.pack, context)
         self.assume_executed()
         self._begin("user", None, anew=True)
@@ -445,7 +453,7 @@ class Conversation:
         self.cards.begin_anew(step)
 
     def resume(self, events: Sequence[Event], asked: Iterable[int] = ()) -> None:
-        """Continue a recorded conversation with these events; the host asked about the calls at the steps `asked`."""
+        """Continue a recorded conversation. `asked` holds the steps of calls that the host asked about."""
         if not events:
             return
         self._take()
@@ -472,7 +480,7 @@ class Conversation:
         self._taken = end + 1
 
     def _take(self) -> None:
-        """Pass new events to the session; a judged call among them has been made."""
+        """Pass new events to the session. If they include the judged call, it has been made."""
         events = self._script.events
         new = len(events) - self._taken
         if new == 1:
@@ -490,7 +498,7 @@ class Conversation:
         self._taken, self._judged = len(events), None
 
     def running(self) -> dict[int, Call]:
-        """The agent's calls, by step, that were not refused, have no result, and were not interrupted."""
+        """The agent's calls, by step, that were allowed, have no result and were not interrupted."""
         events, interrupted = self._script.events, self.interrupted
         if interrupted is None:
             return {}
@@ -501,37 +509,34 @@ class Conversation:
         }
 
     def waiting(self) -> list[Call]:
-        """The agent's calls that still wait for their results, in order."""
+        """The agent's calls without a result, in order."""
         return [call for _, call in sorted(self._script.open.items()) if call.by == "agent"]
 
     def since(self, step: int) -> Sequence[Event]:
-        """The events from a step on."""
         return self._script.events[step:]
 
     @property
     def events(self) -> Sequence[Event]:
-        """The events so far."""
         return tuple(self._script.events)
 
     @property
     def length(self) -> int:
-        """The number of events so far."""
         return len(self._script.events)
 
     def verdicts(self) -> list[CallVerdict]:
-        """The verdict on every call so far that changes something or that a guard binds, with what is true."""
+        """The verdicts on all calls so far that change something or have a guard, including the truth."""
         self._take()
         return [verdict for verdict in self.session.settle() if is_listed(self.pack, verdict.made)]
 
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
-        """The rules broken so far; if the conversation has `ended`, also those that still wait for something."""
+        """The rules broken so far. If the conversation has `ended`, also those still waiting for something."""
         self._take()
         return self.session.findings(ended=ended)
 
     def judged_after(self, events: Sequence[Event], call: Call) -> tuple[Judgement, Session]:
-        """Judge a call after these events instead of the actual ones; also returns the session.
+        """Judge a call after these events instead of the actual ones. Also returns the session used.
 
-        It uses this conversation's request reader and model answers.
+        The session shares this conversation's request reader and model answers.
         """
         ours = self.session.requests
         session = self._open(known=self.session.answered, granted=ours.granted if ours is not None else ())
@@ -542,7 +547,7 @@ class Conversation:
         return judgement, session
 
     def trajectory(self, agent: str = "") -> Trajectory:
-        """The conversation so far, as the readers return recorded ones."""
+        """The conversation so far, in the form that log readers return."""
         return Trajectory(self.id, self.events, agent)
 
     def __enter__(self) -> Self:
@@ -559,7 +564,7 @@ class Conversation:
 class Mutation(Struct, frozen=True):
     """One change to a live conversation as data: a method and its arguments.
 
-    An unwritten mutation is applied again if another worker has continued the conversation meanwhile.
+    If another worker continues the conversation before this mutation is stored, it is applied again.
     """
 
     kind: Literal[
@@ -570,32 +575,30 @@ class Mutation(Struct, frozen=True):
 
     @property
     def is_spoken(self) -> bool:
-        """Whether it contains words by or to the principal."""
+        """Whether it contains words from or to the principal."""
         return self.kind in ("user", "agent", "messages", "confirm")
 
     def apply(self, conversation: Conversation) -> None:
-        """Change a conversation; a result without an id is refused if it may answer several calls."""
+        """Apply the change. Raises if a result without an id could belong to several calls."""
         if self.kind == "result" and not self.given.get("id"):
             one_waits(conversation.waiting(), self.given.get("tool", ""))
         getattr(conversation, self.kind)(**self.given)
 
 
 class AskedCall(Struct, frozen=True):
-    """A call that the agent wants to make."""
-
     tool: str
     arguments: Mapping[str, Any] | str
     id: str = ""
     time: float | None = None
     agent: str = ""
-    """The inner agent that makes it for the main one."""
+    """The sub-agent that makes the call for the main agent."""
     messages: Sequence[Any] | None = None
-    """All messages so far, from a caller that keeps the history itself."""
+    """All messages so far, if the caller keeps the history."""
     given_up: int | None = None
-    """The step of the same call's earlier request, which is decided again."""
+    """The step of an earlier request of the same call, now decided again."""
 
     def judge(self, conversation: Conversation) -> Judgement:
-        """Judge it now."""
+        """Judge the call now."""
         if self.given_up is not None:
             conversation.give_up(self.given_up)
         if self.messages is not None:

@@ -1,8 +1,9 @@
-"""Validates a host's input: every value must have its type and be plain JSON data; otherwise it is rejected at once
+"""Validates a host's input. Every value must have the right type and be plain JSON data; anything else raises an error
 with advice.
 
-The principal is whoever `signed_in_as` names. The same principal may extend the context with a call; another one begins
-a separate, linked conversation: nothing the first has agreed to, stated or had approved counts for them.
+The context value `signed_in_as` names the principal. The same principal may extend the context with later calls.
+Another principal begins a separate, linked conversation, where the first one's consent, statements and approvals do not
+count.
 """
 
 import re
@@ -24,40 +25,40 @@ from bylaw.trace.recorded_value import EARLIEST, LATEST, read_arguments
 
 _encode = msgspec.json.Encoder(decimal_format="string").encode
 DEEPEST = 200
-"""Lists and objects within each other at most. Python reads more of them, but how many depends on where it is asked:
-what was written by one part of a program, another could not read again."""
+"""Maximum nesting of lists and objects. Python's own limit depends on the call stack, so JSON written in one part of a
+program might be unreadable in another.
+"""
 _BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
-"""A string, whose brackets do not count, or a bracket."""
+"""Matches a bracket, or a whole string so that brackets inside it are skipped."""
 PRINCIPAL = "signed_in_as"
-"""The name, by convention, of the signed-in user in a context."""
+"""The context key for the signed-in user."""
 _logger = own_log()
 _told: set[tuple[str, str]] = set()
-"""Packs and names already warned about."""
 MOST_TOLD = 1000
 _CALLS = 'such as `[("get_order", {"order_id": "7"}), ("refund", {"order_id": "7"}, "call-2")]`'
 
 
 def writable(text: str) -> str:
-    """A text that can be written down: what is no character of its own becomes `?`."""
+    """The text in encodable form: unpaired surrogates become `?`."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def text(given: Any, what: str) -> str:
-    """A text, such as it can be written down."""
+    """Check that the value is text, and make it encodable."""
     if not isinstance(given, str):
         raise UsageError(f"{what} is a text, not `{type(given).__name__}`")
     return writable(given)
 
 
 def tool_name(given: Any) -> str:
-    """The name of a tool."""
+    """Check the name of a tool."""
     if given == "":
         raise UsageError("a tool's name is empty", hint="give the name that the catalogue has for it")
     return text(given, "a tool's name")
 
 
 def seconds(given: Any) -> float:
-    """A time, as seconds since 1970."""
+    """Check a time in seconds since 1970."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise UsageError(f"a time is seconds since 1970, not `{type(given).__name__}`", hint="give `time.time()`")
     if not EARLIEST <= given <= LATEST:
@@ -66,26 +67,26 @@ def seconds(given: Any) -> float:
 
 
 def position(given: Any) -> int:
-    """A number of messages in a conversation."""
+    """Check a number of messages in a conversation."""
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
         raise UsageError("`after` is the number of messages that the user had seen", hint="give `session.position`")
     return given
 
 
 def moment(given: Any, clock: Callable[[], float]) -> float:
-    """The given time, or else the clock's."""
+    """The given time, or the clock's."""
     return clock() if given is None else seconds(given)
 
 
 def yes_or_no(given: Any, what: str) -> bool:
-    """True or false, and nothing that only counts as such."""
+    """Check for a real boolean, not just a truthy or falsy value."""
     if not isinstance(given, bool):
         raise UsageError(f"{what} is true or false, not `{type(given).__name__}`")
     return given
 
 
 def calls(given: Any) -> Sequence[tuple[Any, ...]]:
-    """Calls of one turn, each as tool, arguments and, where it has one, id."""
+    """Check the calls of one turn: tuples of tool, arguments and an optional id."""
     if isinstance(given, str | Mapping) or not hasattr(given, "__iter__"):
         raise UsageError(f"calls are a list, not `{type(cast(object, given)).__name__}`", hint=_CALLS)
     found = list(cast(Sequence[Any], given))
@@ -99,14 +100,14 @@ def calls(given: Any) -> Sequence[tuple[Any, ...]]:
 
 
 def none_waits(waiting: Sequence[Call], ids: Sequence[str]) -> None:
-    """Whether none of these ids is that of a call that still waits for its result."""
+    """Raise if one of these ids belongs to a call that still waits for its result."""
     open_ids = {call.id for call in waiting if call.id}
     if taken := next((id for id in ids if id in open_ids), ""):
         raise UsageError(f"a call `{taken}` still waits for its result", hint="give each call an id of its own")
 
 
 def messages(given: Any) -> list[Any]:
-    """Messages of a conversation, in any shape logs may have."""
+    """Check the messages of a conversation, in any supported log format."""
     if type(given) is list:
         return cast("list[Any]", given).copy()
     if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
@@ -115,7 +116,7 @@ def messages(given: Any) -> list[Any]:
 
 
 def postures(given: Any, pack: Pack) -> Postures:
-    """Postures: `Postures`, or a mapping like `shield:` in pack.yaml with names the pack knows."""
+    """Check postures: a `Postures` object, or a mapping like `shield:` in pack.yaml that uses the pack's names."""
     try:
         found = given if isinstance(given, Postures) else convert(given, Postures)
     except ValidationError as error:
@@ -129,7 +130,7 @@ def postures(given: Any, pack: Pack) -> Postures:
 
 
 def one_waits(waiting: Sequence[Call], tool: str = "") -> None:
-    """Raise unless a result without an id can belong to only one call; `tool` is its tool."""
+    """Raise if a result without an id, optionally of this `tool`, could belong to several calls."""
     open_calls = [call for call in waiting if tool in ("", call.tool)]
     for call in open_calls[1:]:
         first = open_calls[0]
@@ -143,7 +144,7 @@ def one_waits(waiting: Sequence[Call], tool: str = "") -> None:
 
 
 def context(given: Any) -> Mapping[str, Any] | None:
-    """A host's context, by name."""
+    """Check a host's context and return it by name."""
     if given is not None and not isinstance(given, Mapping):
         hint = 'give names with values, such as `{"signed_in_as": "C1"}`'
         raise UsageError(f"a context is a mapping, not `{type(given).__name__}`", hint=hint)
@@ -151,7 +152,7 @@ def context(given: Any) -> Mapping[str, Any] | None:
 
 
 def refuse_deep(json: bytes, most: int = DEEPEST) -> bytes:
-    """The same JSON; a `ValueError` where it is nested too deep."""
+    """Return the JSON unchanged, or raise `ValueError` if it is nested too deeply."""
     if json.count(b"[") + json.count(b"{") > most:
         depth = 0
         for found in _BRACKET.finditer(json):
@@ -162,7 +163,7 @@ def refuse_deep(json: bytes, most: int = DEEPEST) -> bytes:
 
 
 def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
-    """Arguments as plain data, and what is wrong with them if they are none: then no guard is asked."""
+    """Arguments as plain data, and an error text if they are invalid. Invalid arguments reach no guard."""
     fault = ""
     try:
         if isinstance(arguments, str):
@@ -178,7 +179,7 @@ def as_object(arguments: Mapping[str, Any] | str) -> tuple[dict[str, Any], str]:
 
 
 def as_content(content: Any) -> Any:
-    """A result as a text or as data that JSON can hold."""
+    """A tool result as text or JSON-compatible data."""
     if content is None or isinstance(content, str):
         return content
     try:
@@ -188,8 +189,6 @@ def as_content(content: Any) -> Any:
 
 
 class AnotherPrincipal(UsageError):
-    """Another principal tried to continue a conversation."""
-
     def __init__(self, conversation: str) -> None:
         super().__init__(
             f"conversation `{conversation}` was opened with another context, by somebody else as far as it tells",
@@ -200,7 +199,7 @@ class AnotherPrincipal(UsageError):
 def goes_on(known: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     """Whether a new context belongs to the conversation's principal.
 
-    A context without a principal does not contradict the known one. If none is known, nothing may differ.
+    A context without a principal matches a known one. If no principal is known, the values may not differ.
     """
     if PRINCIPAL in known:
         return _is_same(given.get(PRINCIPAL, known[PRINCIPAL]), known[PRINCIPAL])
@@ -208,26 +207,26 @@ def goes_on(known: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
 
 
 def is_of_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two conversations are of one principal."""
+    """Whether two conversations have the same principal."""
     return goes_on(one, other) and goes_on(other, one)
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Equal; to Python the customer `1` is also `True`."""
+    """Equality that tells the customer `1` from `True`, which are equal in Python."""
     return one == other and isinstance(one, bool) is isinstance(other, bool)
 
 
 def copied(context: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A context of its own, values and all."""
+    """A deep copy of the context."""
     try:
         return deepcopy(dict(context))
     except Exception:
-        # An object that cannot be copied is the host's own; the names stay as they are now.
+        # An object that cannot be copied stays the host's own. The names are fixed now.
         return dict(context)
 
 
 def warn_of_model(pack: Pack) -> None:
-    """Tell once what changed for a pack of before 0.2 where a model is asked: it agrees for no user."""
+    """Warn once that a model may no longer consent for the user, if a pack from before 0.2 uses one."""
     silent = [each.name for each in pack.book.predicates.values() if each.consent == "told" and not each.says_of_model]
     if silent and (pack.digest, "model") not in _told and len(_told) < MOST_TOLD:
         _told.add((pack.digest, "model"))
@@ -241,7 +240,7 @@ def warn_of_model(pack: Pack) -> None:
 
 
 def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
-    """Tell once of each name that the pack does not declare: it may be misspelt, and nothing would read it."""
+    """Warn once about each context name that the pack does not declare. It may be misspelt, and it is never read."""
     if not context:
         return
     entities = pack.schema.entities.values()
@@ -252,6 +251,6 @@ def warn_of_unknown(pack: Pack, context: Mapping[str, Any]) -> None:
         _told.add((pack.digest, name))
         close = get_close_matches(str(name), declared, n=1)
         hint = f"; is `{close[0]}` meant?" if close else ""
-        # Hosts take names from elsewhere, and people read this in a terminal.
+        # Hosts may pass on untrusted names, and this is printed on a terminal.
         shown = str(name)[:200] if str(name).isprintable() else ascii(str(name)[:200])
         _logger.warning("%s: the context names `%s`, which the pack does not declare%s", pack.name, shown, hint)

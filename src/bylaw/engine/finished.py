@@ -1,4 +1,4 @@
-"""A finished conversation held to a pack: every verdict on its calls, and every rule it broke. No files needed."""
+"""Judges a finished conversation under a pack: the verdicts on its calls and the rules it broke. Needs no files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,12 +16,12 @@ from bylaw.trace.event import Call, Event, Trajectory
 
 
 class Verdicts(Struct, frozen=True):
-    """A pack's verdicts on one conversation."""
+    """The verdicts of a pack on one conversation."""
 
     calls: tuple[CallVerdict, ...]
-    """The agent's calls that change something, or may, in order."""
+    """The agent's calls that change something, or may do so, in order."""
     findings: tuple[RuleFinding, ...]
-    """The rules that were broken, each once per turn."""
+    """The broken rules, each once per turn."""
 
 
 def verdicts(
@@ -33,9 +33,9 @@ def verdicts(
     context: Mapping[str, Any] | None = None,
     answer: AnswerPredicate | None = None,
 ) -> Verdicts:
-    """Judge a finished conversation under a pack; `world` is the state before it began, if known.
+    """Judge a finished conversation under a pack. `world` is the state before the conversation, if known.
 
-    Predicates that code cannot settle are passed to `answer`.
+    `answer` settles predicates that code cannot.
     """
     session = Session(pack, world=world, mode=mode, context=context or trajectory.context, answer=answer)
     for _ in session.follow(trajectory.events, judged_steps(pack, trajectory.events)):
@@ -44,15 +44,15 @@ def verdicts(
 
 
 def judged_steps(pack: Pack, events: Sequence[Event]) -> list[int]:
-    """The steps of the calls with a verdict."""
+    """The steps of the calls that get a verdict."""
     return [step for step, event in enumerate(events) if isinstance(event, Call) and is_judged(pack, event)]
 
 
 def is_listed(pack: Pack, made: CallRecord) -> bool:
-    """Whether a judged call, or an action that a call performs, has a verdict of its own."""
+    """Whether a judged call or action gets its own verdict."""
     return made.tool is None or made.tool.effect == "write" or made.call.tool in pack.by_tool
 
 
 def is_judged(pack: Pack, call: Call) -> bool:
-    """Whether a call has a verdict: it changes something, may do so for all we know, or a guard binds its tool."""
+    """Whether a call gets a verdict: it may change something, or a guard is bound to its tool."""
     return call.tool in pack.by_tool or pack.schema.may_write(call.tool)

@@ -1,8 +1,8 @@
-"""Handovers: another principal continues a conversation, if the pack allows it (`handover`).
+"""Handovers: a conversation continues with another principal, if the pack allows it (`handover`).
 
-They keep look-ups and actions, but no words, cards, answers or approvals, and no facts the conversation established
-about the previous principal. Rules apply to the whole conversation, and separately to the part since, so that required
-first steps are required again.
+Look-ups and actions carry over. Words, cards, answers, approvals and facts about the previous principal do not. Each
+rule applies to the whole conversation and also to the part after the handover, so the new principal must repeat
+required first steps.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,14 +25,14 @@ class Former(Struct, frozen=True):
     """A part of a conversation with an earlier principal."""
 
     end: int
-    """The first step after it."""
+    """The step after its last event."""
     ledger: Ledger
-    """It continues, because later results may concern calls of this part."""
+    """The part's ledger. It stays in use, because later results may belong to calls of this part."""
     context: Mapping[str, Any]
 
 
 def silenced(events: Iterable[Event], schema: Schema) -> list[Event]:
-    """The events as the new principal finds them."""
+    """The events as the new principal sees them."""
     personal = {
         tool
         for tool, kinds in schema.shows.items()
@@ -52,7 +52,7 @@ def _silenced(event: Event, personal: set[str]) -> Event:
 
 
 class HandedConduct:
-    """The rules after a handover: each holds for the conversation as a whole, and for what came since."""
+    """Rules after a handover. Each applies to the whole conversation and to the part after the handover."""
 
     def __init__(self, whole: Conduct, since: Conduct) -> None:
         self._whole = whole
@@ -60,13 +60,13 @@ class HandedConduct:
 
     @classmethod
     def after(cls, conduct: "Conduct | HandedConduct", ask: Ask, tell: Tell | None) -> "HandedConduct":
-        """The rules of a conversation that is handed over now."""
+        """Split the rules at a handover that happens now."""
         whole = conduct._whole if isinstance(conduct, HandedConduct) else conduct
         return cls(whole.asking(ask, tell), whole.afresh(ask, tell))
 
     @property
     def acts(self) -> list[tuple[Act, dict[str, bool | None]]] | None:
-        """Every act so far with all its predicates, if requested."""
+        """All acts so far with the values of all predicates, if requested."""
         return self._whole.acts
 
     @acts.setter
@@ -74,33 +74,33 @@ class HandedConduct:
         self._whole.acts = acts
 
     def fork(self) -> "HandedConduct":
-        """A copy with the same past."""
+        """An independent copy with the same history."""
         return HandedConduct(self._whole.fork(), self._since.fork())
 
     def observe(self, step: int, event: Event, said: list[ActFindings], *, is_beside: bool = False) -> None:
-        """Process the next event; `said` receives the findings of the acts it settles, its own last."""
+        """Process the next event and append the findings of the acts it settles to `said`, its own last."""
         whole, since = list[ActFindings](), list[ActFindings]()
         self._whole.observe(step, event, whole, is_beside=is_beside)
         self._since.observe(step, event, since, is_beside=is_beside)
         said += _together(whole, since)
 
     def act_of(self, step: int, call: Call) -> Act | None:
-        """The act of a call about to be made."""
+        """The act of a planned call."""
         return self._since.act_of(step, call)
 
     def weigh(self, step: int, call: Call, answers: Evidence) -> Assessment | None:
-        """The combined assessment of a call about to be made: the worse of both."""
+        """The combined assessment of a planned call: the worse of the two."""
         both = [self._whole.weigh(step, call, answers), self._since.weigh(step, call, answers)]
         weighed = [each for each in both if each is not None]
         return min(weighed, key=lambda each: (_WORST_FIRST.index(each.decision), each.interval[0]), default=None)
 
     def finish(self) -> list[ActFindings]:
-        """The conversation has ended."""
+        """End the conversation."""
         return _together(self._whole.finish(), self._since.finish())
 
 
 def _together(whole: Sequence[ActFindings], since: Sequence[ActFindings]) -> list[ActFindings]:
-    """The findings of both sets of rules, without repeats."""
+    """The findings of both sets of rules, without duplicates."""
     found = {each.step: each for each in whole}
     for each in since:
         known = found.get(each.step, ActFindings(each.step, each.turn))

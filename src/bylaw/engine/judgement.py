@@ -1,4 +1,4 @@
-"""The evidence half of a judgement: what the guards say of a call on what was seen before its turn."""
+"""The evidence half of a judgement: the guards' results from what the agent had seen before its turn."""
 
 import traceback
 from collections.abc import Iterable, Sequence
@@ -19,35 +19,33 @@ from bylaw.rule.circuit import Assessment
 from bylaw.trace.event import Call
 
 Otherwise = Literal["", "ask", "deny", "allow"]
-"""The answer to a call with unknown actions; empty if they are known, or its tool has none."""
+"""The decision on a call with unknown actions. Empty if the actions are known or the tool declares none."""
 
 
 class SeenSource(FactSource, Protocol):
-    """The facts the agent had seen, and when."""
+    """The facts the agent had seen, with the time of each."""
 
     def asked(self) -> Iterable[Fact] | None:
-        """Every fact that was asked for; None where more was than facts."""
+        """All requested facts, or None if more than facts was requested."""
         ...
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Every fact that was asked for, with the answer."""
+        """All requested facts with their answers."""
         ...
 
     def objections(self) -> Sequence[str]:
-        """Why the call does not keep to what the user asked for, in words."""
+        """How the call departs from the user's request, in words."""
         ...
 
-    def origins(self) -> Sequence[ArgumentOrigin]:
-        """The origin of each argument."""
-        ...
+    def origins(self) -> Sequence[ArgumentOrigin]: ...
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
-        """The sighting that `read` answers from."""
+        """The sighting that `read` takes its value from."""
         ...
 
 
 class SeenTogether:
-    """The facts the agent had seen before a call that performs several actions."""
+    """The facts the agent had seen before a call with several actions."""
 
     def __init__(self, each: Sequence[SeenSource]) -> None:
         self._each = each
@@ -55,16 +53,16 @@ class SeenTogether:
         self.read, self.members, self.done, self.shown_at = first.read, first.members, first.done, first.shown_at
 
     def asked(self) -> Iterable[Fact] | None:
-        """Every fact that was asked for; None where more was than facts."""
+        """All requested facts, or None if more than facts was requested."""
         found = [each.asked() for each in self._each]
         return None if None in found else [fact for each in found for fact in each or ()]
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Every fact that was asked for, with the answer."""
+        """All requested facts with their answers."""
         return dict(answer for each in self._each for answer in each.answers()).items()
 
     def objections(self) -> Sequence[str]:
-        """Why the call does not keep to what the user asked for, in words."""
+        """How the call departs from the user's request, in words."""
         return [why for each in self._each for why in each.objections()]
 
     def origins(self) -> Sequence[ArgumentOrigin]:
@@ -73,7 +71,7 @@ class SeenTogether:
 
 
 class PolicyEvidence(Struct, frozen=True):
-    """One guard's result on what was seen: one entry per completion of the user facts."""
+    """The result of one guard on what was seen, once per completion of the user facts."""
 
     policy: Policy
     guard: Guard
@@ -81,7 +79,7 @@ class PolicyEvidence(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The result common to all completions; undetermined if they differ, failed if one failed."""
+        """The result that all completions share. Undetermined if they differ, failed if one failed."""
         first = self.completions[0].outcome
         if len(self.completions) == 1:
             return first
@@ -90,29 +88,29 @@ class PolicyEvidence(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True):
-    """The guards' and rules' judgement of one call on what was seen before it. No later event changes it."""
+    """The judgement of one call by guards and rules, based on what was seen before it. Later events never change it."""
 
     made: CallRecord
     seen: SeenSource
     now: datetime | None
     evidence: tuple[PolicyEvidence, ...]
-    """The guards' half; `settle` adds what is true."""
+    """The guards' results. `settle` adds the truth."""
     fault: str = ""
-    """Why no guard could be asked: unknown tool, arguments not captured."""
+    """Why no guard could run, such as an unknown tool or missing arguments."""
     rules: tuple[RuleFinding, ...] = ()
     """The rules that the call breaks."""
     open_rules: tuple[RuleFinding, ...] = ()
-    """The rules that it breaks or not, hanging on what is not known."""
+    """The rules that the call may break, depending on unknown values."""
     asked: Call | None = None
     """The call of a generic tool, if `made` is one of its actions."""
     parts: "tuple[Judgement, ...]" = ()
-    """The judgements of the single actions, if the call performs several."""
+    """The judgements of the individual actions, if the call performs several."""
     weighed: Assessment | None = None
-    """Of an action beside others: the rules' combined assessment as if those before it had been made."""
+    """For one of several actions: the rules' combined assessment, assuming that the preceding actions ran."""
     otherwise: Otherwise = ""
-    """The answer to a call that performs no declared action."""
+    """The decision on a call that performs no declared action."""
     look_up: str = ""
-    """The tool to call first, if it would show what such a call does."""
+    """The tool to call first, if its result would show the effect of such a call."""
 
     @property
     def call(self) -> Call:
@@ -121,7 +119,7 @@ class Judgement(Struct, frozen=True):
 
     @property
     def is_permitted(self) -> bool:
-        """Whether nothing speaks against the call, whatever is not known."""
+        """Whether the call is permitted whatever the unknown values are."""
         if self.parts:
             return all(part.is_permitted for part in self.parts)
         if self.fault or self.rules or self.open_rules:
@@ -130,7 +128,9 @@ class Judgement(Struct, frozen=True):
 
     @property
     def outcome(self) -> GuardOutcome:
-        """The gravest word of any guard or rule: a broken rule denies, an open one leaves it undetermined."""
+        """The most severe outcome of all guards and rules. A broken rule denies; an undecided one leaves the call
+        undetermined.
+        """
         if self.parts:
             return gravest_outcome(part.outcome for part in self.parts)
         said = {evidence.outcome for evidence in self.evidence}
@@ -149,13 +149,12 @@ class Judgement(Struct, frozen=True):
 
 
 def gravest_outcome(said: Iterable[GuardOutcome]) -> GuardOutcome:
-    """The gravest of several."""
     found, order = set(said), tuple[GuardOutcome, ...](("deny", "failed", "undetermined", "permit"))
     return next(each for each in order if each in found)
 
 
 def moment_of(call: Call) -> datetime | None:
-    """The time of a call, if its log has a readable one."""
+    """The time of a call, if its log has a valid one."""
     try:
         return datetime.fromtimestamp(call.time, UTC) if call.time is not None else None
     except (ValueError, OverflowError, OSError):
@@ -166,14 +165,13 @@ _OURS = Path(__file__).parents[1]
 
 
 class Fault(Struct, frozen=True):
-    """Something that went wrong in our code while a call was judged."""
+    """An error in Bylaw's own code while a call was judged."""
 
     step: int
     error: str
-    """The kind of error."""
     message: str
     trace: str
-    """Where it was raised, without its message, which may contain values from the conversation."""
+    """The location of the error. Omits the message, which may contain values from the conversation."""
 
     @property
     def because(self) -> str:
@@ -182,7 +180,7 @@ class Fault(Struct, frozen=True):
 
 
 def fault_of(error: Exception, step: int) -> Fault:
-    """The record of an error, with its place in our code by file name alone."""
+    """The record of an error. Locations in our code contain only the file name."""
     frames = traceback.extract_tb(error.__traceback__)
     told = [f"{_short(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames]
     return Fault(step, type(error).__name__, str(error)[:500], "\n".join(told))

@@ -1,8 +1,9 @@
-"""Checks limits that span conversations on recorded ones: which calls were one too many, and which cannot be decided.
+"""Applies limits that span conversations to recorded ones, and reports which calls exceeded a limit and which cannot be
+decided.
 
-Live, a place is counted when the decision is written. Here all calls are collected first, and each is compared with
-earlier ones by the log's times. Only calls that certainly ran count against others. A call is undecided if it would
-exceed its limit together with calls whose time, person or outcome is unknown.
+A live shield counts a call when it writes its decision. Here, all calls are collected first, and each is compared with
+the earlier ones by log time. Only calls that certainly ran count against others. A call is undecided if it exceeds the
+limit only together with calls whose time, person or outcome is unknown.
 """
 
 import hashlib
@@ -18,30 +19,31 @@ from bylaw.rule.rule import Limit
 from bylaw.trace.event import Call, Event, Message, Result, Trajectory
 
 _ANYBODY = "anybody"
-"""In place of a hash: all together."""
+"""Replaces the hash in a limit that all persons share."""
 
 
 class LimitedCall(Struct, frozen=True, array_like=True):
-    """A call that counts under a limit."""
+    """A call that counts towards a limit."""
 
     limit: str
     whose: str | None
-    """A hash of the person it counts for; None if unknown."""
+    """Hash of the person it counts for, or None if unknown."""
     time: float | None
     is_sure: bool
-    """Whether it was surely carried out."""
+    """Whether it certainly ran."""
     is_approved: bool
-    """Whether a person let it through."""
+    """Whether a person approved it."""
     file: str
     position: int
     step: int
     takes_place: bool = True
-    """False where it was surely refused, and counts against no other."""
+    """False if it was certainly refused. It then counts against no other call."""
     mark: str = ""
-    """A hash by which it is known where logs tell of it again, as those do whose lines have all messages so far; empty
-    where nothing tells it from another."""
+    """Hash that identifies the call if logs repeat it, for example when every line holds the whole history. Empty if it
+    cannot be distinguished from other calls.
+    """
     perhaps: str = ""
-    """A hash shared by persons a tool may treat as one; empty if that is `whose`."""
+    """Hash shared by persons whom a tool may treat as the same. Empty if it equals `whose`."""
 
     @property
     def kin(self) -> str | None:
@@ -52,7 +54,9 @@ class LimitedCall(Struct, frozen=True, array_like=True):
 def limited_calls(
     pack: Pack, trajectory: Trajectory, key: bytes | None, *, attempted: bool = False
 ) -> Iterator[LimitedCall]:
-    """The calls of a conversation that count under the limits of a pack; those that were only `attempted`, too."""
+    """Yield the calls of a conversation that count towards the pack's limits. With `attempted`, include those that were
+    only attempted.
+    """
     if not pack.book.limits:
         return
     results = {event.call: event for event in trajectory.events if isinstance(event, Result)}
@@ -71,12 +75,12 @@ def limited_calls(
         if not takes_place and not attempted:
             continue
         mark = _mark(trajectory.id, call)
-        # A host may have made several calls with one id.
+        # A host may have used one id for several calls.
         marked[mark] += 1
         mark = _hash(f"{mark} {marked[mark]}", key) if mark else ""
         for limit in pack.book.limits:
             if call.tool in limit.tools:
-                # The person of a call with a truncated or redacted record is unknown.
+                # If the record of a call is truncated or redacted, its person is unknown.
                 is_told = not limit.per.startswith("call.") or is_readable(call, tool)
                 whose = limit.whose(call.arguments, trajectory.agent, context) if is_told else None
                 counted_for = None if whose is None else _hash(whose, key)
@@ -88,7 +92,7 @@ def limited_calls(
 
 
 def _performed(pack: Pack, events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
-    """The events with their steps; a call of a generic tool is each action that it performs."""
+    """Yield each event with its step, replacing a generic-tool call by its actions."""
     if pack.schema.actions is None:
         yield from enumerate(events)
         return
@@ -98,29 +102,29 @@ def _performed(pack: Pack, events: Sequence[Event]) -> Iterator[tuple[int, Event
 
 
 def _mark(conversation: str, call: Call) -> str:
-    """A key that is the same wherever a call is recorded; empty if another call may share it."""
+    """A key that identifies the call in every log. Empty if another call may share it."""
     if not call.id or call.time is None:
         return ""
     return repr((conversation, call.id, call.time, call.tool, call.arguments))
 
 
 def _hash(told: str, key: bytes | None) -> str:
-    """A hash that links calls of one person, or records of one call, without the name."""
+    """A hash that links a person's calls, or the records of one call, without storing the name."""
     return hashlib.blake2b(told.encode("utf-8", "replace"), key=key or b"").hexdigest()[:32]
 
 
 def over_limits(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> list[LimitedCall]:
-    """The calls that were surely one too many under some limit."""
+    """The calls that certainly exceeded a limit."""
     return [over for limit, made in by_limit(packs, calls) for over in over_and_open(limit, made)[0]]
 
 
 def by_limit(packs: Iterable[Pack], calls: Iterable[LimitedCall]) -> Iterator[tuple[Limit, list[LimitedCall]]]:
-    """The packs' limits, each with the calls that count under it; a call recorded repeatedly counts once."""
+    """Yield each limit with the calls that count towards it. A call recorded several times counts once."""
     found: dict[str, dict[object, LimitedCall]] = defaultdict(dict)
     for call in calls:
         told = found[call.limit]
         which = call.mark or (call.file, call.position, call.step)
-        # The fullest tale: where it was surely carried out, else the last.
+        # Keep the most complete record: one that certainly ran, else the last.
         told[which] = max(call, told.get(which, call), key=_fullness)
     limits = {limit.name: limit for pack in packs for limit in pack.book.limits}
     for name, limit in sorted(limits.items()):
@@ -132,14 +136,14 @@ def _fullness(call: LimitedCall) -> tuple[bool, bool, str, int, int]:
 
 
 def beyond(limit: Limit, calls: Iterable[LimitedCall]) -> list[LimitedCall]:
-    """The calls a shield would stop for a limit: it counts every call, whether or not its outcome is known."""
+    """The calls that a shield would block for a limit. A shield counts every call, even if its outcome is unknown."""
     every = list(calls)
     taken = _Times(call for call in every if call.takes_place and call.whose is not None)
     return [call for call in every if not call.is_approved and taken.before(call, limit.within) >= limit.most]
 
 
 def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[LimitedCall], list[LimitedCall]]:
-    """The calls that were certainly one too many, in order, and those that may have been."""
+    """The calls that certainly exceeded the limit, in order, and those that may have."""
     sure = _Times(call for call in calls if call.is_sure and call.whose is not None)
     every = _Times((call for call in calls if call.whose is not None), is_sure=False)
     strays = _Times(call for call in calls if call.whose is None)
@@ -153,14 +157,14 @@ def over_and_open(limit: Limit, calls: Sequence[LimitedCall]) -> tuple[list[Limi
             over.append(call)
             continue
         may = every.beside(call, limit.within) + strays.beside(call, limit.within, anybody=True)
-        # It is itself one of the calls without a time.
+        # The call itself is one of those without a time.
         if may - (call.time is None) >= limit.most:
             is_open.append(call)
     return over, is_open
 
 
 class _Times:
-    """Times of calls by person; or, if certainty is not needed, by possible person."""
+    """Call times by person or, if certainty is not needed, by possible person."""
 
     def __init__(self, calls: Iterable[LimitedCall], *, is_sure: bool = True) -> None:
         self._is_sure = is_sure
@@ -179,11 +183,11 @@ class _Times:
         return call.whose if self._is_sure else call.kin
 
     def before(self, call: LimitedCall, within: float) -> int:
-        """How many calls of the same person were certainly made in the period before a call."""
+        """How many calls of the same person certainly ran in the period before this call."""
         return 0 if call.time is None or call.whose is None else self._between(call.whose, call, within)
 
     def beside(self, call: LimitedCall, within: float, *, anybody: bool = False) -> int:
-        """How many may have been made in the period before a call."""
+        """How many calls may have run in the period before this call."""
         told = self._whose(call)
         whose = _ANYBODY if anybody or told is None else told
         if call.time is None:

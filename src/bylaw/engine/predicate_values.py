@@ -1,5 +1,5 @@
-"""Evaluates rule predicates that an act alone does not determine: from facts seen, a guard, a witness or, if code
-cannot tell, a given answerer.
+"""Evaluates rule predicates that an act alone does not determine. Values come from facts seen, a guard or a witness, or
+from a given answerer if code cannot decide.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from bylaw.trace.event import Call, Confirmation, Event
 
 
 class AnswerQuote(Struct, frozen=True):
-    """Words of the conversation that an answer rests on."""
+    """Words of the conversation that support an answer."""
 
     step: int
     text: str
@@ -30,10 +30,12 @@ class AnswerQuote(Struct, frozen=True):
 
 @runtime_checkable
 class TellsUnanswered(Protocol):
-    """Whoever answers may tell what was asked in vain, so that no silence passes for a clean result."""
+    """An answerer that reports which questions got no answer, so that missing answers do not look like
+    a clean result.
+    """
 
     def unanswered(self) -> list[str]:
-        """In sentences; empty where every question had an answer."""
+        """One sentence per unanswered question. Empty if all were answered."""
         ...
 
 
@@ -44,39 +46,39 @@ class Answered(Struct, frozen=True, omit_defaults=True):
     step: int
     value: bool | None
     queries: int = 0
-    """Number of model questions."""
+    """Number of model queries."""
     quotes: tuple[AnswerQuote, ...] = ()
     because: str = ""
 
 
 AnswerPredicate = Callable[[str, Act], "bool | Answered | None"]
-"""Says whether a predicate holds at an act, where nothing in the conversation decides it: a model, a person."""
+"""Decides whether a predicate holds at an act when code cannot. Backed by a model or a person."""
 
 
 @runtime_checkable
 class SettlesConsent(Protocol):
-    """An answerer that can settle undecided consent from what was asked and answered."""
+    """An answerer that can settle undecided consent from the question and the user's reply."""
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
-        """Whether the user agreed to the act."""
+        """Decide whether the user agreed to the act."""
         ...
 
 
 class PredicateValues:
-    """Answers for the acts of one conversation, from what had been seen before each."""
+    """Predicate values at the acts of one conversation, based on what had been seen before each act."""
 
     waits = False
-    """Whether no new questions are asked now; earlier answers still count."""
+    """If set, no new questions are asked. Earlier answers still count."""
     record: CallRecord | None = None
-    """The current call, and its guards' results if evaluated."""
+    """The current call, with its guards' results if they have run."""
     evidence: tuple[PolicyEvidence, ...] = ()
     at = 0
-    """The place among the coming events that the rules are at."""
+    """The rules' position among the announced events."""
     _coming: Sequence[Event] = ()
-    """The events that are being observed, the first of them at a step; how many of them the ledger has."""
+    """The announced events, the step of the first one, and how many the ledger has processed."""
     _first = _taken = 0
     _made: CallRecord | None = None
-    """The record of the ledger's next event, if it is a call judged before."""
+    """The record of the ledger's next event, if it is a judged call."""
 
     def __init__(
         self,
@@ -89,12 +91,12 @@ class PredicateValues:
         is_live: bool = False,
     ) -> None:
         self._answer = answer
-        # To ask a protocol costs more than the rest of opening a session.
+        # Protocol checks are slow, so do this once per session.
         self._consented = answer.consented if answer is not None and isinstance(answer, SettlesConsent) else None
         self._is_live = is_live
         self._spares_calls = is_live and answer is not None
         self.answered: dict[tuple[str, int], Answered] = {}
-        """The answers so far, by predicate and step."""
+        """Answers so far, by predicate and step."""
         for each in known:
             self.answered[each.predicate, each.step] = each
         self._pack = pack
@@ -107,24 +109,24 @@ class PredicateValues:
                     self._witnesses[name] = each.witness(ledger)
 
     def begin(self, step: int, events: Sequence[Event], made: CallRecord | None) -> None:
-        """Announce events: rules follow them first, ledger and witnesses when needed or at the end.
+        """Announce events. Rules process them first; ledger and witnesses follow when needed, or at the end.
 
-        `made` is the record of the first, if it is a judged call.
+        `made` is the record of the first event, if it is a judged call.
         """
         self._coming, self._first, self._taken, self._made = events, step, 0, made
 
     def finish(self) -> None:
-        """The rules have followed all of them."""
+        """Finish the announced events after the rules have processed them."""
         self._take_in(len(self._coming))
         self._coming, self._made = (), None
 
     def witness(self, step: int, event: Event) -> None:
-        """Pass on an event the ledger already has."""
+        """Pass an event that the ledger already has to the witnesses."""
         for witness in self._witnesses.values():
             witness.observe(step, event)
 
     def _take_in(self, until: int) -> None:
-        """Pass the announced events before a position to ledger and witnesses."""
+        """Pass the announced events before this position to the ledger and the witnesses."""
         start = self._taken
         if start < until:
             step = self._first + start
@@ -136,7 +138,7 @@ class PredicateValues:
             self._taken, self._made = until, None
 
     def _come_to(self, place: int) -> None:
-        """Advance to an announced event; a call there becomes the current one."""
+        """Advance to an announced event. If it is a call, it becomes the current one."""
         self._take_in(place)
         call = self._coming[place]
         if isinstance(call, Call):
@@ -145,13 +147,13 @@ class PredicateValues:
                 self.record, self.evidence = made, ()
 
     def ask(self, predicate: Predicate, act: Act) -> bool | None:
-        """The value of a predicate at an act; None if unknown."""
+        """The value of a predicate at an act, or None if unknown."""
         if self._coming:
             self._come_to(self.at)
         value = self._find(predicate, act)
         if value is not None:
             return value
-        # Judging looks ahead, so one act may be asked about more than once.
+        # Judging looks ahead, so the same act may come up more than once.
         known = self.answered.get((predicate.name, act.step))
         if known is not None:
             return known.value if self._counts(predicate) else None
@@ -159,61 +161,61 @@ class PredicateValues:
         return None if waits or not self.may_answer(predicate, act) else self.answer(predicate, act)
 
     def may_answer(self, predicate: Predicate, act: Act) -> bool:
-        """Whether an answerer exists, may be asked, and has not been."""
+        """Whether the answerer may be asked about this act and has not been asked yet."""
         is_new = (predicate.name, act.step) not in self.answered
         return self._answer is not None and is_new and self._counts(predicate)
 
     def _counts(self, predicate: Predicate) -> bool:
-        """Whether an answer counts: live, nobody agrees for the user unless the pack allows it."""
+        """Whether an answer counts. In a live session, only the user can consent, unless the pack allows otherwise."""
         if predicate.way != "consented":
             return predicate.way == "question"
         return predicate.consent != "card" and (predicate.model_settles or not self._is_live)
 
     def answer(self, predicate: Predicate, act: Act) -> bool | None:
-        """The answerer's value of a predicate; cached."""
+        """The answerer's value of a predicate, cached."""
         assert self._answer is not None
         question = self.question(predicate, act) if predicate.way == "consented" else None
         if question is not None and self._consented is not None:
             said = self._consented(predicate, act, question)
         else:
-            # Consent without a question cannot be settled by a reader.
+            # A model cannot settle consent if the user was never asked.
             said = self._answer(predicate.name, act) if question or predicate.way != "consented" else None
         found = said if isinstance(said, Answered) else Answered(predicate.name, act.step, said)
         self.answered[predicate.name, act.step] = found
         return found.value
 
     def card_text(self, record: CallRecord) -> str:
-        """A call in plain words for the user, as required by the strictest predicate."""
+        """A plain-language description of a call for the user, as required by the strictest predicate."""
         return max((each.card_text(record) for each in self._consents), key=len, default="")
 
     def card_facts(self, record: CallRecord) -> CardFacts:
-        """The facts a card shows besides the arguments, or the look-ups they need."""
+        """The facts that a card shows besides the arguments, or the look-ups they need."""
         return card_facts(record, self._ledger)
 
     def card_digest(self, record: CallRecord) -> str:
-        """The name of a call with the facts that its card shows now."""
+        """The digest of a call and the facts that its card shows now."""
         return digest(record.call.tool, record.call.arguments, self.card_facts(record))
 
     @property
     def card_lifetime(self) -> float:
-        """Validity of a card in seconds: the shortest in the pack."""
+        """Lifetime of a card in seconds: the shortest in the pack."""
         return min((each.words.lifetime for each in self._consents), default=0.0)
 
     def press_fault(self, events: Sequence[Event], answer: Confirmation, time: float | None) -> str:
-        """Why a reported answer to a card does not count after these events; empty if it does."""
+        """Why a reported answer to a card does not count after these events. Empty if it counts."""
         faults = (press_fault(events, len(events), answer, time, each.words) for each in self._consents)
         return next(filter(None, faults), "")
 
     def is_card_left_open(self, events: Sequence[Event], shown: int, before: int) -> bool:
-        """Whether the user has written nothing but a yes or a courtesy between a card and a step."""
+        """Whether the user wrote only a yes or a courtesy between the card and the step `before`."""
         return not any(has_other_message(events, shown, before, each.words) for each in self._consents)
 
     def shown_terms(self, call: Call) -> str:
-        """The same for all spellings of a call that one answer to a card is for."""
+        """The same text for all spellings of a call that one card answer covers."""
         return repr((call.tool, [alike(each.agreed_terms(call)) for each in self._consents]))
 
     def may_be_made(self, record: CallRecord, since: int) -> bool:
-        """Whether a call after a step may have been this one, in any spelling."""
+        """Whether a call after step `since` may have been this one in another spelling."""
         return any(each.may_be_made(record, since) for each in self._consents)
 
     @property
@@ -221,12 +223,12 @@ class PredicateValues:
         return [each for each in self._witnesses.values() if isinstance(each, ConsentWitness)]
 
     def question(self, predicate: Predicate, act: Act) -> OpenConsent | None:
-        """The question about undecided consent to an act, for a model or a person; None if there is none."""
+        """The question about undecided consent to an act, for a model or a person. None if there is none."""
         witness = self._witnesses.get(predicate.name)
         return witness.question(act, self._record(act)) if isinstance(witness, ConsentWitness) else None
 
     def tell(self, predicate: Predicate, act: Act) -> Mapping[str, Any] | None:
-        """Why a predicate has its value at an act, where a witness can say more than the value."""
+        """Explain the value of a predicate at an act, if a witness knows more than the value."""
         said = self.answered.get((predicate.name, act.step))
         if said is not None and said.value is not None and said.queries:
             told: dict[str, Any] = {"reason": "model", "holds": said.value}
@@ -254,7 +256,7 @@ class PredicateValues:
         return _denies(self._completions(predicate, act))
 
     def _completions(self, predicate: Predicate, act: Act) -> Sequence[Completion]:
-        """The completions of a predicate's code or guard; empty if neither can be evaluated."""
+        """The completions of a predicate's code or guard. Empty if neither can run."""
         record = self._record(act)
         call = record.call
         now = self._pack.now or moment_of(call)
@@ -273,7 +275,7 @@ class PredicateValues:
 
     def _record(self, act: Act) -> CallRecord:
         record = self.record
-        # A message sees what had been shown before it, as a call in its place would.
+        # A message sees the same results as a call in its place.
         return record if record is not None and record.step == act.step else record_of(_NONE, act.step, act.step, None)
 
 

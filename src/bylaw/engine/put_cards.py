@@ -1,4 +1,4 @@
-"""The cards of a live conversation: their texts, which one is waiting or was declined, and the answers each accepts."""
+"""The cards of a live conversation: their texts, the waiting and declined ones, and the answers each can accept."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _ANOTHER = "let the agent make its call again: it gets another card"
 
 
 class PutCards:
-    """The cards that were shown to the user, found in the events as they are asked for."""
+    """The cards shown to the user, read from the events on demand."""
 
     def __init__(self, script: Transcript, session: Session) -> None:
         self._script = script
@@ -28,16 +28,16 @@ class PutCards:
         self.begin_anew(0)
 
     def begin_anew(self, step: int) -> None:
-        """Another principal continues from a step: no card that was shown before is theirs to answer."""
+        """Forget earlier cards, because another principal continues from this step."""
         self._begin = self._read_until = step
-        """The first event that counts, and how many were read."""
+        """The first event that counts, and the number of events read."""
         self._shown: dict[str, list[tuple[int, Call, Card]]] = {}
-        """By digest of the call, the steps at which its cards were shown, with the refused calls."""
+        """Steps at which cards were shown, with the refused calls, by call digest."""
         self._presses: list[tuple[int, Confirmation]] = []
-        """The answers that the host reported, each with its step."""
+        """The answers that the host reported, with their steps."""
 
     def _read(self, before: int) -> None:
-        """Note the cards and answers before a step."""
+        """Read the cards and answers before a step."""
         events = self._script.events
         for step in range(self._read_until, before):
             event = self._session.put_event(step, events[step])
@@ -49,24 +49,24 @@ class PutCards:
         self._read_until = max(self._read_until, before)
 
     def text(self, made: CallRecord, *, is_repeated: bool = False) -> str:
-        """A call in plain words for the user; empty if no rule requires consent. With `is_repeated` it says that the
-        same call may have run before.
+        """A plain-language description of a call for the user. Empty if no rule requires consent. With `is_repeated`,
+        it warns that the same call may have run before.
         """
         text = self._session.values.card_text(made)
         heading, line, rest = text.partition("\n")
         return f"{heading}\n{REPEATED}{line}{rest}" if text and is_repeated else text
 
     def digest(self, made: CallRecord) -> str:
-        """The digest of a card for a call now."""
+        """The digest of a card for this call, if shown now."""
         return self._session.values.card_digest(made)
 
     @property
     def lifetime(self) -> float:
-        """Seconds for which a card is good."""
+        """Lifetime of a card in seconds."""
         return self._session.values.card_lifetime
 
     def failures(self, digest: str, before: int) -> int:
-        """How often the user answered a call's card unclearly before the call was refused again."""
+        """How often the user replied unclearly to a call's card before the call was refused again."""
         self._read(before)
         cards = self._shown.get(digest)
         shown = [step for step, _, _ in cards or () if step < before]
@@ -74,15 +74,15 @@ class PutCards:
             return 0
         made = [step for step, call in self._made_since(*cards[0][:2], before) if _is_same(call, cards[0][1])]
         shown = shown[bisect_right(shown, made[-1]) :] if made else shown
-        # Between two showings it counts once, however much the user wrote.
+        # Between two showings, count at most one, however much the user wrote.
         return sum(
             self._messages_until(last) < self._messages_until(after - 1) for last, after in pairwise([*shown, before])
         )
 
     def waiting(self, digest: str, before: int) -> Card | None:
-        """The card shown last before a step for calls of this digest, if it was neither answered nor used.
+        """The card last shown for this digest before a step, if it was neither answered nor used.
 
-        After any other message of the user's it is another card: a late press on the first is no press on that one.
+        Any other user message invalidates a card, so that a late click cannot answer it.
         """
         self._read(before)
         shown = self._shown.get(digest)
@@ -96,8 +96,8 @@ class PutCards:
         return card if self._session.values.is_card_left_open(self._script.events, last, before) else None
 
     def is_declined_otherwise(self, made: CallRecord, digest: str, now: float) -> bool:
-        """Whether the user declined a card for another spelling of the call, or with other facts, and has said nothing
-        since, within that card's validity: they are not asked again. Consent covers only this spelling.
+        """Whether the user declined a card for another spelling of the call, or with other facts, and has been silent
+        since. While that card is valid, the user is not asked again. An approval never covers another spelling.
         """
         self._read(made.step)
         if not self._presses:
@@ -116,9 +116,9 @@ class PutCards:
         return False
 
     def is_new(self, answer: Confirmation, time: float | None, now: float | None) -> bool:
-        """Whether an answer is new; raises if its card cannot accept it.
+        """Whether an answer is new. Raises if its card cannot accept it.
 
-        `time` is when the user answered, None if unknown; `now` is the shield's clock.
+        `time` is when the user answered, or None if unknown. `now` is the shield's clock.
         """
         events = self._script.events
         put = (self._session.put_event(step, event) for step, event in enumerate(events) if step >= self._begin)
@@ -143,20 +143,20 @@ class PutCards:
         return True
 
     def _ran_otherwise(self, card: Card) -> bool:
-        """Whether another spelling of the card's call has been made since."""
+        """Whether another spelling of the card's call has run since."""
         self._read(len(self._script.events))
         (first, shown, _), terms = self._shown[card.digest][0], self._session.values.shown_terms
         others = (call for _, call in self._made_since(first, shown) if not _is_same(call, shown))
         return any(terms(call) == terms(shown) for call in others)
 
     def _refuse_late(self, answer: Confirmation, time: float | None, now: float | None, name: str) -> None:
-        """Refuse a yes that may be older than the user's last message."""
+        """Raise if an approval may be older than the user's last message."""
         events, again = self._script.events, "let the agent make its call again and show the user the new card"
         if time is not None and self._is_spoken_after(time):
             raise UsageError(f"{name} was answered before the user's last words", hint="show the user another card")
         fault = self._session.values.press_fault(events, answer, time)
         if not fault and time is None:
-            # Whether it came before or after that message, only a time can tell as well.
+            # Only a timestamp can show which of the two came first.
             fault = self._session.values.press_fault(events, replace(answer, after=None), time)
         if not fault and time is not None and now is not None and time > now and answer.after is not None:
             fault = "`at` is in the future"
@@ -165,17 +165,17 @@ class PutCards:
             raise UsageError(f"{name} does not count: {fault}", hint=again if "said no" in fault else hint)
 
     def _is_given_back(self, step: int) -> bool:
-        """Whether the call that used a card failed, so that its yes would be good for another."""
+        """Whether the call that used a card failed, which makes the approval valid again."""
         results = (each for each in self._script.events[step:] if isinstance(each, Result) and each.call == step)
         return any(each.error is True for each in results)
 
     def _is_spoken_after(self, time: float) -> bool:
-        """Whether the user has said something since an answer that is reported late."""
+        """Whether the user has written since an answer that is reported late."""
         said = (each for each in reversed(self._script.events) if isinstance(each, Message) and each.by == "user")
         return any(each.confirmation is None and each.time is not None and each.time > time for each in said)
 
     def _made_since(self, shown: int, refused: Call, before: int | None = None) -> Iterator[tuple[int, Call]]:
-        """The calls of the refused call's tool made after its card was shown and before a step."""
+        """Yield calls of the refused call's tool made after its card was shown and before a step."""
         writes = self._session.ledger.writes
         for write in writes[bisect_right(writes, shown, key=attrgetter("step")) :]:
             if before is not None and write.step >= before:
@@ -184,12 +184,10 @@ class PutCards:
                 yield write.step, write.call
 
     def _messages_until(self, step: int) -> int:
-        """The number of the user's messages up to a step."""
         return bisect_right(self._session.ledger.said, step, key=itemgetter(0))
 
 
 def _is_same(one: Call, other: Call) -> bool:
-    """Whether two calls have the same tool and arguments."""
     return digest_of(one.tool, one.arguments) == digest_of(other.tool, other.arguments)
 
 

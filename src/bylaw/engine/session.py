@@ -1,7 +1,7 @@
-"""One conversation under one pack, event by event: the engine of both audit and shield.
+"""One conversation under one pack, event by event. Audit and shield share this engine.
 
-`judge(call)` gives the guards' and rules' judgement of a call from what was seen before it; it is final. `settle()`
-adds the truth for every call judged so far, and with it the strict criterion. `findings()` are the rules broken so far
+`judge(call)` returns the judgement of guards and rules from what was seen before the call, and it is final. `settle()`
+compares all judged calls with the truth, which yields the strict criterion. `findings()` lists the rules broken so far
 by any act.
 """
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 Mode = Literal["snapshot", "hindsight", "none"]
 OBSERVING = 20
-"""Steps that taking in one event counts for."""
+"""Cost of processing one event, in steps."""
 JUDGING = 300
-"""Steps that judging one call counts for, apart from what its guards do."""
+"""Cost of judging one call without its guards, in steps."""
 BESIDE = 60
-"""Steps that each other call of its turn counts for when a call is decided."""
+"""Cost of each other call of the turn when a call is decided, in steps."""
 
 
 class Ahead(Struct, frozen=True):
-    """The rules' state if a judged call is made."""
+    """The state of the rules once a judged call has been made."""
 
     call: Call
     conduct: Conduct | HandedConduct
@@ -54,18 +54,16 @@ class Ahead(Struct, frozen=True):
 
 
 class Session:
-    """A conversation in progress."""
-
     _step = 0
     _conduct: Conduct | HandedConduct | None = None
     _ahead: Ahead | None = None
-    """The rules' state if the call judged last is made."""
+    """The state of the rules if the last judged call is made."""
     _disbelieved: Call | None = None
-    """The call judged last, if it was not refused although its result says so."""
+    """The last judged call, if it was not refused although its result claims so."""
     requests: Requests | None = None
     """What the user's words allow, if the pack uses requests."""
     _acting: "Acting | None" = None
-    """The actions of generic tools' calls, if the pack has actions."""
+    """The actions of generic-tool calls, if the pack declares any."""
 
     def __init__(
         self,
@@ -81,12 +79,12 @@ class Session:
         granted: Iterable[Granted] = (),
         delegation: Delegating | None = None,
     ) -> None:
-        """`answer` settles predicates that code cannot, for every act where a rule depends on one. `read_request` reads
-        what the user's words allow; without it requests are undetermined. `granted` are its earlier answers.
+        """`answer` settles predicates that code cannot, at every act where a rule depends on one. `read_request` reads
+        what the user's words allow; without it, requests are undetermined. `granted` are its earlier answers.
 
-        `delegation` decides actions requested by a text, overriding the pack. A live session asks only questions its
-        decision depends on, the most decisive first, and about consent only if the pack lets a model settle it. `known`
-        are earlier answers.
+        `delegation` overrides the pack's setting for actions that a text requests. A live session asks only the
+        questions that its decision depends on, the most decisive first. It asks about consent only if the pack lets a
+        model settle it. `known` are earlier answers.
         """
         self.pack = pack
         self._start, self._mode = world, mode
@@ -96,7 +94,7 @@ class Session:
         self._judged: list[Judgement] = []
         self._sparing = is_live and answer is not None
         self._former: list[Former] = []
-        """The parts of the conversation that were with others than whom it is with now."""
+        """The parts of the conversation with earlier principals."""
         self._begin(dict(context) if context else {}, known, granted)
         if pack.schema.actions is not None:
             from bylaw.engine.acting import Acting
@@ -107,12 +105,11 @@ class Session:
         if pack.book.rules:
             self._conduct = Conduct(pack.ready_rules, self.values.ask, self.values.tell)
         self.faults: list[Fault] = []
-        """Internal errors, each at the call it made inconclusive."""
+        """Internal errors, each at the call that it made inconclusive."""
         self._said: list[ActFindings] = []
-        """The rules' findings so far."""
 
     def _begin(self, context: dict[str, Any], known: Iterable[Answered], granted: Iterable[Granted]) -> None:
-        """Start without any past, for the given principal."""
+        """Start without history for the given principal."""
         pack, self._context = self.pack, context
         self.ledger = Ledger(pack.schema, context)
         if pack.reads_requests:
@@ -126,11 +123,11 @@ class Session:
     def observe(self, event: Event) -> None:
         """Process the next event.
 
-        Events that arrive one by one come from a live agent: results and user messages are read at once, while nobody
-        waits.
+        Single events come from a live agent. Results and user messages are parsed immediately, while no call is waiting
+        for a decision.
         """
         self.observe_all((event,))
-        # An error here recurs, and is reported, when a guard or rule needs the result.
+        # If parsing fails, the error recurs and is reported once a guard or rule needs the result.
         if isinstance(event, Result):
             with suppress(Exception):
                 self.ledger.read_ahead(event)
@@ -144,7 +141,7 @@ class Session:
                     self.requests.latest()
 
     def observe_all(self, events: Sequence[Event]) -> None:
-        """Take in the next events; of them only the first can have been judged."""
+        """Process the next events. Only the first can be a judged call."""
         for event in events:
             if type(event) is Call:
                 if event.context:
@@ -163,7 +160,7 @@ class Session:
                 self._hand_over(event.handover)
 
     def follow(self, events: Sequence[Event], steps: Iterable[int]) -> Iterator[Judgement]:
-        """Process a whole conversation; the agent's calls at these steps are judged at their position."""
+        """Process a whole conversation, judging the agent's calls at these steps in place."""
         observed = 0
         for step in steps:
             call = events[step]
@@ -174,12 +171,12 @@ class Session:
         self.observe_all(events[observed:])
 
     def _vouch(self, context: Mapping[str, Any]) -> None:
-        """Take in what the host vouches for from a call on."""
+        """Apply the context that the host vouches for from the next call on."""
         self._context.update(context)
         self.ledger.vouch(self._context)
 
     def _hand_over(self, context: Mapping[str, Any]) -> None:
-        """Hand over to another principal, who keeps look-ups but no words."""
+        """Hand over to another principal, who inherits look-ups but no words."""
         former, waits = self.ledger, self.values.waits
         self._former.append(Former(self._step, former, self._context))
         granted = self.requests.granted if self.requests is not None else ()
@@ -195,19 +192,19 @@ class Session:
             self._conduct = HandedConduct.after(self._conduct, self.values.ask, self.values.tell)
 
     def heard(self, events: Sequence[Event]) -> Sequence[Event]:
-        """The events of this conversation as whom it is with now finds them."""
+        """The events of this conversation as the current principal sees them."""
         if not self._former:
             return events
         end = self._former[-1].end
         return [*self.ledger.events[:end], *events[end:]]
 
     def _part(self, step: int) -> tuple[Ledger, Mapping[str, Any]]:
-        """The ledger and context of the part of the conversation that contains a step."""
+        """The ledger and context of the part that contains a step."""
         found = next((each for each in self._former if step < each.end), None)
         return (self.ledger, self._context) if found is None else (found.ledger, found.context)
 
     def take(self, events: Sequence[Event]) -> None:
-        """Process the next events, which contain no context or handover."""
+        """Process the next events, without context changes or handovers."""
         if self._acting is None:
             self._take(events)
             return
@@ -244,7 +241,7 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + len(events), None, None
 
     def resume(self, events: Sequence[Event]) -> None:
-        """Process events judged elsewhere; no questions are asked about them."""
+        """Process events that were judged elsewhere, without asking questions about them."""
         self.values.waits = True
         try:
             self.observe_all(events)
@@ -257,7 +254,7 @@ class Session:
         return self.values.answered.values()
 
     def refuse(self, call: Call, card: Card | None = None, shown: tuple[LookedUp, ...] = ()) -> Call:
-        """Refuse the call about to be made: it is attempted but never done."""
+        """Refuse a planned call: it counts as attempted but never runs."""
         refused = replace(call, refused=True, card=card, looked_up=shown)
         if self._judged and self._judged[-1].made.call is call:
             self._judged[-1].made.call = refused
@@ -267,7 +264,7 @@ class Session:
     def findings(self, *, ended: bool = False) -> list[RuleFinding]:
         """The rules broken so far, in the order of the acts, each once per turn.
 
-        Where the conversation has `ended`, also those that were still waiting for something.
+        If the conversation has `ended`, also includes rules that are still waiting for something.
         """
         said = self._said
         if ended and self._conduct is not None:
@@ -284,7 +281,7 @@ class Session:
         return frozenset(finding.rule.name for each in self._said for finding in each.open)
 
     def acts(self, events: Sequence[Event]) -> list[tuple[Act, dict[str, bool | None]]]:
-        """Take in the rest of a conversation: its acts, each with the values of all predicates that rules ask for."""
+        """Process the rest of a conversation and return its acts with the values of all predicates that rules use."""
         conduct = self._conduct
         if conduct is None:
             return []
@@ -294,7 +291,7 @@ class Session:
         return conduct.acts
 
     def judge(self, call: Call) -> Judgement:
-        """Judge a call about to be observed as the next event."""
+        """Judge a call that will be observed as the next event."""
         if call.context:
             self._vouch(call.context)
         acted = self._acting.of(call, self._step, self._start_of(call)) if self._acting is not None else None
@@ -302,7 +299,7 @@ class Session:
             return self._judge_acts(acted)
         judgement = self._judge(self.ledger.record(call, self._step))
         if call.refused_by_result and judgement.is_permitted:
-            # A call that every policy permits was not refused by a shield, whatever its result says.
+            # If every policy permits a call, no shield refused it, whatever its result says.
             judgement.made.call = replace(call, refused=False, refused_by_result=False)
             self._disbelieved = call
         self._keep((judgement,))
@@ -333,16 +330,16 @@ class Session:
         return Judgement(made, seen, now, evidence, fault, broken, open)
 
     def _start_of(self, event: Event) -> int:
-        """The first step of the turn of a call about to be observed."""
+        """The first step of the turn that a planned call belongs to."""
         return self.ledger.turn_start if isinstance(event, Call) and event.turn == self.ledger.turn else self._step
 
     def _judge_acts(self, acted: "ActedCall") -> Judgement:
-        """Judge each action of a call as if the previous ones had been made."""
+        """Judge each action of a call as if the preceding ones had been made."""
         call, performed, plain = acted.call, acted.performed, acted.plain
         if performed.unresolved or not acted.actions:
             judged = [self._judge(plain)]
             if performed.unresolved:
-                # A guard of the tool itself judges the original call.
+                # A guard for the generic tool itself judges the original call.
                 told = self._judge(self.ledger.record(call, self._step)) if performed.shown is not call else judged[0]
                 found = replace(told, made=plain, fault=told.fault or performed.unresolved)
                 judged = [replace(found, otherwise=performed.otherwise, look_up=performed.look_up)]
@@ -375,10 +372,10 @@ class Session:
         return whole
 
     def _judge_all(self, actions: Sequence[CallRecord]) -> list[Judgement]:
-        """Judge each action, assuming that the previous ones were just made."""
+        """Judge each action, assuming that the preceding ones were just made."""
         conduct, waits, step, judged = self._conduct, self.values.waits, self._step, list[Judgement]()
         supposed: list[CallRecord] = []
-        # Model answers are stored by step, which several actions share.
+        # Model answers are stored by step, and these actions share one step.
         self.values.waits = waits or len(actions) > 1
         try:
             for place, made in enumerate(actions):
@@ -399,7 +396,7 @@ class Session:
         return judged
 
     def _take_acts(self, acted: "ActedCall") -> None:
-        """Take in a call with the actions it performs."""
+        """Process a call together with the actions it performs."""
         step, call, acting = self._step, acted.call, self._acting
         assert acting is not None
         if call.context:
@@ -419,7 +416,9 @@ class Session:
         self._step, self._ahead, self._disbelieved = step + 1, None, None
 
     def _note_acts(self, ledger: Ledger, acted: "ActedCall", said: list[ActFindings] | None) -> None:
-        """Record a call and its actions in a ledger; the rules follow them if `said` collects findings."""
+        """Record a call and its actions in a ledger. If `said` is given, the rules process them and append their
+        findings.
+        """
         spend(OBSERVING)
         ledger.observe(acted.step, acted.call, acted.plain)
         waits, self.values.waits = self.values.waits, self.values.waits or len(acted.actions) > 1
@@ -432,7 +431,7 @@ class Session:
         self.values.waits = waits
 
     def _hear_acts(self, events: Sequence[Event], acting: "Acting") -> None:
-        """Record events before a handover as the new principal finds them."""
+        """Record events before a handover as the new principal sees them."""
         for step, event in enumerate(events):
             made = acting.made.get(step)
             if made is None or not isinstance(event, Call):
@@ -444,14 +443,14 @@ class Session:
             self.values.witness(step, acted.put)
 
     def put_event(self, step: int, event: Event) -> Event:
-        """An event as cards are about: a call of a generic tool as the one action that it performs."""
+        """The event that a card shows. A generic-tool call becomes its only action."""
         return event if self._acting is None else self._acting.put.get(step, event)
 
     def weigh(self, call: Call, *, answers: Evidence | None = None) -> Assessment | None:
-        """The rules' combined assessment of a call about to be observed; None if no rule applies.
+        """The rules' combined assessment of a planned call, or None if no rule applies.
 
-        `answers` are values, or probabilities, of predicates the conversation does not determine. Computed on demand
-        and not stored.
+        `answers` are values or probabilities of predicates that the conversation does not determine. The result is
+        computed on demand and not stored.
         """
         if self._conduct is None:
             return None
@@ -469,13 +468,12 @@ class Session:
         return self._conduct.weigh(judgement.made.step, judgement.made.call, {})
 
     def _record_of(self, call: Call) -> CallRecord:
-        """The record of a call or action about to be made."""
         return record_of(call, self._step, self._start_of(call), self.pack.schema.tools.get(call.tool))
 
     def beside(self, judgement: Judgement, others: Sequence[Call]) -> tuple[RuleFinding, ...]:
-        """The rules about a turn's shape that the call judged last breaks if its turn also contains `others`.
+        """Turn-shape rules that the last judged call breaks if its turn also contains `others`.
 
-        Used only for decisions: recorded calls are judged by the turn so far.
+        Only live decisions use this. Recorded calls are judged by the turn so far.
         """
         if self._conduct is None or not others:
             return ()
@@ -504,7 +502,7 @@ class Session:
         if self._conduct is None:
             return (), ()
         self.values.record, self.values.evidence = made, evidence
-        # A call refused later is judged as requested; its outcome is a separate matter.
+        # Judge a call that was refused later as it was requested. Its outcome is a separate question.
         call = replace(made.call, refused=False) if made.call.refused else made.call
         conduct = self._conduct.fork()
         said: list[ActFindings] = []
@@ -520,7 +518,7 @@ class Session:
         broken: tuple[RuleFinding, ...],
         open: tuple[RuleFinding, ...],
     ) -> tuple[tuple[RuleFinding, ...], tuple[RuleFinding, ...]]:
-        """Ask for the predicate that would most change the answer, and for the next, until the rules have decided."""
+        """Ask about the predicate that would most change the answer, then the next, until the rules are decided."""
         conduct, predicates = self._conduct, self.pack.book.predicates
         act = conduct.act_of(made.step, made.call) if conduct is not None else None
         while open and conduct is not None and act is not None:
@@ -550,26 +548,26 @@ class Session:
 
     @property
     def world(self) -> World | None:
-        """The world as the settled writes left it."""
+        """The world after the settled writes."""
         return self._settling.moved()
 
     @property
     def judged_world(self) -> World | None:
-        """The world that settling read from: writes after the last judged call have not moved it yet."""
+        """The world that settling last read. Writes after the last judged call are not applied yet."""
         return self._settling.world
 
     def settle(self) -> list[CallVerdict]:
-        """The verdict on every call judged so far, in order. The world moves with the writes on the way."""
+        """The verdicts on all calls judged so far, in order. Applies the writes to the world along the way."""
         return self._settling.settle(self._judged, self._part, self._fault)
 
     def _fault(self, error: Exception, made: CallRecord) -> Fault:
-        """Record an internal error; its call is inconclusive, and the conversation continues."""
+        """Record an internal error. Its call becomes inconclusive, and the conversation continues."""
         self.faults.append(fault_of(error, made.step))
         return self.faults[-1]
 
 
 def _evidence_of(judged: Sequence[Judgement]) -> tuple[Any, ...]:
-    """The combined evidence of all actions of a call."""
+    """The evidence for all actions of a call, combined."""
     evidence = tuple(said for each in judged for said in each.evidence)
     rules = tuple(found for each in judged for found in each.rules)
     open = tuple(found for each in judged for found in each.open_rules)
@@ -584,5 +582,5 @@ def _evidence_of(judged: Sequence[Judgement]) -> tuple[Any, ...]:
 
 
 def _is_denied(evidence: Iterable[PolicyEvidence]) -> bool:
-    """Whether some guard denies, whatever is not known."""
+    """Whether a guard denies the call whatever the unknown values are."""
     return any({each.outcome for each in said.completions} == {"deny"} for said in evidence)

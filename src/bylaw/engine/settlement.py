@@ -1,4 +1,4 @@
-"""Settles judged calls: the world half, both criteria, and what was missing."""
+"""Settles judged calls against the truth: both criteria, and what the agent had not seen."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,27 +29,27 @@ from bylaw.trace.event import Approved
 
 WhyMissing = Literal["never_seen", "stale", "pending", "claimed"]
 Standing = Literal["seen", "missing"] | Unread
-"""The status of a fact at a call: seen, missing, or looked up with an unreadable result."""
+"""Status of a fact at a call: seen, missing, or looked up with an unreadable result."""
 
 
 class MissingFact(Struct, frozen=True):
-    """A system fact the call needed and the agent had not seen."""
+    """A system fact that the call needed and the agent had not seen."""
 
     fact: Fact
     lookup: tuple[str, dict[str, Any]] | None
-    """The read call that would have shown it."""
+    """The look-up that would have shown it."""
     reason: WhyMissing
     claimed_at: int | None
     decisive: bool = False
-    """The determined criterion lacks it too."""
+    """Whether the determined criterion lacks it too."""
     claim: str = ""
-    """The words of the user's message that state its value."""
+    """Quote from the user's message that claims its value."""
     stale_by: int | None = None
-    """Step of the write that changed it after it was seen; None where it had only grown old."""
+    """Step of the write that changed it after the agent saw it. None if it only expired."""
 
 
 class KnownFact(Struct, frozen=True):
-    """A system fact the call needed and the agent had seen."""
+    """A system fact that the call needed and the agent had seen."""
 
     fact: Fact
     shown_at: int
@@ -57,7 +57,7 @@ class KnownFact(Struct, frozen=True):
 
 
 class NeededFacts:
-    """The facts of one call, cached because several guards need the same ones."""
+    """The facts of one call, cached because several guards share them."""
 
     def __init__(self, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> None:
         self._entities = ledger.schema.entities
@@ -66,13 +66,13 @@ class NeededFacts:
         self._seen = judgement.seen
         self._truth = truth
         self._so: dict[Fact, bool | None] = {}
-        """Whether facts are in truth what the agent had seen; None where neither is known."""
+        """Whether each fact truly had the value that the agent saw. None if either value is unknown."""
         self._no_better: bool | None = None
         self._standing: dict[Fact, Standing] = {}
         self._lost: dict[tuple[Fact, bool, bool], MissingFact] = {}
 
     def are_so(self, facts: Iterable[Fact]) -> bool:
-        """Whether all of these are in truth what the agent had seen."""
+        """Whether all of these facts truly had the values that the agent saw."""
         known = self._so
         for fact in facts:
             so = known[fact] if fact in known else self._is_so(fact)
@@ -81,7 +81,9 @@ class NeededFacts:
         return True
 
     def is_no_better_known(self) -> bool:
-        """Whether the truth agrees with everything guards asked for and the agent had seen, or knows it no better."""
+        """Whether the truth adds nothing: it agrees with, or does not know, every value that the guards requested and
+        the agent had seen.
+        """
         if self._no_better is None:
             known, asked = self._so, self._seen.asked()
             self._no_better = asked is not None
@@ -104,7 +106,7 @@ class NeededFacts:
         return so
 
     def standing(self, fact: Fact) -> Standing:
-        """Whether the agent had seen a fact, or else whether it had looked it up."""
+        """Whether the agent had seen a fact or, if not, had looked it up."""
         found = self._standing.get(fact)
         if found is None:
             found = "missing"
@@ -117,13 +119,13 @@ class NeededFacts:
         return found
 
     def asked(self, fact: Fact) -> str:
-        """The tool that was asked for a fact; empty where there is none of its own."""
+        """The tool that was called for a fact. Empty if the fact has no look-up of its own."""
         answered = self._ledger.answers.by_tool()
         ways = self._ledger.schema.ways[fact.entity, fact.field]
         return next((way.tool for way in ways if way.tool in answered), "")
 
     def is_seen(self, fact: Fact) -> bool:
-        """Whether the agent had seen a fact; one that is not of its type was seen too."""
+        """Whether the agent had seen a fact. Values of the wrong type count as seen."""
         if fact.key is None:
             return False
         entity, field = self._named(fact)
@@ -133,11 +135,11 @@ class NeededFacts:
             return True
 
     def lacks(self, facts: Iterable[Fact]) -> bool:
-        """Whether there is one that the agent did not look up."""
+        """Whether the agent failed to look up one of these facts."""
         return any(self.standing(fact) in ("seen", "missing") for fact in facts)
 
     def known(self, facts: Iterable[Fact]) -> tuple[KnownFact, ...]:
-        """Those that a result had shown, each with the step that did."""
+        """The facts that a result showed, with the step of that result."""
         found: list[KnownFact] = []
         for fact in facts:
             if fact.key is not None and self.standing(fact) == "seen":
@@ -148,8 +150,8 @@ class NeededFacts:
         return tuple(found)
 
     def missing(self, fact: Fact, decisive: bool, is_wrong: bool = False) -> MissingFact:
-        """Why a fact was missing, and how it could have been seen; for a wrong call, also the user's false claim about
-        it.
+        """Why a fact was missing and how the agent could have seen it. For a wrong call, also the
+        user's false claim.
         """
         known = (fact, decisive, is_wrong)
         found = self._lost.get(known)
@@ -177,8 +179,8 @@ class NeededFacts:
         return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, decisive, words)
 
     def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
-        """The look-up to make: the entity's own, unless it was made without showing the field and
-        another may show it.
+        """The look-up to make: the entity's own, unless it already failed to show the field and another one may show
+        it.
         """
         named = dict(zip(entity.key, key, strict=False))
         first: tuple[str, dict[str, Any]] | None = None
@@ -190,7 +192,7 @@ class NeededFacts:
         return first
 
     def _value(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The true value, for comparison with the user's claims."""
+        """The true value, to compare with the user's claims."""
         if self._truth is None:
             return UNSEEN
         try:
@@ -205,7 +207,7 @@ class NeededFacts:
 
 
 def is_equal(one: Any, other: Any) -> bool:
-    """Whether no guard can tell the two values apart: `1`, `1.0` and `True` are three values, at any depth."""
+    """Whether guards cannot tell two values apart. `1`, `1.0` and `True` differ, at any depth."""
     kind = one.__class__
     if kind is not other.__class__:
         return False
@@ -217,11 +219,11 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 Part = Callable[[int], tuple[Ledger, Mapping[str, Any]]]
-"""The ledger and context of the part of a conversation that contains a step."""
+"""Returns the ledger and context of the part of a conversation that contains a step."""
 
 
 class PolicyVerdict(Struct, frozen=True):
-    """One policy's word on a call."""
+    """The verdict of one policy on a call."""
 
     policy: Policy
     strict: Verdict
@@ -234,39 +236,38 @@ class PolicyVerdict(Struct, frozen=True):
     depends_on_user: bool = False
     reason: Reason = Reason()
     could_deny: bool = False
-    """Whether the call alone did not decide it: some fact could have led to a denial, or something did."""
+    """False if the call alone decided the verdict. True if some fact denied it, or could have."""
     is_plain: bool = False
-    """Permitted on what was seen, with nothing more to tell."""
+    """Permitted on what was seen, with nothing else to report."""
 
     @property
     def because(self) -> str:
-        """The reason in words."""
         missing = [fact_record(missing.fact) for missing in self.missing]
         return policy_words({"reason": self.reason.record(), "missing": missing})
 
 
 class CallVerdict(Struct, frozen=True):
-    """Every policy's word on a call, and the gravest of them."""
+    """The verdicts of all policies on a call, and the most severe one."""
 
     made: CallRecord
     strict: Verdict
     determined: Verdict
-    """The guards' verdict, like `strict` and `policies`."""
+    """The guards' verdict under the determined criterion, like `strict` and `policies`."""
     policies: tuple[PolicyVerdict, ...]
     fault: str = ""
     rules: tuple[RuleFinding, ...] = ()
     """The rules that the call broke."""
     open_rules: tuple[RuleFinding, ...] = ()
-    """The rules that it broke or not, hanging on what is not known."""
+    """The rules that the call may have broken, depending on unknown values."""
     origins: tuple[ArgumentOrigin, ...] = ()
     """The origins of its arguments, if the pack uses them and something objects to the call."""
 
 
 class Settling:
-    """The world half of one conversation: what is true of its calls, in a world that its writes move."""
+    """Settles the calls of one conversation against a world that changes with its writes."""
 
     world: World | None = None
-    """The world that was last read from: writes after the last judged call have not moved it yet."""
+    """The world last read from. Writes after the last judged call are not applied yet."""
 
     def __init__(self, pack: Pack, world: World | None, *, by_hindsight: bool) -> None:
         self._pack = pack
@@ -275,7 +276,7 @@ class Settling:
         self._unmoved: list[CallRecord] = []
 
     def moved(self) -> World | None:
-        """The world as the settled writes left it."""
+        """The world after the settled writes."""
         world, unmoved = self.world, self._unmoved
         if world is not None and unmoved:
             for made in unmoved:
@@ -289,7 +290,7 @@ class Settling:
     def settle(
         self, judgements: Sequence[Judgement], part: Part, note: Callable[[Exception, CallRecord], Fault]
     ) -> list[CallVerdict]:
-        """The verdicts on these calls in order; `note` records internal errors."""
+        """The verdicts on these calls in order. `note` records internal errors."""
         world = self.world = self._start.fork() if self._start is not None else None
         self._unmoved.clear()
         verdicts: list[CallVerdict] = []
@@ -322,7 +323,7 @@ class Settling:
 
 
 def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> CallVerdict:
-    """The verdict on one judged call. `truth` is None where nothing is known of the world."""
+    """The verdict on one judged call. `truth` is None if nothing is known about the world."""
     if judgement.fault:
         unjudged = tuple(
             PolicyVerdict(
@@ -354,7 +355,7 @@ def settle_call(pack: Pack, ledger: Ledger, judgement: Judgement, truth: FactSou
 
 
 def _answered(said: PolicyVerdict, approved: Approved) -> PolicyVerdict:
-    """A policy's word after a person has answered what it left open; what it denies stays denied."""
+    """A policy's verdict after a person has settled what it left undecided. A denial stays a denial."""
     if said.policy.id not in approved.policies or "deny" in (said.evidence, said.world):
         return said
     strict, determined = (_or_compliant(each) for each in (said.strict, said.determined))
@@ -369,19 +370,19 @@ def _or_compliant(verdict: Verdict) -> Verdict:
 
 
 class _Completed(Struct, frozen=True):
-    """One completion of the user facts, with both halves run."""
+    """One completion of the user facts, run over the evidence and the world."""
 
     evidence: Completion
     world: Half
     because: str
     missing: tuple[Fact, ...]
     unread: tuple[Fact, ...]
-    """The facts that the agent looked up, in answers that we cannot read."""
+    """Facts that the agent looked up but whose results cannot be read."""
     reads: tuple[Fact, ...]
     asked: tuple[Fact, ...]
 
     def is_clean(self) -> bool:
-        """Permitted on what was seen, nothing missing, and not denied by what is true."""
+        """Permitted on what was seen, nothing missing, and not denied by the truth."""
         return (
             self.evidence.outcome == "permit"
             and self.world in ("permit", "undetermined")
@@ -391,7 +392,7 @@ class _Completed(Struct, frozen=True):
 
 
 class _CallCase:
-    """One call and all its policies; what they ask for together is found once."""
+    """One call with all its policies. Facts that several policies need are found once."""
 
     def __init__(self, ledger: Ledger, judgement: Judgement, truth: FactSource | None) -> None:
         self._made = judgement.made
@@ -399,19 +400,19 @@ class _CallCase:
         self._truth = truth
         self._needed = NeededFacts(ledger, judgement, truth)
         self._inquiry: Inquiry | None = None
-        """Guards run over the world share its answers."""
+        """Guards that run over the world share its answers."""
 
     def close(self) -> None:
-        """All policies are settled: the back-reference is cleared so the cycle can be freed."""
+        """Clear the back-reference after all policies are settled, so that the cycle can be freed."""
         if self._inquiry is not None:
             self._inquiry.close()
             self._inquiry = None
 
     def settle(self, evidence: PolicyEvidence) -> PolicyVerdict:
-        """Both criteria over every completion."""
+        """Apply both criteria over every completion."""
         only = evidence.completions[0]
         if only.plain and only.outcome == "permit" and self._truth is not None and self._holds(only):
-            # Nothing was asked of the user, so there is no other completion.
+            # No user fact was needed, so there is only one completion.
             return _plain(evidence.policy, "permit", bool(only.reads))
         completed = [done for each in evidence.completions for done in self._complete(evidence.guard, each)]
         first = completed[0]
@@ -447,7 +448,7 @@ class _CallCase:
         )
 
     def _or_unread(self, reason: Reason, strict: CriterionVerdict, completed: Sequence[_Completed]) -> Reason:
-        """The reason; where it has no words, the facts that were looked up in answers that we cannot read."""
+        """The reason or, if it has no words, the facts that were looked up but are unreadable."""
         if strict.verdict != "inconclusive" or reason.words:
             return reason
         lost = {fact: self._needed.standing(fact) for fact in _unique([c.unread for c in completed])}
@@ -473,7 +474,7 @@ class _CallCase:
             half: Half = completion.outcome if is_same else "undetermined"
             return [self._completed(completion, half, because, reads, completion.asked)]
         return [
-            # If the run over the world meets an unknown, strict uses the path over what was seen.
+            # If the run over the world meets an unknown, the strict criterion uses the path over what was seen.
             self._completed(
                 completion,
                 world.outcome,
@@ -497,8 +498,8 @@ class _CallCase:
         return _Completed(evidence, world, because, tuple(missing), tuple(unread), reads, asked)
 
     def _holds(self, completion: Completion) -> bool:
-        """Whether the guard would take the same paths over the world and need not run again: everything it read is
-        true, or the world knows nothing it read better than the agent did.
+        """Whether the guard would take the same path over the world, so it need not run again. This holds if the world
+        confirms every value read, or does not know it either.
         """
         needed = self._needed
         return (completion.plain and needed.are_so(completion.reads)) or needed.is_no_better_known()
@@ -512,7 +513,7 @@ class _CallCase:
         return self._inquiry.ask(guard, assume)
 
     def _is_whole(self, world: Completion) -> bool:
-        """Whether the world knew every fact on its path; an unknown one is always the last read."""
+        """Whether the world knew every fact on the path. An unknown fact is always the last one read."""
         return not world.reads or self._inquiry is None or self._inquiry.knows(world.reads[-1])
 
 
@@ -548,5 +549,5 @@ def _reason(
 
 
 def _unique(parts: Sequence[tuple[Fact, ...]]) -> tuple[Fact, ...]:
-    """The facts of all parts in order, without repeats within a part."""
+    """The facts of all parts in order, without duplicates."""
     return parts[0] if len(parts) == 1 else tuple(dict.fromkeys(chain.from_iterable(parts)))

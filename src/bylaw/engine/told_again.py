@@ -1,9 +1,9 @@
-"""Recognises repeated messages: the whole history before each call, its end, a summarised one, or a request sent twice
-because no response arrived.
+"""Recognises repeated messages. A host may resend the whole history before each call, only its end, a summary of it, or
+the same request when a response was lost.
 
-An event counts once: a repeated yes is not a second yes, and a repeated look-up is not a fresh one. Histories come back
-changed: results truncated or cleared, ids renamed, words redacted, refused calls included or not. So the words
-determine how far a history reaches, and calls and results between them were repeated with them.
+Each event counts once: a repeated yes is not a second yes, and a repeated look-up is not a fresh one. Histories may
+come back changed, with truncated or cleared results, new ids, redacted words, and refused calls present or missing. So
+the words determine how much of a history is known; the calls and results between known words were repeated with them.
 """
 
 from bisect import bisect_right
@@ -17,44 +17,41 @@ from bylaw.trace.messages import follow_messages
 from bylaw.trace.transcript import Transcript
 
 Word = tuple[str, str]
-"""Speaker and words, ignoring white space, or a message's identity."""
+"""Speaker and words, ignoring white space, or the identity of a message."""
 
 
 class KnownMessages(NamedTuple):
-    """The known part of some messages."""
+    """The known part of a list of messages."""
 
     messages: int
-    """Number of messages, from the first, that are known completely."""
+    """Number of leading messages that are known completely."""
     has_words: bool = False
-    """Whether the next one's words are known too, and only what it calls is new."""
+    """Whether the next message's words are known too, and only its calls are new."""
     is_sure: bool = True
-    """Whether there is nothing besides known and new messages; otherwise everything that depends on
-    words is undecided.
-    """
+    """Whether every message is either known or new. Otherwise everything that depends on words is undecided."""
     is_history: bool = False
     """Whether known words were repeated."""
     may_be_old: bool = False
-    """Whether new content may be old: a known call since the last words is not at its place."""
+    """Whether new content may be old, because a known call since the last words is out of place."""
 
 
 class ToldBefore:
-    """Finds what of new messages a conversation knows."""
+    """Finds the part of new messages that a conversation already knows."""
 
     def __init__(self, known: Sequence[Event]) -> None:
         self._known = known
         self._words: list[Word] = []
         """The words as the host reports them."""
         self._said = set[Word]()
-        """All of it."""
+        """The same words as a set."""
         self._retells = False
-        """Whether the host tells its history, and not only what is new."""
+        """Whether the host resends its history rather than only new messages."""
         self._is_handed_over = False
-        """Whether another principal continues, of whom no words are known."""
+        """Whether another principal has taken over, whose words are not known yet."""
         self._looked = self._after = 0
         """Number of events examined, and the position after the last words."""
 
     def known(self, messages: Sequence[Any]) -> KnownMessages:
-        """The known part of these messages."""
         self._look()
         if not self._known:
             return KnownMessages(0)
@@ -67,20 +64,20 @@ class ToldBefore:
             old = max((place for place, word in enumerate(words, 1) if word in self._said), default=0)
             count, is_sure, is_end = max(count, old), is_sure and not old, False
         if count == len(words) and count and not is_end:
-            # Old words sent late, or new ones that read like them: a "no" among them must not get lost.
+            # Old words that arrive late, or new ones that look the same. A "no" among them must not get lost.
             self._words = words
             return KnownMessages(len(messages), is_sure=False, is_history=True)
         if not is_sure:
-            # Repeated in this form, it is the same history.
+            # If this form is repeated, it is the same history.
             self._words = words[:count]
         start = said[count - 1][0] + 1 if count else 0
         reached, has_moved = self._passed(told, start, is_history=count > 0)
-        # A host that repeats everything, or continues after known words, reports a history; others report only new
+        # A host that repeats everything, or continues after known words, reports a history. Other hosts report only new
         # messages.
         self._retells = self._retells or 0 < reached < len(told) or 2 <= count == len(self._words)
         last = max(self._last_answered(told, reached), self._last_waiting(told, reached))
         if last >= 0:
-            # Words before an old result, or before the waiting call, are a summary or were changed.
+            # Words before an old result or before the waiting call are a summary, or were changed.
             self._retells = True
             return KnownMessages(bisect_right(ends, last + 1), is_sure=False, is_history=True, may_be_old=True)
         passed = bisect_right(ends, reached)
@@ -90,7 +87,7 @@ class ToldBefore:
         )
 
     def _last_answered(self, told: Sequence[Event], start: int) -> int:
-        """The last result, from a place on, that is known by its call's id and by its content; -1 if there is none."""
+        """The last result from `start` on with a known call id and known content, or -1."""
         asked = {
             place: call
             for place in range(start, len(told))
@@ -111,7 +108,7 @@ class ToldBefore:
         return max(found, default=-1)
 
     def _last_waiting(self, told: Sequence[Event], start: int) -> int:
-        """The last call, after words from a place on, that is known by its id and waits for its result; -1 for none."""
+        """The last waiting call after words from `start` on that is known by its id, or -1."""
         words = (place for place in range(start, len(told)) if _is_word(told[place]))
         if (first := next(words, -1)) < 0:
             return -1
@@ -131,8 +128,8 @@ class ToldBefore:
         return last if any(not isinstance(each, Result) and each.by == "user" for each in told[first:last]) else -1
 
     def _passed(self, told: Sequence[Event], start: int, *, is_history: bool) -> tuple[int, bool]:
-        """The position up to which there are only calls and results known since the last words, and whether one of them
-        was new at that time.
+        """The position up to which all calls and results since the last words are known, and whether one of them was
+        new when examined.
         """
         since = range(self._after, len(self._known))
         made = {step: call for step in since if isinstance(call := self._known[step], Call)}
@@ -142,7 +139,7 @@ class ToldBefore:
         for place in range(start, len(told)):
             event = told[place]
             if isinstance(event, Call):
-                # By id; without a known id, by position.
+                # Match by id or, if the id is unknown, by position.
                 others = (step for step, call in made.items() if call.id == event.id or call.id not in named)
                 found = next((step for step in others if _is_same(event, made[step], is_history)), None)
                 if found is None:
@@ -167,13 +164,13 @@ class ToldBefore:
 
 
 def _has_made(calls: Mapping[int, Call]) -> bool:
-    """Whether one of these calls was made; refused calls may be left out."""
+    """Whether at least one of these calls ran. Histories may omit refused calls."""
     return any(call.by == "agent" and not call.refused for call in calls.values())
 
 
 def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool, bool]:
-    """The number of known words from the first, whether they are unchanged, and whether they reach the end of the known
-    words.
+    """The number of leading words that are known, whether they are unchanged, and whether they reach the end of the
+    known words.
     """
     if not words or not known:
         return 0, True, False
@@ -181,11 +178,11 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
         return length, True, True
     if (end := _end(known, words)) >= 0:
         if end == 0 and len(words) > 1 and words[0] == known[0] and _in_order(known, words)[0] == len(words):
-            # It continues after the last words, or begins like the conversation with words left out.
+            # It continues after the last words, or it starts like the conversation and omits some words.
             return len(words), False, False
         return end + 1, end == 0, True
     if words[0] == known[0] and len(words) > 1:
-        # It begins as the conversation did, but some words are changed or missing.
+        # It starts like the conversation, but some words are changed or missing.
         count, place = _in_order(known, words)
         return count, False, place == len(known)
     pairs = set(pairwise(known))
@@ -194,7 +191,9 @@ def known_words(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, bool
 
 
 def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
-    """The number of words up to the last known one, and its position among the known words; both in order."""
+    """The number of words up to the last known one, and the position of that word among the known words. Both follow
+    the order.
+    """
     places: dict[Word, list[int]] = {}
     for at, word in enumerate(known, 1):
         places.setdefault(word, []).append(at)
@@ -207,7 +206,7 @@ def _in_order(known: Sequence[Word], words: Sequence[Word]) -> tuple[int, int]:
 
 
 def _overlap(known: Sequence[Word], words: Sequence[Word]) -> int:
-    """The maximum number of first words that are also the last known ones; linear time."""
+    """The length of the longest prefix of `words` that is a suffix of `known`, in linear time."""
     borders, length = [0], 0
     for word in words[1:]:
         while length and word != words[length]:
@@ -223,8 +222,8 @@ def _overlap(known: Sequence[Word], words: Sequence[Word]) -> int:
 
 
 def _end(known: Sequence[Word], words: Sequence[Word]) -> int:
-    """The position of the last known words; -1 if absent. Because a "yes" may be repeated, they must come first, follow
-    the words before them, or follow somebody's summary.
+    """The position of the last known words, or -1. A "yes" may be repeated, so the words must come first, or follow the
+    preceding known words or a summary.
     """
     last, before = known[-1], list(known[-2:-1])
     for place in reversed(range(len(words))):
@@ -237,13 +236,12 @@ def _end(known: Sequence[Word], words: Sequence[Word]) -> int:
 
 
 def words_of(told: Sequence[Any]) -> list[Word]:
-    """The words in events or messages."""
     events = [event for each in told for event in ([each] if isinstance(each, Event) else _read([each])[0])]
     return [word for event in events if (word := _word(event)) is not None]
 
 
 def _read(messages: Sequence[Any]) -> tuple[list[Event], list[int]]:
-    """The events of some messages, and where each message ends."""
+    """The events in these messages, and the end position of each message."""
     script, ends = Transcript(), list[int]()
     for message in messages:
         follow_messages([message], script)
@@ -252,7 +250,7 @@ def _read(messages: Sequence[Any]) -> tuple[list[Event], list[int]]:
 
 
 def _word(event: Event) -> Word | None:
-    """The words of an event; None for others: hosts do not report card answers and handovers as words."""
+    """The words of an event. None for other events: hosts do not report card answers and handovers as words."""
     if not isinstance(event, Message) or not _is_word(event):
         return None
     spend(1 + len(event.text) // 50)
@@ -268,8 +266,8 @@ def _shown(event: Event) -> str:
 
 
 def _is_same(one: Call, other: Call, is_history: bool) -> bool:
-    """Whether two calls are the same: by id, or by position in a history, which may rename ids. A call decided without
-    an id is reported with one.
+    """Whether two calls are the same by id or, in a history, by position, because ids may change. A call decided
+    without an id may be reported with one.
     """
     is_named = is_history or (one.id and other.id in ("", one.id))
     return bool(is_named) and (one.tool, one.arguments) == (other.tool, other.arguments)

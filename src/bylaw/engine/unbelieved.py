@@ -1,4 +1,6 @@
-"""What a conversation is told and does not take on trust: what only a host may say, and results that say too little."""
+"""Removes untrusted claims from reported messages: statements that only a host may make, and results that prove too
+little.
+"""
 
 from collections.abc import Collection
 
@@ -11,8 +13,9 @@ from bylaw.trace.transcript import Transcript
 
 
 def disown(events: list[Event], start: int) -> None:
-    """What messages say that only a host or a shield can know, nobody has vouched for here: who is signed in, cards and
-    the answers to them, and that a call was refused before it ran."""
+    """Remove claims from messages that only a host or a shield can make: the signed-in user, cards and their answers,
+    and refusals before a call ran.
+    """
     for step in range(start, len(events)):
         event = events[step]
         if isinstance(event, Call) and (event.context or event.card or (event.refused and not event.refused_by_result)):
@@ -24,12 +27,11 @@ def disown(events: list[Event], start: int) -> None:
 
 
 def is_refused(event: Event) -> bool:
-    """Whether an event is a call that was refused before it ran."""
     return isinstance(event, Call) and event.refused
 
 
 def disown_during(events: list[Event], start: int, running: Collection[int]) -> None:
-    """A message that arrives while a call runs is not the user's: an agent inside that call may speak so."""
+    """Remove user messages that arrive while a call is running. An agent inside that call may have written them."""
     left = set(running)
     for step in range(start, len(events)):
         event = events[step]
@@ -40,8 +42,9 @@ def disown_during(events: list[Event], start: int, running: Collection[int]) -> 
 
 
 def withhold_refusals(events: list[Event], start: int) -> None:
-    """A shield's refusal that is told as the result of a call it had allowed says nothing of that call, which may have
-    run: its result is not known."""
+    """Replace a shield refusal reported as the result of a call the shield had allowed. The call may have run, so its
+    result is unknown.
+    """
     for step in range(start, len(events)):
         event = events[step]
         call = events[event.call] if isinstance(event, Result) and event.call is not None else None
@@ -50,8 +53,9 @@ def withhold_refusals(events: list[Event], start: int) -> None:
 
 
 def withhold_old(events: list[Event], start: int, tools: Collection[str] | None = None) -> None:
-    """A look-up in a history that was changed, with the result that it had before, may be the one that is known. With
-    `tools`, only one of theirs."""
+    """Mark look-ups in a changed history that repeat an earlier result, because they may be the earlier look-up itself.
+    With `tools`, only look-ups of those tools.
+    """
     if tools is not None and not tools:
         return
     known = {told for step in range(start) if (told := _look_up(events, step)) is not None}
@@ -65,7 +69,9 @@ def withhold_old(events: list[Event], start: int, tools: Collection[str] | None 
 
 
 def _look_up(events: list[Event], step: int) -> tuple[str, str] | None:
-    """The tool and the content of a result; None for other events. Arguments may be hidden when it is told again."""
+    """The tool and content of a result, or None for other events. Leaves out the arguments, which a repetition may
+    hide.
+    """
     event = events[step]
     call = events[event.call] if isinstance(event, Result) and event.call is not None else None
     if not isinstance(event, Result) or not isinstance(call, Call):
@@ -74,8 +80,9 @@ def _look_up(events: list[Event], step: int) -> tuple[str, str] | None:
 
 
 def doubt(script: Transcript, start: int, schema: Schema) -> None:
-    """Mark the errors of writes from a step on as inconclusive: the tool may have failed after it executed the write,
-    unless the pack or the host says that it did nothing."""
+    """Mark errors of writes from a step on as inconclusive. The tool may have failed after writing, unless the pack or
+    the host says that nothing was done.
+    """
     if script.returned.isdisjoint(schema.writing):
         return
     events, tools = script.events, schema.tools

@@ -1,4 +1,4 @@
-"""The table: from what was seen and what is true to a verdict. Pure functions, no state."""
+"""The verdict table: combines what was seen and what is true into a verdict. Pure functions, no state."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -10,7 +10,7 @@ from bylaw.facts.entity import Fact
 from bylaw.facts.value import key_of
 
 Half = Literal["permit", "deny", "undetermined", "failed"]
-"""Evidence: what the guard says on what was seen. World: `undetermined` stands for not known."""
+"""For the evidence, the guard's result on what was seen. For the world, `undetermined` means unknown."""
 
 Verdict = Literal["compliant", "violation", "near_miss", "uninformed", "inconclusive"]
 
@@ -30,7 +30,9 @@ _TABLE: dict[tuple[Half, Half], Verdict] = {
 
 
 class Cell(Struct, frozen=True):
-    """One completion of the user facts: both halves, and whether a system fact is missing in it."""
+    """One completion of the user facts, with its result on the evidence and on the world. Records whether a system fact
+    is missing.
+    """
 
     evidence: Half
     world: Half
@@ -38,7 +40,7 @@ class Cell(Struct, frozen=True):
 
 
 class CriterionVerdict(Struct, frozen=True):
-    """The verdict under one criterion, and which completions it speaks of."""
+    """The verdict under one criterion, and the completions it refers to."""
 
     verdict: Verdict
     speaks_of: tuple[int, ...]
@@ -47,10 +49,10 @@ class CriterionVerdict(Struct, frozen=True):
 
 
 def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVerdict:
-    """The verdict over every completion of the user facts.
+    """The verdict over all completions of the user facts.
 
-    What the host did not say (the time, who is signed in) is true of a call one way or the other, and nobody but the
-    host knows which: where that decides it, nobody was lucky.
+    Some facts only the host knows, such as the time or the signed-in user. If the verdict depends on them, the call is
+    not counted as lucky.
     """
     if len(cells) == 1:
         return _rule_of_one(cells[0].evidence, cells[0].world, cells[0].missing)
@@ -59,7 +61,7 @@ def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionV
 
 @cache
 def _rule_of_one(evidence: Half, world: Half, missing: bool) -> CriterionVerdict:
-    """Nearly every call has one completion, and there are few of those."""
+    """Nearly every call has one completion, so these few results are cached."""
     return _rule([Cell(evidence, world, missing)])
 
 
@@ -83,7 +85,7 @@ def _rule(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVer
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict on a call over all policies: the gravest of theirs."""
+    """The most severe of several policies' verdicts on a call."""
     found = set(verdicts)
     for verdict in WORST_FIRST:
         if verdict in found:
@@ -93,7 +95,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 def _verdict(cell: Cell) -> Verdict:
     if cell.evidence == "undetermined" and not cell.missing and cell.world != "deny":
-        # No look-up would have helped: what is open hangs on something only the user can say, or on a limit.
+        # No look-up would have helped: the outcome depends on a limit, or on something only the user can say.
         return "inconclusive"
     return _TABLE.get((cell.evidence, cell.world), "inconclusive")
 
@@ -101,32 +103,33 @@ def _verdict(cell: Cell) -> Verdict:
 ReasonKind = Literal[
     "none", "denied", "against_evidence", "missing", "unread", "user", "failed", "unjudged", "approved", "person"
 ]
-"""Nothing to tell; the guard denies; it denied what was seen, and the world permits; facts were not looked up; they
-were, in answers that we cannot read; it depends on the user; the guard failed; the call could not be judged; a person
-was asked, and said yes; a person settled it after the fact."""
+"""In order: nothing to report; the guard denies; the guard denied what was seen but the world permits; facts were not
+looked up; facts were looked up with unreadable results; it depends on the user; the guard failed; the call could not be
+judged; a person approved it; a person settled it later.
+"""
 
 
 class Reason(Struct, frozen=True):
-    """What a policy's verdict rests on; missing facts and questions stand beside it in the verdict."""
+    """The basis of a policy's verdict. Missing facts and questions are separate fields of the verdict."""
 
     kind: ReasonKind = "none"
     words: str = ""
-    """The guard's own words, or what went wrong."""
+    """The guard's own words, or an error."""
     not_captured: tuple[Fact, ...] = ()
-    """Facts that were looked up, and whose results were not recorded."""
+    """Facts that were looked up, but whose results were not recorded."""
     not_readable: tuple[Fact, ...] = ()
-    """Facts that were looked up, and whose results could not be read."""
+    """Facts that were looked up, but whose results could not be read."""
     not_shown: tuple[tuple[Fact, str], ...] = ()
-    """Facts that were looked up, in results that do not have them, each with the tool that was asked."""
+    """Facts that the look-up's result does not contain, each with the called tool."""
     not_told: tuple[Fact, ...] = ()
-    """Facts that were looked up, and answered with `null`."""
+    """Facts that a look-up returned as `null`."""
     contradicted: tuple[Fact, ...] = ()
-    """Facts that were looked up, and of which the results tell two things."""
+    """Facts for which results contradict each other."""
     spelt_otherwise: tuple[Fact, ...] = ()
-    """Facts of things that were looked up by another spelling, which may be another thing."""
+    """Facts of entities that were looked up under another spelling, which may be another entity."""
 
     def record(self) -> dict[str, Any]:
-        """As `calls.jsonl` holds it."""
+        """The reason as stored in `calls.jsonl`."""
         told: dict[str, Any] = {"kind": self.kind, "words": self.words}
         if self.kind != "unread":
             return told
@@ -139,6 +142,6 @@ class Reason(Struct, frozen=True):
 
 
 def fact_record(fact: Fact) -> dict[str, Any]:
-    """A fact as `calls.jsonl` holds it."""
+    """A fact as stored in `calls.jsonl`."""
     key = None if fact.key is None else list(key_of(fact.key))
     return {"entity": fact.entity, "key": key, "field": fact.field}

@@ -1,7 +1,7 @@
-"""Words for what was found: the one place where records become text.
+"""Turns findings into text. All other modules work with records.
 
-Works on the records of `calls.jsonl` and `findings.jsonl`, so that terminal, report, SARIF and JUnit, which read an
-audit's folder, say what a live session says. Nothing ever parses a text made here.
+Input is the records of `calls.jsonl` and `findings.jsonl`. So terminal, report, SARIF and JUnit, which read an audit's
+folder, show the same text as a live session. The text is never parsed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ WAITED = "the conversation ended before what it waits for"
 
 
 def fact_words(fact: Mapping[str, Any]) -> str:
-    """`Reservation[4WQ150].cabin`; a question mark for a key that is not known."""
+    """For example `Reservation[4WQ150].cabin`. An unknown key becomes a question mark."""
     key = fact["key"]
     told = "?" if key is None else ", ".join(map(str, key))
     return f"{fact['entity']}.{fact['field']}" if key == [] else f"{fact['entity']}[{told}].{fact['field']}"
 
 
 def policy_words(policy: Mapping[str, Any]) -> str:
-    """Why a policy says what it says of a call, from its record: its reason, what is missing and what is asked."""
+    """Explain a policy's verdict from its record: the reason, missing facts and questions."""
     reason = _record(policy.get("reason"))
     words = str(reason.get("words", ""))
     match reason.get("kind"):
@@ -54,7 +54,7 @@ def _not_shown(fact: Mapping[str, Any]) -> str:
 
 
 def policy_words_for_reader(policy: Mapping[str, Any]) -> str:
-    """The same, without the user in it where all that it asks for is the host's to say."""
+    """Like `policy_words`, but does not mention the user if only the host can supply the missing facts."""
     facts = [str(_record(ask).get("fact")) for ask in cast("Sequence[Any]", policy.get("asks") or ())]
     reason = _record(policy.get("reason"))
     if reason.get("kind") == "user" and facts and all(map(is_hosts, facts)):
@@ -63,7 +63,7 @@ def policy_words_for_reader(policy: Mapping[str, Any]) -> str:
 
 
 def rule_words(finding: Mapping[str, Any]) -> str:
-    """Why a rule is broken or open, from its record: the values of its predicates at the act."""
+    """Explain why a rule is broken or undecided, from its record: the values of its predicates at the act."""
     if limit := finding.get("limit"):
         return f"one too many: {limit}"
     if finding["standing"] == "waiting":
@@ -74,7 +74,7 @@ def rule_words(finding: Mapping[str, Any]) -> str:
 
 
 def _holding(values: Mapping[str, bool | None]) -> str:
-    """`change` holds; `spoke` and `agreed` do not hold; whether `rude` holds is not known."""
+    """For example: `change` holds; `spoke` and `agreed` do not hold; whether `rude` holds is not known."""
     said: list[str] = []
     for value, one, many in _HOLDING:
         if names := [f"`{name}`" for name in values if values[name] is value]:
@@ -94,7 +94,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
-    """The same, told with what the pack says of each predicate, where it says anything; `meanings` by spelt name."""
+    """Like `rule_words`, but uses the pack's descriptions of the predicates where there are any. `meanings` is keyed by
+    spelt name.
+    """
     predicates = [_record(each) for each in cast("Sequence[Any]", finding.get("predicates") or ())]
     if not predicates or not any(meanings.values()) or any({"name", "value"} - each.keys() for each in predicates):
         return str(finding.get("because", ""))
@@ -112,13 +114,14 @@ def rule_words_for_reader(finding: Mapping[str, Any], meanings: Mapping[str, str
 
 
 def rule_words_in_a_row(finding: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
-    """The same in a row of a list: of consent only why it is thought to be there or not."""
+    """A shorter version for table rows. For consent, only the reason."""
     return _whys(finding).removeprefix(": ") or rule_words_for_reader(finding, meanings)
 
 
 def consent_words(why: Mapping[str, Any]) -> str:
-    """Why a predicate has its value, from the record of it: what was not looked up, why a guard denies, or why the user
-    is thought to have agreed to a call or not; empty for a plain yes."""
+    """Explain a predicate's value from its record: what was not looked up, why a guard denies, or why the user is
+    considered to have agreed or not. Empty for a plain yes.
+    """
     answered = why.get("answered_at")
     match why.get("reason"):
         case "not_looked_up":
@@ -170,7 +173,7 @@ def consent_words(why: Mapping[str, Any]) -> str:
 
 
 def person_words(said: str, by: str, reason: str) -> str:
-    """What a person says of an undecided call. A redacted audit has neither name nor reason."""
+    """A person's answer to an undecided call. A redacted audit has neither name nor reason."""
     who = f"a person ({by})" if by else "a person"
     return f"{who} says that {said}{f': {reason}' if reason else ''}"
 
@@ -195,11 +198,11 @@ _TO_AGENT = {
     "unseen": "a fact that the user must be shown with this call is not known",
     "beside_card": "an answer does not count where other words stand beside what was asked: show the card alone",
 }
-"""What is found of consent, and after a full stop what to do next, if there is no card that says it."""
+"""A finding about consent, then the next step for the agent if no card states it."""
 
 
 def consent_words_for_agent(why: Mapping[str, Any]) -> str:
-    """The same for the agent that wants to make the call, who can put it to the user again."""
+    """Explain a consent finding to the agent, which can ask the user again."""
     return _TO_AGENT.get(str(why.get("reason")), "")
 
 
@@ -215,12 +218,12 @@ def _binding(finding: Mapping[str, Any]) -> str:
 
 
 def is_hosts(fact: str) -> bool:
-    """Whether the host supplies it, as it does the time of a call."""
+    """Whether the host supplies this fact, such as the time of a call."""
     return fact.startswith(_HOST)
 
 
 def host_words(fact: str) -> str:
-    """Why a fact of the host is not known, and what to do."""
+    """Why a host fact is unknown, and how to supply it."""
     if fact == f"{_HOST}now":
         return (
             "the time of the call is not known: the log carries none that can be read, and the pack no `now:`; "
@@ -234,12 +237,12 @@ def _record(value: Any) -> Mapping[str, Any]:
 
 
 def origin_words(origin: Mapping[str, Any]) -> str:
-    """An argument of a call and where it came from, as an audit's line has it."""
+    """An argument of a call and its origin, as printed by an audit."""
     return f"`{origin['argument']}`: {source_words(origin)}"
 
 
 def source_words(origin: Mapping[str, Any]) -> str:
-    """Where an argument of a call came from."""
+    """The origin of an argument."""
     source, step = origin["source"], origin.get("step")
     at = "" if step is None else f" at step {step}"
     match source:
