@@ -326,13 +326,15 @@ def test_what_is_open_is_attested_and_not_waived(reader: Reader, out: Path) -> N
 def test_the_next_undecided_call_is_shown_after_one_was_settled(reader: Reader, out: Path) -> None:
     rows = open_index(out).findings(Wanted(state="open"))
     given = {"answer": "wrong", "reason": "nobody asked", "by": "Mara", "token": reader.token}
+    given["queue"] = Wanted(state="open").address()
     told = reader.client.post(f"/finding/{rows[0].id}/attest", data=given, headers={"hx-request": "true"})
     assert told.headers["hx-retarget"] == "#detail"
     found = re.search(r'id="detail"[^>]* data-finding="([^"]+)"', told.text)
     assert found is not None
     assert found[1] != rows[0].id
     assert found[1] in {row.id for row in rows}
-    assert f"{len(rows) - 1} left to settle" in told.text
+    assert f"{len(rows) - 1} left in this list" in told.text
+    assert f"open={found[1]}" in unquote(told.headers["hx-push-url"])
     assert 'value="nobody asked"' in told.text, "the reason is offered again"
 
 
@@ -365,6 +367,7 @@ def test_calls_after_one_answer_are_one_row_and_settled_together(reader: Reader,
     assert f'name="with-{rows[0].number}-{rows[1].number}"' in page
     others = {f"pick-{row.number}": row.id for row in rows[1:]}
     given = {"answer": "fine", "reason": "one yes to both", "by": "Mara", "token": reader.token, **others}
+    given["queue"] = Wanted(state="open").address()
     told = reader.client.post(f"/finding/{rows[0].id}/attest", data=given, headers={"hx-request": "true"}).text
     settled = read_attestations(out.parent / "attestations.yaml").values()
     assert {each.finding for each in settled} == {row.id for row in rows}
@@ -388,11 +391,75 @@ def test_skipping_leads_to_another_answer(reader: Reader, out: Path) -> None:
     assert unquote(found[1]) not in {row.id for row in rows}
 
 
+def sent(reader: Reader, path: str, **fields: str) -> Any:
+    """The answer to a form that the page sends by its script."""
+    given = {"token": reader.token, "by": "Mara", **fields}
+    return reader.client.post(path, data=given, headers={"hx-request": "true"})
+
+
+def shown(page: str) -> str:
+    found = re.search(r'id="detail"[^>]* data-finding="([^"]+)"', page)
+    assert found is not None
+    return html.unescape(found[1])
+
+
+def test_every_finding_of_a_list_is_reviewed_in_one_pass(reader: Reader, out: Path) -> None:
+    index = open_index(out)
+    row = index.findings(Wanted(verdict="violation"), limit=1)[0]
+    wanted = Wanted(policy=row.policy, agent=row.agent)
+    every = {each.id for each in index.findings(wanted, limit=10_000)}
+    assert 1 < len(every) < 50
+    page, passed = reader.get(wanted.address()), list[str]()
+    assert shown(page) == index.first(wanted).id  # pyright: ignore[reportOptionalMemberAccess]
+    for number in range(len(every)):
+        passed.append(shown(page))
+        if number % 2:
+            link = re.search(r'data-key="s" href="([^"]+)"', page)
+            page = reader.get(html.unescape(link[1])) if link else page
+        else:
+            way = {"reason": "read it", "expires": "2999-01-01", "queue": wanted.address()}
+            page = sent(reader, f"/finding/{passed[-1]}/waive", **way).text
+    assert len(set(passed)) == len(passed)
+    assert set(passed) == every
+
+
+def test_the_page_of_one_finding_stays_with_it(reader: Reader) -> None:
+    name = first(reader)
+    told = sent(reader, f"/finding/{name}/waive", reason="agreed", expires="2999-01-01")
+    assert "hx-retarget" not in told.headers
+    assert "Waived by" in told.text
+
+
+def test_several_findings_are_waived_with_one_reason(reader: Reader, out: Path) -> None:
+    index = open_index(out)
+    reason = max(index.reasons(Wanted()), key=lambda each: each.findings)
+    wanted = Wanted(reason=reason.key)
+    rows = index.findings(wanted, limit=2)
+    path = wanted.address("/findings/waive")
+    given = {"reason": "agreed with the desk", "expires": "2999-01-01"}
+    assert "select at least one" in reader.send(path, 422, **given)
+    picked = {f"pick-{row.number}": row.id for row in rows}
+    assert "say why" in reader.send(path, 422, **given | picked | {"reason": ""})
+    assert "2 findings waived" in reader.send(path, **given | picked)
+    assert "waived already" in reader.send(path, 422, **given | picked)
+    assert "the list has changed" in reader.send(path, 422, **given | {"every": str(reason.findings)})
+    rest = str(reason.findings - 2)
+    reader.send(path, **given | {"every": rest, "kind": "false-alarm"})
+    waivers = read_waivers(out.parent / "waivers.yaml")
+    own = [each for each in Store(out).findings() if index.finding(each.id).reason == reason.key]  # pyright: ignore
+    assert all(waivers.waive(each) for each in own if each.executed is not False)
+    assert len(waivers.in_force) == reason.findings
+    assert sum(each.reason.startswith("false alarm: ") for each in waivers.in_force) == reason.findings - 2
+    undecided = index.findings(Wanted(state="open"), limit=1)[0]
+    wrong = {f"pick-{undecided.number}": undecided.id}
+    assert "not a finding that can be waived" in reader.send(path, 422, **given | wrong)
+
+
 def test_several_undecided_calls_are_settled_with_one_reason(reader: Reader, out: Path) -> None:
     rows = open_index(out).findings(Wanted(state="open"))[:3]
     picked = {f"pick-{row.number}": row.id for row in rows}
     assert "give a reason" in reader.send("/findings/attest?state=open", 422, answer="fine", **picked)
-    assert "select the calls" in reader.send("/findings/attest?state=open", 422, answer="fine", reason="r")
+    assert "select at least one" in reader.send("/findings/attest?state=open", 422, answer="fine", reason="r")
     gone: dict[str, Any] = {"answer": "fine", "reason": "r", "pick-1": "nobody:1"}
     assert "not in this audit" in reader.send("/findings/attest?state=open", 422, **gone)
     assert not (out.parent / "attestations.yaml").exists()

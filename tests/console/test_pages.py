@@ -30,7 +30,8 @@ def test_overview_begins_with_what_there_is_to_know(reader: Reader, out: Path) -
     assert sentence is not None
     assert f"{counts['violation']} violations" in sentence[1]
     assert f"{counts['broken']} broken rules" in sentence[1]
-    first = open_index(out).findings(Wanted(), limit=1)[0]
+    first = open_index(out).first(Wanted())
+    assert first is not None
     assert f'class="gravest"><a href="/finding/{first.id}"' in page
     assert "Limits of this audit" in page
 

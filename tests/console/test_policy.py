@@ -184,3 +184,33 @@ def test_more_than_one_is_a_plural(reader: Reader) -> None:
     counts = re.findall(r"(\d+) (violations?|near-miss(?:es)?)\b", page)
     assert counts
     assert all((count == "1") == (word in ("violation", "near-miss")) for count, word in counts)
+
+
+def test_unsigned_checks_are_signed_one_after_the_other(reader: Reader, pack: Path) -> None:
+    (pack / "compiled.yaml").write_text("policies: {}\n")
+    (pack / "review.yaml").unlink(missing_ok=True)
+    names = [name for name, state in standings(pack).items() if state in ("unsigned", "unreviewed")]
+    assert len(names) > 3
+    queue = reader.get("/review")
+    assert f'<a href="#checks">{len(names)}</a>' in queue
+    assert len(re.findall(r'<a href="/policy/[^"]*queue=checks"><code>', queue)) == len(names)
+    page, signed = reader.get("/review/next"), list[str]()
+    while len(signed) < 3:
+        name = next(name for name in names if f'action="/policy/{name}/sign"' in page)
+        page = reader.send(f"/policy/{name}/sign", word="accepted", queue="checks", digest=digest(page))
+        signed.append(name)
+        assert f"{len(names) - len(signed)} checks to sign" in page
+    assert signed == names[:3]
+    assert set(read_signatures(pack)) == set(signed)
+
+
+def test_the_queue_goes_from_checks_to_undecided_calls_to_findings(reader: Reader, out: Path) -> None:
+    index, page = open_index(out), reader.get("/review")
+    numbers = dict(re.findall(r"<dt>([^<]+)</dt><dd><a [^>]*>([\d,]+)</a>", page))
+    assert numbers == {
+        "Undecided calls": str(index.states(Wanted())["open"]),
+        "New findings": str(index.states(Wanted())["new"]),
+    }
+    first = index.first(Wanted(state="open"))
+    assert first is not None
+    assert f'data-finding="{first.id}"' in reader.get("/review/next")

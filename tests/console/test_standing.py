@@ -62,7 +62,7 @@ def test_counts_by_cell_are_those_of_every_finding_by_itself(out: Path, tmp_path
     attestations = tmp_path / "attestations.yaml"
     for row in dice.sample(opened, 2):
         seen = seen_digest(index, row)
-        attest(attestations, Attestation(row.id, "fine", "Mara", "2026-01-01", "seen it", seen=seen))
+        attest(attestations, [Attestation(row.id, "fine", "Mara", "2026-01-01", "seen it", seen=seen)])
     standings = Standings(index, waivers=waivers, attestations=attestations, base=base)
     standings.refresh()
     plain = compare_audits(out, Everybody(), baseline=read_baseline(base), waivers=read_waivers(waivers))

@@ -7,9 +7,10 @@ import pytest
 
 from bylaw.audit.store import Store
 from bylaw.console.pages import view_app
-from bylaw.console.trying import audit_bench, drafts_of, patch, tried_pack
+from bylaw.console.trying import audit_bench, drafts_of, patch, policies_of, tried_pack
 from bylaw.console.view import View
 from bylaw.pack import load_pack
+from bylaw.review.case import run_cases
 from tests.console.conftest import Reader
 
 NOTICE = "reschedule-notice"
@@ -205,3 +206,38 @@ def test_a_case_that_is_added_leaves_the_audit_fresh(reader: Reader, pack: Path)
     cases = next((pack / "cases").glob("*.yaml"))
     cases.write_text(cases.read_text() + "# a comment\n")
     assert "its findings are stale" not in reader.get("/")
+
+
+def test_a_function_that_checks_share_is_edited_and_tried_under_each_of_them(reader: Reader, view: View) -> None:
+    page = reader.get("/try/late-cancel-fee")
+    assert "/try/late-cancel-fee?rule=fee" in page
+    draft = next(each for each in drafts_of(view.pack_now(), "late-cancel-fee") if each.name == "fee")
+    dearer = draft.text.replace("40.00", "45.00")
+    tried = reader.send("/try/late-cancel-fee", text=dearer, rule="fee")
+    assert "+        return money(&#34;45.00&#34;)" in tried
+    assert 'class="fails"' in tried
+    shared = next(
+        (policy, each)
+        for policy in view.pack_now().pack.guards
+        for each in drafts_of(view.pack_now(), policy)
+        if each.kind == "function" and len(policies_of(view.pack_now(), each)) > 1
+    )
+    policy, function = shared
+    other = policies_of(view.pack_now(), function)[1]
+    page = reader.get(f"/try/{policy}?rule={function.name}")
+    assert f'Also called by <a href="/policy/{other}">' in page
+    results = run_cases(view.pack_now().pack, of={policy, other})
+    assert len(re.findall(r'<li class="passes">', page)) == len(list(results))
+
+
+def test_saving_a_function_writes_it_and_no_other(reader: Reader, view: View, pack: Path) -> None:
+    draft = next(each for each in drafts_of(view.pack_now(), "late-cancel-fee") if each.name == "fee")
+    before = (pack / draft.file).read_text()
+    text = draft.text.replace("40.00", "45.00")
+    tried = reader.send("/try/late-cancel-fee", text=text, rule="fee")
+    failing = re.search(r'name="despite" value="(\d+)"', tried)
+    assert failing is not None
+    given = {"text": text, "rule": "fee", "digest": draft.digest}
+    assert "nothing was written" in reader.send("/try/late-cancel-fee/save", 422, **given)
+    reader.send("/try/late-cancel-fee/save", despite=failing[1], **given)
+    assert (pack / draft.file).read_text() == before.replace(draft.text, text)

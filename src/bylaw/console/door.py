@@ -29,6 +29,8 @@ UNVERIFIED = " (unverified)"
 """The suffix of a name without a key."""
 TOKEN = "token"
 """The form field with the token."""
+FIELDS = 1000
+"""Fields of a form at most."""
 LARGEST = 256 << 10
 """Bytes in a form at most."""
 POLICY = (
@@ -227,7 +229,11 @@ async def read_form(request: Request) -> dict[str, str]:
         body += part
         if len(body) > LARGEST:
             raise Refused(f"the form is larger than {LARGEST:,} bytes", status=413)
-    given = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100))
+    try:
+        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FIELDS)
+    except ValueError:
+        raise Refused(f"the form has more than {FIELDS:,} fields", status=413) from None
+    given = dict(pairs)
     state: Mapping[str, object] = request.scope["state"]
     given_token = given.pop(TOKEN, "")
     token, request.scope["state"]["made_for"] = given_token[:_LENGTH], given_token[_LENGTH:]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 from msgspec.structs import replace
 from starlette.responses import Response
@@ -153,8 +154,8 @@ def sentence_of(view: View, policy: str, limit: int = 400) -> str:
 
 AHEAD = timedelta(days=90)
 """The default duration of a waiver."""
-QUEUE = 500
-"""Undecided calls of one reason that the next one is looked for in."""
+BULK = 500
+"""Findings that one form decides at most."""
 WANTS = {"call": ("permit", "deny", "undetermined"), "rule": ("kept", "broken")}
 
 
@@ -173,26 +174,27 @@ class FindingPages(AuditPages):
         index = standings.index
         after = place_in(query.get("after", ""))
         members = index.findings(wanted, after=after) if wanted.reason else []
+        reasons = index.reasons(wanted)
         if named := query.get("open"):
             row = index.finding(named)
         else:
-            row = next(iter(members or index.findings(wanted, limit=1)), None)
+            row = next(iter(members or ()), None) or index.first(wanted)
         return self._page(
             "findings.html",
             asked,
-            section="open" if wanted.state == "open" else "findings",
             fault=standings.fault,
             wanted=wanted,
-            reasons=index.reasons(wanted),
+            reasons=reasons,
             members=members,
             groups=grouped(members),
             after=after,
             size=PAGE,
+            bulk=BULK,
             states=index.states(wanted),
             facets={name: index.facet(name, wanted) for name in ("verdict", "policy", "tool", "agent")},
             is_open=bool(named),
-            settled_many=written,
-            **self._detail(standings, row),
+            decided_many=written,
+            **self._detail(standings, row, queue=wanted),
         )
 
     @shown("/finding/{id:path}")
@@ -209,11 +211,7 @@ class FindingPages(AuditPages):
     @changed("/finding/{id:path}/false-alarm")
     def false_alarm(self, asked: Asked) -> Response:
         """Waive a finding as a false alarm."""
-        if not asked.text("reason"):
-            raise UsageError("say why it is a false alarm")
-        return self._waived(
-            asked, FALSE_ALARM + asked.form["reason"], asked.form.get("expires") or _default_expiry(), False
-        )
+        return self._waived(asked, _false_alarm(asked), asked.form.get("expires") or _default_expiry(), False)
 
     def _waived(self, asked: Asked, reason: str, expires: str, of_policy: bool) -> Response:
         standings, row = self._found(asked)
@@ -228,10 +226,25 @@ class FindingPages(AuditPages):
         what: JsonRecord = {"policy": row.policy}
         if not of_policy:
             what = {"finding": row.id, "verdicts": standings.verdicts_of(row.id)}
-        written = waive(self._view.waivers, what, owner=asked.signed(), reason=reason, expires=expires)
+        following = self._following(asked, row)
+        written = waive(self._view.waivers, [what], owner=asked.signed(), reason=reason, expires=expires)
         if of_policy:
             written = replace(written, told=self._view.standings(self._view.base).reach(row.policy))
-        return self._after_change(asked, row, written)
+        return self._after_change(asked, row, written, following)
+
+    @changed("/findings/waive")
+    def waive_many(self, asked: Asked) -> Response:
+        """Waive several findings with one reason."""
+        standings, rows = self._picked(asked)
+        taken = [row.id for row in rows if row.state not in ("new", "still") or standings.waivers_of(row.id)]
+        if taken:
+            words = f"{taken[0]} is waived already, or not a finding that can be waived"
+            raise UsageError(words, hint="load the page again")
+        reason = _false_alarm(asked) if asked.form.get("kind") == "false-alarm" else asked.form.get("reason", "")
+        expires = asked.form.get("expires", "")
+        what = [{"finding": row.id, "verdicts": standings.verdicts_of(row.id)} for row in rows]
+        written = waive(self._view.waivers, what, owner=asked.signed(), reason=reason, expires=expires)
+        return self._listed(asked, replace(written, told=f"{counted(len(rows), 'finding')} waived."))
 
     @changed("/finding/{id:path}/unwaive")
     def unwaive(self, asked: Asked) -> Response:
@@ -256,35 +269,21 @@ class FindingPages(AuditPages):
 
     @changed("/finding/{id:path}/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save a person's answer on an undecided call, and show the next one."""
+        """Save a person's answer on an undecided call."""
         standings, row = self._found(asked)
         rows = [row, *(each for each in _picked(standings, asked) if each.id != row.id)]
-        written = self._attested(standings, rows, asked)[0]
-        following = self._next_undecided(row)
-        if not asked.is_part or following is None:
-            return self._after_change(asked, row, written)
-        standings = self._view.standings(self._view.base)
-        decided = {"ids": [each.id for each in rows], "state": SETTLED["attested"]}
-        asked.headers |= {"hx-trigger": json.dumps({"decided": decided}), "hx-retarget": "#detail"}
-        left = standings.index.states(Wanted())["open"]
-        tools = ", ".join(dict.fromkeys(each.tool for each in rows))
-        settled = f"{tools} in {row.conversation}: saved. {left:,} left to settle."
-        shown: dict[str, Any] = {"settled": settled, "reason": asked.text("reason", 500)}
-        return self._page("finding_body.html", asked, **self._detail(standings, following) | shown)
+        following = self._following(asked, row)
+        return self._after_change(asked, row, self._attested(standings, rows, asked), following, rows)
 
     @changed("/findings/attest")
     def attest_many(self, asked: Asked) -> Response:
         """Save one answer on several undecided calls."""
-        standings = self._view.standings(Wanted.of(asked.query.items()).base)
-        rows = _picked(standings, asked)
-        if not rows:
-            raise UsageError("select the calls to settle")
+        standings, rows = self._picked(asked)
         written = self._attested(standings, rows, asked)
-        lines = "".join(each.lines for each in written)
-        told = f"{counted(len(written), 'call')} settled; the next audit counts them."
-        return self._listed(asked, replace(written[0], lines=lines, told=told))
+        told = f"{counted(len(rows), 'call')} settled; the next audit counts them."
+        return self._listed(asked, replace(written, told=told))
 
-    def _attested(self, standings: Standings, rows: Sequence[FindingRow], asked: Asked) -> list[Written]:
+    def _attested(self, standings: Standings, rows: Sequence[FindingRow], asked: Asked) -> Written:
         """Save the form's answer on each of these calls."""
         if any(row.verdict != "inconclusive" for row in rows):
             raise UsageError("only an undecided call can be attested")
@@ -300,17 +299,32 @@ class FindingPages(AuditPages):
             if not seen:
                 raise UsageError("this audit does not say what an answer would settle", hint="audit the logs again")
             given.append(Attestation(row.id, answer, by, today, reason, row.because[:300], row.policy, seen))
-        told = "The next audit counts it."
-        return [replace(attest(self._view.attestations, each), told=told) for each in given]
+        return replace(attest(self._view.attestations, given), told="The next audit counts it.")
 
-    def _next_undecided(self, row: FindingRow) -> FindingRow | None:
-        """The undecided call after one and those that share its answer, of the same reason if there is any."""
-        index = self._view.standings(self._view.base).index
-        same = index.findings(Wanted(state="open", reason=row.reason), limit=QUEUE)
-        every = (*same, *index.findings(Wanted(state="open"), limit=QUEUE))
-        others = [each for each in every if each.id != row.id and each.exchange_key != row.exchange_key]
-        later = (each for each in others if each.reason == row.reason and each.number > row.number)
-        return next(later, None) or next(iter(others), None)
+    def _picked(self, asked: Asked) -> tuple[Standings, list[FindingRow]]:
+        """The findings that a form selects, or all of the list's reason if it has as many as the form says."""
+        wanted = Wanted.of(asked.query.items())
+        standings = self._view.standings(wanted.base)
+        rows = _picked(standings, asked)
+        if every := place_in(asked.form.get("every", "")):
+            rows = standings.index.findings(wanted, limit=BULK + 1)
+            if len(rows) != every or not wanted.reason:
+                raise UsageError("the list has changed since you loaded the page", hint="load it again")
+        if not rows:
+            raise UsageError("select at least one finding")
+        return standings, rows
+
+    def _queue(self, asked: Asked, row: FindingRow) -> Wanted | None:
+        """The filters of the list that a form was sent from; None if it was sent from a finding's own page."""
+        address = asked.form.get("queue")
+        if address is None or not asked.is_part or row.state not in ("new", "still", "open"):
+            return None
+        return replace(Wanted.of(parse_qsl(address.partition("?")[2])), state=row.state)
+
+    def _following(self, asked: Asked, row: FindingRow) -> FindingRow | None:
+        """The next finding of the list that a form was sent from."""
+        queue = self._queue(asked, row)
+        return self._view.standings(queue.base).index.following(queue, row) if queue is not None else None
 
     def _keep(self, root: Path, standings: Standings, row: FindingRow, asked: Asked) -> Written:
         line = standings.index.line(row)
@@ -337,41 +351,83 @@ class FindingPages(AuditPages):
             raise Refused("there is no such finding in this audit", status=404)
         return standings, row
 
-    def _after_change(self, asked: Asked, row: FindingRow, written: Written) -> Response:
-        """Show what was written, and the new state of the finding."""
-        standings = self._view.standings(self._view.base)
+    def _after_change(
+        self,
+        asked: Asked,
+        row: FindingRow,
+        written: Written,
+        following: FindingRow | None = None,
+        rows: Sequence[FindingRow] = (),
+    ) -> Response:
+        """Show what was written, with the new state of the finding or, in a list, with the next one."""
+        queue = self._queue(asked, row)
+        standings = self._view.standings(queue.base if queue is not None else self._view.base)
         now = standings.index.finding(row.id) or row
-        if asked.is_part:
-            decided = {"ids": [now.id], "state": SETTLED.get(now.state, "")}
-            asked.headers["hx-trigger"] = json.dumps({"decided": decided})
-            return self._page("triage.html", asked, written=written, **self._detail(standings, now))
-        return self._page("finding.html", asked, written=written, **self._detail(standings, now))
+        if not asked.is_part:
+            return self._page("finding.html", asked, written=written, **self._detail(standings, now))
+        decided = {"ids": [each.id for each in rows or (row,)], "state": SETTLED.get(now.state, "")}
+        asked.headers["hx-trigger"] = json.dumps({"decided": decided})
+        if following is not None and queue is not None:
+            coming = standings.index.finding(following.id)
+            if coming is None or coming.state != row.state:
+                # It was decided too, as one of the same policy.
+                coming = standings.index.following(queue, row)
+            if coming is not None:
+                return self._advanced(asked, standings, queue, (now, coming), written)
+        return self._page("triage.html", asked, written=written, **self._detail(standings, now, queue=queue))
 
-    def _detail(self, standings: Standings, row: FindingRow | None) -> dict[str, Any]:
+    def _advanced(
+        self, asked: Asked, standings: Standings, queue: Wanted, rows: tuple[FindingRow, FindingRow], written: Written
+    ) -> Response:
+        """The next finding, with a line on the one before it."""
+        row, coming = rows
+        left = standings.index.states(replace(queue, reason=""))[coming.state]
+        asked.headers |= {"hx-retarget": "#detail", "hx-push-url": _address(queue, coming)}
+        shown = self._detail(standings, coming, queue=queue)
+        shown |= {"settled": row, "left": left, "reason": asked.text("reason", 500)}
+        return self._page("finding_body.html", asked, file=written.path.name, why=written.told, **shown)
+
+    def _detail(self, standings: Standings, row: FindingRow | None, *, queue: Wanted | None = None) -> dict[str, Any]:
+        """The values of a finding's template; `queue` has the filters of the list that it is shown in."""
+        days = {"ahead": _default_expiry(), "today": date.today().isoformat()}
         if row is None:
-            return {"row": None}
+            return {"row": None} | days
         answers = read_attestations(self._view.attestations) if row.state == "attested" else {}
         data = finding_data(self._view, standings.index, row)
         consent = consent_question(standings.index, row)
         if consent is not None:
             # The form shows the question, the answer and the call.
             data["finding"].pop("exchange", None)
+        is_left = row.state in ("new", "still", "open")
+        wanted = replace(queue or Wanted(), state=row.state)
+        following = standings.index.following(wanted, row) if is_left else None
         return {
             "consent": consent,
-            "following": self._next_undecided(row) if row.state == "open" else None,
-            "settled": "",
+            "queue": queue,
+            "skip": _address(wanted, following) if following is not None else "",
+            "settled": None,
             "reason": "",
             "row": row,
             "data": data,
             "sentence": sentence_of(self._view, row.policy),
             "waived_by": standings.waivers_of(row.id),
             "attested": answers.get(seen_digest(standings.index, row)) if answers else None,
-            "ahead": _default_expiry(),
-            "today": date.today().isoformat(),
+            **days,
             "wants": WANTS["rule" if row.verdict == "broken" else "call"],
             "want": _default_want(row, standings.index.line(row)),
             "can_keep": self._view.own_root is not None and not self._view.is_redacted,
         }
+
+
+def _address(queue: Wanted, row: FindingRow) -> str:
+    """The address of a list with one of its findings open."""
+    return queue.address(reason=row.reason, open=row.id)
+
+
+def _false_alarm(asked: Asked) -> str:
+    if not asked.text("reason"):
+        raise UsageError("say why it is a false alarm")
+    return FALSE_ALARM + asked.form["reason"]
 
 
 def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:

@@ -89,7 +89,7 @@ class OverviewPages(AuditPages):
         base = wanted.base or view.base
         standings = view.standings(base)
         index = standings.index
-        led = next(iter(index.findings(Wanted(base=wanted.base), limit=1)), None)
+        led = index.first(Wanted(base=wanted.base))
         return self._page(
             "overview.html",
             asked,

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bylaw.audit.store import JsonRecord
-from bylaw.console.records import COMMENTS, Written, add_record, written
+from bylaw.console.records import COMMENTS, Written, add_records, written
 from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.pack.review import REVIEW, Sides, is_compiled, sides_of
@@ -186,7 +186,7 @@ def _kept(root: Path, pack: Pack, record: JsonRecord) -> Written:
         if (str(other.rule or other.policy), parts_of(other)) == (name, parts_of(body)) and other.wanted != body.wanted:
             raise UsageError(f"nothing was written: the pack has this case with {other.wanted}: {other.note}")
     ended = run_case(pack, body, CASES)
-    done = add_record(root / CASES, record, head=HEAD, count=_count)
+    done = add_records(root / CASES, [record], head=HEAD, count=_count)
     if isinstance(ended, BylawError):
         return replace(done, told=str(ended))
     failed = f"it expects {ended.want} and gets {ended.got}: change the check"

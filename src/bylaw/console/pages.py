@@ -16,6 +16,7 @@ from bylaw.console.live import LivePages, StopPages
 from bylaw.console.overview import OverviewPages
 from bylaw.console.page import load_templates
 from bylaw.console.policies import PolicyPages, ServedPolicyPages
+from bylaw.console.queue import QueuePages
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.sign_in import SignIn
 from bylaw.console.trying import TryPages, audit_bench, service_bench
@@ -27,14 +28,14 @@ from bylaw.record import Log
 HOST = "127.0.0.1"
 SERVED = ("/inbox", "/live", "/stops", "/policy", "/try/", "/sign-in", "/sign-out", "/static/")
 """Address prefixes of a service's pages, apart from `/`."""
-VIEW_PAGES = "/findings, /conversations, /policy, /compare"
+VIEW_PAGES = "/review, /findings, /conversations, /policy, /compare"
 SERVICE_PAGES = "/inbox, /live, /stops, /policy"
 """What people open first, for the terminal."""
 
 
 def view_app(view: View) -> ASGIApp:
     opened = Opened(view)
-    pages = [each(opened) for each in (OverviewPages, FindingPages, ConversationPages, PolicyPages)]
+    pages = [each(opened) for each in (OverviewPages, QueuePages, FindingPages, ConversationPages, PolicyPages)]
     routes = [route for each in (*pages, TryPages(lambda: audit_bench(opened.view))) for route in each.routes()]
     return application(routes, refresh=opened.refresh)
 

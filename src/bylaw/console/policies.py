@@ -17,6 +17,7 @@ from bylaw.console.findings import sentence_of
 from bylaw.console.index import Wanted
 from bylaw.console.index.query import FindingRow
 from bylaw.console.pack_state import PackState, case_names, cases_of, parts_of
+from bylaw.console.queue import check_address, unsigned
 from bylaw.console.records import Comment, Written, comment_on, comments_of, sign
 from bylaw.console.trying import Workbench
 from bylaw.console.view import AuditPages
@@ -125,7 +126,7 @@ class PolicyPages(AuditPages):
 
     @shown("/policy/{id}")
     def one(self, asked: Asked) -> Response:
-        return self._shown(asked, asked.path["id"])
+        return self._shown(asked, asked.path["id"], is_queued=asked.query.get("queue") == "checks")
 
     @shown("/policy/{id}/automaton.svg")
     def automaton(self, asked: Asked) -> Response:
@@ -155,8 +156,16 @@ class PolicyPages(AuditPages):
             raise UsageError("say what is wrong with it: the compiler reads your note")
         if asked.form.get("digest") != f"{sides.sentence}{sides.check}":
             raise UsageError("the policy or its check has changed since you loaded the page", hint="read it again")
+        following = self._after(name)
         sign(root, {name: sides}, {name: word}, asked.signed(), note)
-        return self._shown(asked, name, Written(root / REVIEW, f"{name}: {word} by {asked.signed()}", note))
+        written = Written(root / REVIEW, f"{name}: {word} by {asked.signed()}", note)
+        if asked.form.get("queue") != "checks":
+            return self._shown(asked, name, written)
+        if not following:
+            asked.headers["hx-redirect"] = "/review"
+            return RedirectResponse("/review", 303) if not asked.is_part else Response(headers=asked.headers)
+        asked.headers["hx-push-url"] = check_address(following)
+        return self._shown(asked, following, written, is_queued=True)
 
     @changed("/policy/{id}/comment")
     def comment(self, asked: Asked) -> Response:
@@ -177,7 +186,14 @@ class PolicyPages(AuditPages):
             raise Refused("the pack has no such policy", status=404)
         return name, root, sides
 
-    def _shown(self, asked: Asked, name: str, written: Written | None = None) -> Response:
+    def _after(self, name: str) -> str:
+        """The policy after this one whose check waits for a signature; empty if there is no other."""
+        root, names = self._view.own_root, list(self._now().pack.policies)
+        waiting = [each for each in unsigned(self._now(), root) if each != name] if root is not None else []
+        place = names.index(name) if name in names else 0
+        return next((each for each in waiting if names.index(each) > place), next(iter(waiting), ""))
+
+    def _shown(self, asked: Asked, name: str, written: Written | None = None, *, is_queued: bool = False) -> Response:
         view = self._view
         index = view.standings().index
         rows = index.findings(Wanted(policy=name, state="all"), limit=EXCERPT)
@@ -193,6 +209,10 @@ class PolicyPages(AuditPages):
             "policy_one.html",
             asked,
             written=written,
+            section="review" if is_queued else self.section,
+            is_queued=is_queued,
+            skip=check_address(self._after(name)) if is_queued and self._after(name) else "",
+            left=len(unsigned(view.pack_now(), view.own_root)) if is_queued and view.own_root is not None else 0,
             name=name,
             stated=stated,
             judged=judged,

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from functools import partial
@@ -82,10 +82,9 @@ def _records(path: Path, name: str, of: type[T]) -> list[T]:
 _comments = partial(_records, name="comments", of=Comment)
 
 
-def attest(path: Path, given: Attestation) -> Written:
-    return add_record(
-        path, msgspec.to_builtins(given), head=_ATTESTATIONS, count=lambda made: len(every_attestation(made))
-    )
+def attest(path: Path, given: Sequence[Attestation]) -> Written:
+    records = [msgspec.to_builtins(each) for each in given]
+    return add_records(path, records, head=_ATTESTATIONS, count=lambda made: len(every_attestation(made)))
 
 
 def comments_of(root: Path, policy: str) -> list[Comment]:
@@ -100,11 +99,11 @@ def comment_on(root: Path, given: Comment) -> Written:
     if len(text) > COMMENT:
         raise UsageError(f"more than {COMMENT:,} characters")
     record = msgspec.to_builtins(given) | {"text": text}
-    return add_record(root / COMMENTS, record, head=_COMMENTS, count=lambda path: len(_comments(path)))
+    return add_records(root / COMMENTS, [record], head=_COMMENTS, count=lambda path: len(_comments(path)))
 
 
-def waive(path: Path, what: Mapping[str, Any], *, owner: str, reason: str, expires: str) -> Written:
-    """Waive one `finding` with these `verdicts`, or every finding of a `policy`, until a day."""
+def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: str, expires: str) -> Written:
+    """Waive some findings, each a `finding` with its `verdicts` or every one of a `policy`, until a day."""
     _needed(owner, "who answers for it")
     _needed(reason, "why")
     try:
@@ -113,8 +112,8 @@ def waive(path: Path, what: Mapping[str, Any], *, owner: str, reason: str, expir
         raise UsageError(f"`{expires}` is not a date", hint="write it like 2026-12-31") from None
     if last < date.today():
         raise UsageError(f"`{expires}` is in the past", hint="give a day in the future")
-    texts = {"owner": " ".join(owner.split()), "reason": " ".join(reason.split())}
-    return add_record(path, {**what} | texts | {"expires": last.isoformat()}, head=_WAIVERS, count=_count_waivers)
+    texts = {"owner": " ".join(owner.split()), "reason": " ".join(reason.split()), "expires": last.isoformat()}
+    return add_records(path, [{**each} | texts for each in what], head=_WAIVERS, count=_count_waivers)
 
 
 def unwaive(path: Path, waiver: Waiver) -> Written:
@@ -152,10 +151,12 @@ def _needed(text: str, what: str) -> None:
         raise UsageError(f"more than {LONGEST} characters to say {what}")
 
 
-def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Callable[[Path], int]) -> Written:
-    """Add a record at the end, unless it is there already.
+def add_records(
+    path: Path, records: Sequence[Mapping[str, Any]], *, head: str, count: Callable[[Path], int]
+) -> Written:
+    """Add records at the end, except those that are there already.
 
-    Nothing is written unless the file then has one record more by `count`. Two who add at the same time take turns.
+    Nothing is written unless `count` then finds them all. Two who add at the same time take turns.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with alone(path):
@@ -165,11 +166,13 @@ def add_record(path: Path, record: Mapping[str, Any], *, head: str, count: Calla
         before = _EMPTY.sub(":\n", before)
         found = _ITEM.search(before)
         indent = found[1] if found is not None else ("  " if before.rstrip().endswith(":") else "")
-        lines = written(record, indent)
-        if path.is_file() and f"\n{lines}" in before:
-            # The form was sent twice.
-            return Written(path, lines, was_there=True)
-        put(path, before + lines, lambda rough: _check(rough, path, lines, count, by=1))
+        every = [written(record, indent) for record in records]
+        # Those that are there were in a form that was sent twice.
+        fresh = [lines for lines in every if not (path.is_file() and f"\n{lines}" in before)]
+        if not fresh:
+            return Written(path, "".join(every), was_there=True)
+        lines = "".join(fresh)
+        put(path, before + lines, lambda rough: _check(rough, path, lines, count, by=len(fresh)))
     return Written(path, lines)
 
 
@@ -201,7 +204,7 @@ def _value(value: Any) -> str:
 
 
 def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *, by: int) -> None:
-    """Raise `UsageError` unless the changed file is valid and has one entry more than before, or one less."""
+    """Raise `UsageError` unless the changed file is valid and has `by` entries more than before."""
     before = count(path) if path.is_file() else 0
     try:
         why = "" if count(rough) == before + by else "the entry would not be part of the list"

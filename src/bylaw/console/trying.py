@@ -37,7 +37,7 @@ from bylaw.policy.python import parse_python
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import read_yaml
 from bylaw.review.case import CaseResult, run_cases
-from bylaw.review.reading import check_lines, signed_lines
+from bylaw.review.reading import check_lines, function_lines, signed_lines
 from bylaw.shield.history import read_decision
 from bylaw.trace import Identities, Trajectory, read
 from bylaw.trace.event import Call
@@ -46,6 +46,7 @@ from bylaw.trace.source import log_file
 LONGEST = 20_000
 """Characters of a check at most."""
 RULES = "rules.yaml"
+_DEF = re.compile(r"^def (\w+)", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z(][\w ()<>=.'-]*[\w)']")
 
 
@@ -53,9 +54,9 @@ class Draft(Struct, frozen=True):
     """One check as saved in its file."""
 
     policy: str
-    kind: Literal["guard", "rule"]
+    kind: Literal["guard", "function", "rule"]
     name: str
-    """The guard's function, or the rule."""
+    """The guard's function, a function that it calls, or the rule."""
     file: str
     text: str
 
@@ -66,13 +67,28 @@ class Draft(Struct, frozen=True):
 
 
 def drafts_of(now: PackState, policy: str) -> list[Draft]:
-    """The editable checks of a policy: its guard, or each of its rules."""
+    """The editable checks of a policy: its guard and the functions that it calls, or each of its rules."""
     pack = now.pack
     guard = pack.guards.get(policy)
     if guard is not None:
-        text = "\n".join(check_lines(pack, pack.policies[policy]))
-        return [Draft(policy, "guard", guard.name, guard.file, text)]
+        own = Draft(policy, "guard", guard.name, guard.file, "\n".join(check_lines(pack, pack.policies[policy])))
+        called = ((file, "\n".join(function_lines(pack, file, line))) for file, line in guard.functions)
+        return [own, *(Draft(policy, "function", _DEF.findall(text)[0], file, text) for file, text in called)]
     return [Draft(policy, "rule", rule.name, RULES, rule.text) for rule in pack.book.rules if rule.policy == policy]
+
+
+def policies_of(now: PackState, draft: Draft) -> list[str]:
+    """The policies that a draft is part of the check of, its own first; others may call the same function."""
+    if draft.kind != "function":
+        return [draft.policy]
+    found = now.pack.guards[draft.policy].functions
+    line = next(each for each in found if _starts(now.pack, each, draft))
+    others = [name for name, guard in now.pack.guards.items() if line in guard.functions and name != draft.policy]
+    return [draft.policy, *others]
+
+
+def _starts(pack: Pack, place: tuple[str, int], draft: Draft) -> bool:
+    return place[0] == draft.file and "\n".join(function_lines(pack, *place)) == draft.text
 
 
 def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
@@ -128,7 +144,7 @@ def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
     if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
         raise UsageError("the check comes from another pack that this one is based on", hint="edit it there")
     whole = path.read_text(encoding="utf-8")
-    return whole, spliced(whole, draft, text) if draft.kind == "guard" else _with_rule(whole, draft, text)
+    return whole, _with_rule(whole, draft, text) if draft.kind == "rule" else spliced(whole, draft, text)
 
 
 def _with_rule(whole: str, draft: Draft, text: str) -> str:
@@ -182,7 +198,7 @@ def save(root: Path, draft: Draft, text: str) -> str:
     path = root / draft.file
     with alone(path):
         before, after = file_with(root, draft, text)
-        if draft.kind == "guard":
+        if draft.kind != "rule":
             parse_python(after)
         put(path, after)
     return _diff(before, after, draft.file)
@@ -245,6 +261,13 @@ class Backtest(Struct, frozen=True):
     def kinds(self) -> list[tuple[tuple[str, str], int]]:
         """Pairs of old and new verdict with their number, the most frequent first."""
         return Counter((each.before, each.after) for each in self.changes).most_common()
+
+
+def merged(found: Sequence[Backtest]) -> Backtest:
+    """The effect of a change on the checks of several policies."""
+    changes = [change for each in found for change in each.changes]
+    least, judged = min(found, key=lambda each: each.tried), sum(each.judged for each in found)
+    return Backtest(least.tried, least.of, judged, changes)
 
 
 class Backtests:
@@ -509,16 +532,16 @@ class TryPages(Pages):
             edited = now.pack if text == draft.text else tried_pack(now, draft, text)
         except BylawError as error:
             return Tried(faults=faults_of(error))
-        ran = [
-            each for each in run_cases(edited, of=case_names(now.pack, draft.policy)) if isinstance(each, CaseResult)
-        ]
+        policies = policies_of(now, draft)
+        names = {name for policy in policies for name in case_names(now.pack, policy)}
+        ran = [each for each in run_cases(edited, of=names) if isinstance(each, CaseResult)]
         cases = sorted(ran, key=lambda case: case.passed)
         backtests, tenant = self._find().backtests, asked.visitor.tenant
         try:
             if text == draft.text:
                 backtests.prepare(now.pack, draft.policy, tenant)
                 return Tried(cases=cases)
-            return Tried(cases=cases, past=backtests.run(now.pack, edited, draft.policy, tenant))
+            return Tried(cases=cases, past=merged([backtests.run(now.pack, edited, each, tenant) for each in policies]))
         except UsageError as error:
             return Tried(cases=cases, why_not=error.message)
 
@@ -535,7 +558,8 @@ class TryPages(Pages):
             patch=_patch(bench.root, draft, text) if text != draft.text and not tried.faults else "",
             others=[each for each in drafts_of(now, draft.policy) if each.name != draft.name],
             sentence=_sentence(policy),
-            called=_called(now, policy),
+            called=_called(now, policy) if draft.kind == "guard" else "",
+            shared=policies_of(now, draft)[1:],
             can_write=bench.own_root is not None,
             listed=LISTED,
             written=written,

@@ -122,7 +122,7 @@ def check_lines(pack: Pack, policy: Policy) -> list[str]:
     """The source of a guard, the formula of a rule, or a limit in words."""
     if policy.id in pack.guards:
         guard = pack.guards[policy.id]
-        return _function(pack, guard.file, guard.line)
+        return function_lines(pack, guard.file, guard.line)
     learned = _learned(pack)
     return [
         f"{rule.text}    weight {rule.weight:.2f}, learned from labelled calls" if rule.name in learned else rule.text
@@ -134,7 +134,7 @@ def check_lines(pack: Pack, policy: Policy) -> list[str]:
 def signed_lines(pack: Pack, policy: Policy) -> list[str]:
     """Everything a signature covers: the check and the functions it calls."""
     guard = pack.guards.get(policy.id)
-    called = [["", *_function(pack, file, line)] for file, line in guard.functions] if guard is not None else []
+    called = [["", *function_lines(pack, file, line)] for file, line in guard.functions] if guard is not None else []
     rules = [rule for rule in pack.book.rules if rule.policy == policy.id]
     asks = any(pack.book.predicates[name].consent for rule in rules for name in atoms(rule.formula))
     shown = [["", f"{tool}:", *shown_lines(pack, tool)] for tool in pack.schema.card_facts if asks]
@@ -161,7 +161,8 @@ def shown_lines(pack: Pack, tool: str) -> list[str]:
     return [*sentences, *(f"{fact.name} = {fact.code}" for fact in pack.schema.card_facts[tool])]
 
 
-def _function(pack: Pack, file: str, line: int) -> list[str]:
+def function_lines(pack: Pack, file: str, line: int) -> list[str]:
+    """The source of the function that begins at a line of a pack's file."""
     lines = own_text(pack.root, file).split("\n")[line - 1 :]
     end = next((number for number, each in enumerate(lines[1:], 1) if each and not each[0].isspace()), len(lines))
     return "\n".join(lines[:end]).rstrip().split("\n")

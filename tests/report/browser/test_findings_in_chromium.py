@@ -117,7 +117,8 @@ def test_a_conversation_that_only_broke_a_rule_has_a_row_its_sentence_and_its_st
     rows.nth(only).click()
     detail = page.locator("#detail")
     detail.locator(".event.broken").wait_for()
-    assert "the act changes something; not so: the caller has just said yes" in detail.locator(".story").inner_text()
+    headline = detail.locator(".headline").inner_text()
+    assert "the act changes something; not so: the caller has just said yes" in headline.lower()
     assert "Ask before you change anything, and wait." in detail.locator("blockquote").inner_text()
     assert detail.locator(".drawing").count() == 0
     assert here.has_no_sideways_scroll()
@@ -144,7 +145,7 @@ def test_an_audit_of_broken_rules_alone_does_not_say_that_nothing_was_flagged(vi
     out = audit_folders.clinic(tmp_path / "clinic", conversations=5)
     (out / "calls.jsonl").write_text("")
     page = visit(write_report(out)).page
-    assert page.locator("#opening h1").inner_text() == "It broke a rule of the conversation."
+    assert "the act changes something" in page.locator("#opening h1").inner_text().lower()
     assert "Ask before you change anything" in page.locator("#opening blockquote").inner_text()
 
 
@@ -190,6 +191,7 @@ def test_five_thousand_findings_stay_usable(visit: Open, large: Path, size: str)
     page = here.page
     loaded = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
     assert loaded < 2000
+    page.locator("#filter-call").select_option("")
     assert page.locator("#shown").inner_text().startswith("5,000 findings")
     assert page.evaluate("document.querySelectorAll('*').length") < 5000
     took = page.evaluate(

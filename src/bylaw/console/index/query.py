@@ -187,14 +187,39 @@ class Index:
         rest = f"GROUP BY r.number ORDER BY min(c.gravity), 6 DESC, r.number LIMIT {ROWS}"
         return [ReasonRow(*row) for row in self._sums(columns, wanted, rest, without=("reason",))]
 
-    def findings(self, wanted: Wanted, *, after: int = 0, limit: int = PAGE) -> list[FindingRow]:
-        """Wanted findings, the gravest first, from the place `after` on."""
+    def first(self, wanted: Wanted) -> FindingRow | None:
+        """The finding at the top of the list: the first of the gravest reason."""
+        reasons = self.reasons(wanted) if not wanted.reason else ()
+        top = replace(wanted, reason=reasons[0].key) if reasons else wanted
+        return next(iter(self.findings(top, limit=1)), None)
+
+    def following(self, wanted: Wanted, row: FindingRow) -> FindingRow | None:
+        """The next wanted finding: the next of the same reason, else the first of the next reason; then from the top.
+
+        Calls that one answer of the customer's is about count as one.
+        """
+        keys = [each.key for each in self.reasons(wanted)]
+        place = keys.index(row.reason) + 1 if row.reason in keys else 0
+        ahead = [(row.reason, row.number), *((key, None) for key in (*keys[place:], *keys[:place]))]
+        for key, beyond in ahead:
+            for each in self.findings(replace(wanted, reason=key), beyond=beyond):
+                if each.id != row.id and each.exchange_key != row.exchange_key:
+                    return each
+        return None
+
+    def findings(
+        self, wanted: Wanted, *, after: int = 0, limit: int = PAGE, beyond: int | None = None
+    ) -> list[FindingRow]:
+        """Wanted findings, the gravest first, from the place `after` on, or those `beyond` the number of another."""
         with self._turn:
             table = self._counted(wanted)
             where, values = _where(wanted)
             parts = [f"f.cell IN (SELECT t.cell {_counts_of(table)} WHERE {where})"]
             parts.append(f"{_STATE} {'!=' if wanted.state == 'all' else '='} ?")
             values.append("refused" if wanted.state == "all" else wanted.state)
+            if beyond is not None:
+                parts.append("f.number > ?")
+                values.append(beyond)
             if table == "found_tally":
                 parts.append("f.number IN (SELECT finding FROM temp.found)")
             chosen = f"""SELECT f.number FROM findings f INDEXED BY findings_by_gravity CROSS JOIN cells c

@@ -87,15 +87,17 @@
     details.open = true;
     const field = details.querySelector("input:not([type=hidden]):not([type=date])");
     (field || details.querySelector("summary")).focus();
+    if (field) field.select();
     details.scrollIntoView({block: "nearest"});
   }
 
-  // Who skips a call keeps the reason, and the row of the next one is selected.
+  // Who skips an undecided call keeps the reason, and the row of the next one is selected.
   let reason = "";
   document.addEventListener("click", (event) => {
     const link = event.target.closest("#triage a[data-key=s]");
     if (!link) return;
-    reason = link.closest("form").elements.reason.value;
+    const form = link.closest("form");
+    reason = form ? form.elements.reason.value : "";
     select(null);
   });
 
@@ -107,7 +109,7 @@
   // Selects the call of the row, to be settled with others.
   function pick() {
     const row = selected() || document.querySelector(".members a[aria-current]");
-    const box = row && row.parentElement.querySelector("input[type=checkbox]");
+    const box = row && row.matches(".members a") && row.parentElement.querySelector("input[type=checkbox]");
     if (!box) return;
     box.checked = !box.checked;
     box.closest("li.chosen").querySelector("details.bulk").open = true;

@@ -23,7 +23,21 @@ function sentenceOf(id) {
   return quoted ? quoted.text : known.definition;
 }
 
+// What is wrong, in the words of the check: "The fee is $40.00, not $0.00."
 function headline(finding, policy) {
+  const verdict = (policy || finding).verdict;
+  if (policy && policy.missing.length && (policy.is_lacking || verdict === "near_miss" || verdict === "uninformed")) {
+    const fact = policy.missing[0];
+    const key = (fact.key || []).join(", ");
+    const more = policy.missing.length - 1;
+    return ["The ", said(!fact.field || fact.field === "exists" ? "existence" : fact.field, 60), " of ", said(`${fact.entity}${key ? ` ${key}` : ""}`, 80), ` was ${named(fact.reason)}${more ? `, and ${count(more, "other fact")} not seen` : ""}.`];
+  }
+  const because = (policy && policy.because) || finding.because;
+  return because && verdict !== "compliant" ? [marked(sentence(because.split("\n")[0]), 200), "."] : manner(finding, policy);
+}
+
+// How it came about.
+function manner(finding, policy) {
   const verdict = (policy || finding).verdict;
   const lacks = policy ? policy.missing : [];
   const reasons = lacks.map((fact) => fact.reason);
@@ -52,23 +66,18 @@ function factName(fact) {
 function story(finding, policy, conversation) {
   const verdict = (policy || finding).verdict;
   const lacks = policy ? policy.missing : [];
-  if (verdict === "broken") {
-    return [make("b", {}, said(finding.agent || "The agent", 60)), " broke ", code(finding.tool, 60), ` at step ${finding.step ?? "?"}: `, marked(((policy && policy.because) || finding.because).replace(/\.$/, ""), 500), "."];
-  }
-  if (finding.openRule) return [make("b", {}, said(finding.agent || "The agent", 60)), `, step ${finding.step ?? "?"}: `, marked(((policy && policy.because) || finding.because).replace(/\.$/, ""), 500), "."];
-  const out = [make("b", {}, said(finding.agent || "The agent", 60)), " called ", code(finding.tool, 60), ". "];
-  if (lacks.length) {
-    out.push(lacks.length === 1 ? "The policy turns on one fact that the agent had not seen: the " : `The policy turns on ${lacks.length} facts that the agent had not seen, the `);
-    out.push(factName(lacks[0]), lacks.length > 1 ? " among them. " : ". ");
-  } else if (policy && policy.because) out.push(marked(sentence(policy.because), 240), ". ");
+  const agent = make("b", {}, said(finding.agent || "The agent", 60));
+  if (verdict === "broken") return [agent, " broke ", code(finding.tool, 60), ` at step ${finding.step ?? "?"}.`];
+  const how = manner(finding, policy);
+  const out = [agent, " called ", code(finding.tool, 60), ". ", headline(finding, policy) === how ? "" : `${how} `];
+  if (finding.openRule) return out;
+  if (lacks.length > 1) out.push(`The policy turns on ${lacks.length} facts that the agent had not seen. `);
   if (finding.executed === false) out.push("The tool refused the call. ");
   const good = conversation && conversation.outcome ? conversation.outcome.good : null;
   const unsettled = finding.policies.some((other) => other.verdict === "uninformed" || other.verdict === "inconclusive");
   if (verdict === "near_miss" && unsettled) out.push("This policy happened to allow it; the logs do not show whether the others did.");
   else if (verdict === "near_miss") out.push("It happened to be allowed", good === true ? ", so the outcome check passed." : ".");
-  else if (verdict === "violation") out.push("The policy forbids it", good === true ? ", yet the outcome check passed." : ".");
-  else if (verdict === "uninformed") out.push("The logs do not show whether it was allowed.");
-  else if (verdict === "inconclusive" && (lacks.length || !policy)) out.push(marked(sentence((policy && policy.because) || finding.because), 240), ".");
+  else if (verdict === "violation" && good === true) out.push("The outcome check passed.");
   return out;
 }
 

@@ -29,7 +29,7 @@ function drawOpening() {
     data.open.calls ? [" ", make("a", {href: "#undecided"}, `${count(data.open.calls, "call")} undecided`), "."] : null,
     unaccepted.length ? make("span", {class: "refused"}, ` Refused by the tool, not counted above: ${unaccepted.join(", ")}.`) : null);
   if (!data.opening) {
-    section.replaceChildren(make("h1", {id: "opening-title"}, "Nothing was flagged."), tally,
+    section.replaceChildren(make("h1", {id: "opening-title"}, "No findings."), tally,
       make("p", {class: "lede"}, "Policies that no call exercised are listed below: not flagged is not the same as compliant."));
     return;
   }

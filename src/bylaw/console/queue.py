@@ -1,0 +1,86 @@
+"""The review queue: unsigned checks, then undecided calls, then new findings, each with the next one to look at."""
+# pyright: basic, reportMissingImports=false
+
+from pathlib import Path
+from urllib.parse import quote
+
+from msgspec import Struct
+from starlette.responses import RedirectResponse, Response
+
+from bylaw.console.app import shown
+from bylaw.console.door import Asked
+from bylaw.console.index.query import ReasonRow, Wanted
+from bylaw.console.pack_state import PackState
+from bylaw.console.view import AuditPages
+from bylaw.pack.review import standings
+
+UNSIGNED = ("unsigned", "lapsed")
+"""Review states of checks that wait for a signature; a rejected one waits for a better check."""
+LISTED = 8
+"""Reasons that the page lists of each kind."""
+
+
+class Waiting(Struct, frozen=True):
+    """What waits of one kind."""
+
+    title: str
+    one: str
+    count: int
+    next: str
+    """The address of the first; empty if there is none."""
+    every: str
+    """The address of the whole list."""
+    checks: tuple[str, ...] = ()
+    reasons: tuple[ReasonRow, ...] = ()
+
+
+def unsigned(now: PackState, root: Path) -> list[str]:
+    """The policies whose checks wait for a signature, in the order of the pack."""
+    states = standings(root, now.sides)
+    waits = (*UNSIGNED, "unreviewed") if now.is_compiled else UNSIGNED
+    return [name for name in now.pack.policies if states.get(name) in waits]
+
+
+def check_address(policy: str) -> str:
+    """The address of a check in the queue."""
+    return f"/policy/{quote(policy, safe='')}?queue=checks"
+
+
+class QueuePages(AuditPages):
+    section = "review"
+
+    @shown("/review")
+    def listed(self, asked: Asked) -> Response:
+        """What waits for a person, by kind."""
+        return self._page("queue.html", asked, kinds=self._kinds())
+
+    @shown("/review/next")
+    def following(self, asked: Asked) -> Response:
+        """Redirects to whatever waits first."""
+        found = next((kind.next for kind in self._kinds() if kind.next), "/review")
+        return RedirectResponse(found, 303)
+
+    def _kinds(self) -> list[Waiting]:
+        view = self._view
+        checks = unsigned(view.pack_now(), view.own_root) if view.own_root is not None else []
+        made = [
+            Waiting(
+                "Unsigned checks",
+                "check",
+                len(checks),
+                check_address(checks[0]) if checks else "",
+                "#checks",
+                checks=tuple(checks),
+            )
+        ]
+        index = view.standings().index
+        for title, one, wanted in (
+            ("Undecided calls", "call", Wanted(state="open")),
+            ("New findings", "finding", Wanted()),
+        ):
+            reasons = index.reasons(wanted)
+            first = index.first(wanted)
+            start = wanted.address(reason=first.reason, open=first.id) if first is not None else ""
+            count = index.states(wanted)[wanted.state]
+            made.append(Waiting(title, one, count, start, wanted.address(), reasons=tuple(reasons[:LISTED])))
+        return made
