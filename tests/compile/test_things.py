@@ -11,6 +11,7 @@ from bylaw.compile.desk import Desk
 from bylaw.compile.pipeline import compile_pack
 from bylaw.compile.things import Things, describe
 from bylaw.compile.tools import with_logs
+from bylaw.policy.document import Document
 from bylaw.trace import Call, Result, Trajectory
 from tests.compile import shop
 from tests.compile.shop import Scripted, source
@@ -232,3 +233,15 @@ def test_a_field_of_what_a_write_shows_may_point_to_a_thing_that_it_did_not_make
     chat = Scripted(things=[shown])
     compile_pack(replace(source(), cards=cards), chat)
     assert len(chat.asked("things")) == 1
+
+
+def test_sentences_that_name_a_word_of_an_enumeration_are_shown_for_its_further_words() -> None:
+    status = {"type": "object", "properties": {"status": {"type": "string", "enum": ["active", "in_arrears"]}}}
+    cards = {"get_order": replace(CARDS["get_order"], output=status)}
+    text = "An account in arrears or suspended is not ended. Be kind."
+    for document, is_told in ((Document(text), True), (Document("Be kind."), False)):
+        desk = Desk()
+        describe(desk, cards, [], document=document)
+        (request,) = desk.wanted.values()
+        assert ("- An account in arrears or suspended is not ended." in request.messages[1].content) is is_told
+        assert "Be kind" not in request.messages[1].content

@@ -163,7 +163,8 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
     work = Work()
     known = source.earlier.things if source.earlier is not None else None
     asks_who = asks_who_it_is(source.document)
-    work.things = describe(desk, source.cards, source.trajectories, known, asks_who=asks_who)
+    given = (desk, source.cards, source.trajectories, known)
+    work.things = describe(*given, asks_who=asks_who, document=source.document)
     if work.things is not None and work.things.complaints:
         hint = "describe the tools more fully, or give logs of their results"
         message = f"the model did not describe correctly what the tools read and change: {work.things.complaints[0]}"

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any, cast
 
 from msgspec import Struct
@@ -256,10 +257,12 @@ def describe(
     earlier: Things | None = None,
     *,
     asks_who: bool = False,
+    document: Document | None = None,
 ) -> Things:
     """The data behind the tools, in parts if there are many.
 
-    Set `asks_who` if the document has the agent identify the user, who is then one of the entities.
+    Set `asks_who` if the document has the agent identify the user, who is then one of the entities. The document may
+    name words of enumerations that no result has shown; a change of it is no reason to ask again.
     """
     who = f"\n\n{prompt_text('things_who')}" if asks_who else ""
     notes = (who, _tables_note(cards), _null_note(cards), _reads_note(cards, cards))
@@ -271,7 +274,7 @@ def describe(
     known: dict[str, Card] = {}
     for part in _parts(cards):
         told = "\n\n".join(card.whole for card in part.values())
-        more = f"{_tables_note(part)}{_null_note(part)}{_reads_note(part, cards)}{who}"
+        more = f"{_tables_note(part)}{_null_note(part)}{_reads_note(part, cards)}{who}{_words_note(part, document)}"
         prompt, described = (_MORE, dump(_named_and_keyed(made.entities))) if known else (_THINGS, "")
         known |= part
         judge = partial(_judged, part=part, known=known, before=made, trajectories=trajectories)
@@ -309,6 +312,31 @@ def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
     return f"\n\n{prompt_text('things_read').replace('{{arguments}}', ', '.join(unlike[:6]))}" if unlike else ""
 
 
+def _words_note(part: Mapping[str, Card], document: Document | None) -> str:
+    """The document's sentences that name words of enumerations, at most so many; empty if there are none."""
+    words = {word for card in part.values() for word in _listed(card.output)}
+    if document is None or not words:
+        return ""
+    named = re.compile(rf"\b({'|'.join(sorted(re.escape(word.replace('_', ' ')) for word in words))})\b", re.IGNORECASE)
+    lines = [f"- {' '.join(each.text.split())}" for each in document.sentences if named.search(each.text)]
+    sizes = accumulate(map(len, lines))
+    shown = [line for line, size in zip(lines, sizes, strict=True) if size <= _SENTENCES]
+    return "\n".join([f"\n\n{prompt_text('things_words')}\n", *shown]) if shown else ""
+
+
+def _listed(schema: Any, depth: int = 0) -> Iterator[str]:
+    """The words of every enumeration in a schema."""
+    if not isinstance(schema, dict) or depth > DEEPEST:
+        return
+    record = cast(dict[str, Any], schema)
+    yield from filter(None, map(str, cast(list[Any], record.get("enum") or [])))
+    inner = (record.get("items"), record.get("additionalProperties"), *section(record, "properties").values())
+    for each in inner:
+        yield from _listed(each, depth + 1)
+
+
+_SENTENCES = 6_000
+"""Maximum characters of sentences shown for the words of enumerations."""
 _ID = re.compile(r"(^|_)(id|number|code|key|ref|reference)$", re.IGNORECASE)
 
 
