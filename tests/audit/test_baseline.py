@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bylaw.audit.baseline import compare_audits, is_graver, read_baseline
 from bylaw.audit.row import Charge, Finding
@@ -179,3 +180,22 @@ def test_a_baseline_of_an_earlier_version_compares_and_says_so(desk: Path) -> No
     assert names(found["still"]) == ["stays"]
     assert names(found["fixed"]) == ["gets-better", "stops"]
     assert "may be matched to the wrong call" in " ".join(said.split())
+
+
+def test_what_one_policy_no_longer_objects_to_is_fixed_though_another_still_does(desk: Path) -> None:
+    """Findings are matched by call and policy."""
+    old = read_baseline(desk / "old")
+    findings = list(Store(desk / "old").findings())
+    call = next(each for each in findings if each.kind == "call")
+    other = Charge("other", "high", "violation", "also wrong")
+    before = {**old.findings["determined"], call.id: replace(call, charges=(*call.charges, other))}
+    worse = tuple(replace(each, verdict="violation") for each in call.charges)
+    now = [replace(each, charges=worse) if each.id == call.id else each for each in findings]
+    names = {each.trajectory for each in findings}
+    baseline = replace(old, findings={**old.findings, "determined": before})
+    found = compare_audits(desk / "old", names, baseline=baseline, findings=now)
+    assert [(each.id, [charge.policy for charge in each.charges]) for each in found.fixed] == [(call.id, ["other"])]
+    own = call.charges[0].policy
+    alike = sum(own in {charge.policy for charge in each.charges} for each in findings)
+    assert found.by_policy["other"] == {"new": 0, "still": 0, "fixed": 1}
+    assert found.by_policy[own] == {"new": 1, "still": alike - 1, "fixed": 0}

@@ -238,3 +238,17 @@ def test_a_time_ago_says_when_that_was(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_name_in_a_reason_is_code_and_not_in_backticks() -> None:
     assert marked("no such `Order`, **never**") == "<bdi>no such <code>Order</code>, <strong>never</strong></bdi>"
     assert marked("`<b>\u202e`") == '<bdi><code>&lt;b&gt;<span class="unseen">U+202E</span></code></bdi>'
+
+
+def test_one_search_finds_policies_findings_and_conversations(reader: Reader, out: Path) -> None:
+    index = open_index(out)
+    row = index.findings(Wanted(), limit=1)[0]
+    page = reader.get(f"/search?q={row.conversation}")
+    every = index.findings(Wanted(state="all", q=row.conversation), limit=100)
+    assert f"<h2>{len(every)} finding" in page
+    assert f'href="/finding/{every[0].id}"' in page
+    assert f'href="/c/{row.conversation}"' in page
+    page = reader.get("/search?q=REFUND+cap")
+    assert 'href="/policy/refund-cap"' in page
+    assert "Nothing matches" in reader.get("/search?q=zzzunheardof")
+    assert "Nothing matches" not in reader.get("/search")

@@ -1,12 +1,14 @@
 """An audit compared with an earlier one: findings that are new, known, fixed, gone or waived."""
 
 import json
-from collections.abc import Container, Iterable
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bylaw.audit.row import Finding, is_worse, rank
 from bylaw.audit.store import Store
@@ -16,6 +18,7 @@ from bylaw.pack import CRITERIA, Criterion
 
 COMPARISON_SCHEMA = "bylaw.comparison/1"
 
+MATCHED = ("new", "still", "fixed")
 FindingStanding = Literal["new", "still", "waived"]
 
 
@@ -55,7 +58,9 @@ class Comparison(Struct, frozen=True):
     still: list[Finding]
     waived: list[tuple[Finding, tuple[Waiver, ...]]]
     fixed: list[Finding]
-    """Findings of the earlier audit that are absent now, although their conversation was audited again."""
+    """Findings of the earlier audit that are absent now, although their conversation was audited again.
+
+    One that is there under other policies only is listed with those that no longer object."""
     gone: list[Finding]
     """Findings in conversations that were not audited again."""
     refused: list[Finding] = []
@@ -68,6 +73,10 @@ class Comparison(Struct, frozen=True):
     """Whether ids in the earlier audit ignore arguments, so that one may belong to another call."""
     renamed: dict[str, str] = {}
     """The current ids of findings, by the ids in unused waivers."""
+    by_policy: dict[str, dict[str, int]] = {}
+    """The calls that a policy objects to, matched one by one with the earlier audit: `new`, `still` and `fixed`.
+
+    Waived findings are left out."""
 
     def standings(self) -> "Standings":
         """The same, by finding."""
@@ -80,6 +89,7 @@ class Comparison(Struct, frozen=True):
             "schema": COMPARISON_SCHEMA,
             "baseline": self.baseline.name if self.baseline is not None else None,
             "counts": {name: len(found) for name, found in lists.items()} | {"waived": len(self.waived)},
+            "by_policy": self.by_policy,
             **{name: [finding.record() for finding in found] for name, found in lists.items()},
             "waived": [f.record() | {"waivers": [w.record() for w in waivers]} for f, waivers in self.waived],
             "expired_waivers": [_named(waiver) for waiver in self.expired],
@@ -150,6 +160,8 @@ def compare_audits(
     still: list[Finding] = []
     refused: list[Finding] = []
     waived: list[tuple[Finding, tuple[Waiver, ...]]] = []
+    fixed: list[Finding] = []
+    matched: Counter[tuple[str, str]] = Counter()
     for finding in store.findings(criterion) if findings is None else findings:
         then = before.pop(former.get(finding.id, finding.id) if is_former else finding.id, None)
         if is_known := then is not None and not is_graver(finding, then):
@@ -163,16 +175,33 @@ def compare_audits(
             still.append(finding)
         else:
             new.append(finding)
+        if then is None or then.executed is False or finding.executed is False:
+            then = replace(finding, charges=())
+        if not covering:
+            matched.update(_matched(finding, then))
+        if dropped := tuple(
+            each for each in then.charges if each.policy not in {charge.policy for charge in finding.charges}
+        ):
+            fixed.append(replace(then, charges=dropped))
     left = [finding for finding in before.values() if finding.executed is not False]
-    fixed = [finding for finding in left if finding.trajectory in names]
+    fixed += [finding for finding in left if finding.trajectory in names]
+    matched.update((charge.policy, "fixed") for finding in fixed for charge in finding.charges)
     gone = [finding for finding in left if finding.trajectory not in names]
     folder = baseline.folder if baseline is not None else None
     if not former and any(each.finding for each in waivers.unused):
         former = store.former_ids()
     now = {old: id for id, old in former.items() if old != id}
     renamed = {each.finding: now[each.finding] for each in waivers.unused if each.finding in now}
-    told = (refused, waivers.expired, waivers.unused, frozenset(known), is_former, renamed)
+    by_policy = {name: {state: matched[name, state] for state in MATCHED} for name, _ in sorted(matched)}
+    told = (refused, waivers.expired, waivers.unused, frozenset(known), is_former, renamed, by_policy)
     return Comparison(folder, new, still, waived, fixed, gone, *told)
+
+
+def _matched(now: Finding, then: Finding) -> Iterator[tuple[str, str]]:
+    """Each policy that objects to an executed call, and whether it did so before."""
+    known = {charge.policy: charge.verdict for charge in then.charges}
+    for charge in now.charges if now.executed is not False else ():
+        yield charge.policy, "new" if is_worse(charge, known) else "still"
 
 
 def is_graver(now: Finding, then: Finding) -> bool:

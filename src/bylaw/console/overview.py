@@ -26,6 +26,8 @@ TREND = 12
 """Latest audits that the trend shows."""
 RATES = 100
 """Policies or agents that a comparison lists."""
+LISTED = 500
+"""Findings of the earlier audit that a comparison lists."""
 _NO_RATE = rate(0, 0)
 _KINDS = {
     "violation": ("violation", "violations"),
@@ -127,10 +129,13 @@ class OverviewPages(AuditPages):
             bases=latest,
             points=[point for point in trend(view, most=len(bases) + 1) if point.is_this or point.name == base],
             policies=_pairs(_by_policy, earlier, view.summary, view.criterion),
+            matched=sorted(standings.by_policy.items(), key=lambda each: (-each[1]["new"], -each[1]["fixed"], each[0])),
+            listed={name: counts["new"] for name, counts in index.by_policy().items()},
             agents=_pairs(_by_agent, earlier, view.summary, view.criterion),
             states=index.states(Wanted()),
             reasons=index.reasons(Wanted()),
             wanted=Wanted(base=base),
+            shown=LISTED,
             fixed=standings.fixed,
             gone=standings.gone,
         )
@@ -205,13 +210,16 @@ def _by_agent(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
 def _pairs(
     rates: Callable[[JsonRecord, Criterion, str], Rates], earlier: JsonRecord, now: JsonRecord, criterion: Criterion
 ) -> dict[str, list[RatePair]]:
-    """By verdict, the rates that are above zero in either audit, the highest first."""
+    """By verdict, the rates that are above zero in either audit: those that changed, then the highest."""
     found: dict[str, list[RatePair]] = {}
     for verdict in ("violation", "near_miss"):
         old, new = rates(earlier, criterion, verdict), rates(now, criterion, verdict)
         pairs = [RatePair(name, old.get(name, _NO_RATE), new.get(name, _NO_RATE)) for name in {**new, **old}]
         pairs = [pair for pair in pairs if pair.before["count"] or pair.now["count"]]
-        found[verdict] = sorted(pairs, key=lambda pair: (-(pair.now["value"] or 0), pair.name))[:RATES]
+        order = ("bad", "good", "")
+        found[verdict] = sorted(
+            pairs, key=lambda pair: (order.index(pair.change), -(pair.now["value"] or 0), pair.name)
+        )[:RATES]
     return found
 
 

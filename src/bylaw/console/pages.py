@@ -17,6 +17,7 @@ from bylaw.console.overview import OverviewPages
 from bylaw.console.page import load_templates
 from bylaw.console.policies import PolicyPages, ServedPolicyPages
 from bylaw.console.queue import QueuePages
+from bylaw.console.search import SearchPages
 from bylaw.console.service_log import ServiceLog
 from bylaw.console.sign_in import SignIn
 from bylaw.console.trying import TryPages, audit_bench, service_bench
@@ -28,14 +29,15 @@ from bylaw.record import Log
 HOST = "127.0.0.1"
 SERVED = ("/inbox", "/live", "/stops", "/policy", "/try/", "/sign-in", "/sign-out", "/static/")
 """Address prefixes of a service's pages, apart from `/`."""
-VIEW_PAGES = "/review, /findings, /conversations, /policy, /compare"
+VIEW_PAGES = "/review, /findings, /conversations, /policy, /compare, /search"
 SERVICE_PAGES = "/inbox, /live, /stops, /policy"
 """What people open first, for the terminal."""
 
 
 def view_app(view: View) -> ASGIApp:
     opened = Opened(view)
-    pages = [each(opened) for each in (OverviewPages, QueuePages, FindingPages, ConversationPages, PolicyPages)]
+    kinds = (OverviewPages, QueuePages, FindingPages, ConversationPages, PolicyPages, SearchPages)
+    pages = [each(opened) for each in kinds]
     routes = [route for each in (*pages, TryPages(lambda: audit_bench(opened.view))) for route in each.routes()]
     return application(routes, refresh=opened.refresh)
 

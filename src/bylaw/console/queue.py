@@ -17,7 +17,7 @@ from bylaw.pack.review import standings
 UNSIGNED = ("unsigned", "lapsed")
 """Review states of checks that wait for a signature; a rejected one waits for a better check."""
 LISTED = 8
-"""Reasons that the page lists of each kind."""
+"""Checks, or reasons, that the page lists of each kind."""
 
 
 class Waiting(Struct, frozen=True):
@@ -52,7 +52,7 @@ class QueuePages(AuditPages):
     @shown("/review")
     def listed(self, asked: Asked) -> Response:
         """What waits for a person, by kind."""
-        return self._page("queue.html", asked, kinds=self._kinds())
+        return self._page("queue.html", asked, kinds=self._kinds(), listed=LISTED)
 
     @shown("/review/next")
     def following(self, asked: Asked) -> Response:

@@ -39,6 +39,8 @@ class Standings:
         """Findings of the earlier audit that are absent in the same conversation now."""
         self.gone: list[Finding] = []
         """Its findings in conversations that were not audited again."""
+        self.by_policy: dict[str, dict[str, int]] = {}
+        """For each policy, the calls that it objects to, matched one by one with the earlier audit."""
         self._seen: object = None
         self._turn = threading.Lock()
         self._waivers = Waivers(today=date.today())
@@ -97,7 +99,7 @@ class Standings:
                 waivers=self._waivers,
                 findings=self._findings.values(),
             )
-            self.fixed, self.gone = compared.fixed, compared.gone
+            self.fixed, self.gone, self.by_policy = compared.fixed, compared.gone, compared.by_policy
             if self._baseline is not None:
                 states |= {finding.id: "still" for finding in compared.still}
             states |= {finding.id: _state(covering) for finding, covering in compared.waived}
@@ -152,7 +154,7 @@ class View:
         """The folder of the pack; None if it is unknown or missing."""
         self._pack = PackStates(self.root) if self.root is not None else None
         self.bases = _bases(out, base)
-        self.base = base.name if base is not None else ""
+        self.base = base.resolve().name if base is not None else ""
         self._alone = Standings(self.index, waivers=self.waivers, attestations=self.attestations)
         if self.base:
             self._ready[self.base] = self._begun(self.base)
@@ -328,7 +330,7 @@ def _bases(out: Path, given: Path | None) -> dict[str, Path]:
         if path.parent != own[1] and _pack_name(path.parent) == own[0]:
             found[path.parent.name] = path.parent
     if given is not None:
-        found[given.name] = given
+        found[given.resolve().name] = given
     return found
 
 

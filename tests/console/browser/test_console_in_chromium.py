@@ -187,8 +187,11 @@ def test_keys_work_on_every_page(visit: Open, home: str) -> None:
     assert page.locator("#keys[open]").count() == 1
     page.keyboard.press("Escape")
     page.keyboard.press("/")
-    page.wait_for_url("**/findings#q")
+    page.wait_for_url("**/search#q")
     page.locator("#q:focus").wait_for()
+    page.keyboard.type("refund")
+    page.wait_for_url("**/search?q=refund")
+    page.locator("#results a[href='/policy/refund-cap']").wait_for()
     page = visit(home).go("/conversations").page
     page.keyboard.press("j")
     page.keyboard.press("j")

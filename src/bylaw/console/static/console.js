@@ -120,11 +120,11 @@
     if (form) for (const box of document.querySelectorAll(`.members input[form="${form}"]`)) box.checked = event.target.checked;
   });
 
-  // A page without a search leads to the one of findings, or of decisions.
+  // A page without a search leads to the one of the whole audit, or of decisions.
   function seek() {
     const search = document.getElementById("q");
     if (search) { search.focus(); search.select(); return; }
-    const found = document.querySelector("nav a[href='/findings'], nav a[href='/live']");
+    const found = document.querySelector("nav a[href='/search'], nav a[href='/live']");
     if (found) location.assign(`${found.getAttribute("href")}#q`);
   }
 
@@ -201,7 +201,7 @@
   document.addEventListener("click", (event) => { const row = event.target.closest("#browser a.reason, #browser .members a"); if (row) select(row); });
   listenToTheme();
   listenToKeys();
-  if (location.hash === "#q") seek();
+  if (location.hash === "#q" || (location.pathname === "/search" && !location.search)) seek();
   markOpen();
   // Who follows a link to a finding sees its row, however long the list.
   const shown = document.querySelector(".members a[aria-current]");
