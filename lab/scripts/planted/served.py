@@ -56,7 +56,7 @@ BUGS = (
         "    if last < date.today():\n", "    if False:\n",
         "console/test_findings.py"),
     Bug("a button pressed twice writes twice", "console/records.py",
-        'if path.is_file() and f"\\n{lines}" in before:', "if False:",
+        'if not (path.is_file() and f"\\n{lines}" in before)]', "]",
         "console/test_findings.py console/test_policy.py"),
     Bug("a waiver is written into a file that cannot be read", "console/records.py",
         'why = "" if count(rough) == before + by else "the entry would not be part of the list"', 'why = ""',
