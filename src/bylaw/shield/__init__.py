@@ -6,6 +6,6 @@ from bylaw.shield.session import LiveSession
 from bylaw.shield.shield import Shield
 
 Guarded = LiveSession
-"""The former name of a session."""
+"""A deprecated name of `LiveSession`."""
 
 __all__ = ["ApprovalTerms", "Decision", "Ground", "Guarded", "LiveSession", "LookUp", "Postures", "Question", "Shield"]

@@ -1,10 +1,11 @@
-"""Approvals of one conversation: what waits for a person, and how the person's answer affects later decisions.
+"""Tracks the approvals requested in one conversation and applies the reviewers' answers to later decisions.
 
-An approval is for one exact call and the facts at that time. It answers only what needs a person, once, and never lifts
-a denial. A rejection lasts as long as the policies object for the same reasons on the same facts, even if the stop
-behind it is lifted, and covers every spelling of the call that a tool may treat as the same. For a caller that keeps
-the history itself, every request is another conversation; its approvals are found again by the call, the facts and the
-principal if the history continues the one in which they were requested.
+An approval covers one exact call on the facts at that time. It is used once and never lifts a denial. A rejection
+covers every spelling of the call that a tool may treat as the same. The rejection lasts as long as the policies object
+for the same reasons on the same facts.
+
+A caller that keeps the history itself opens a new conversation with every request. Its approvals are found again by
+call, facts and principal, if the new history continues the earlier one.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,10 +23,10 @@ from bylaw.shield.decision import Ground, firmest
 from bylaw.trace.event import Call
 
 AGAIN = 1000
-"""How often one call may be requested on the same facts."""
+"""How many approvals of one call may be requested on the same facts."""
 TIMEOUT, LAPSED, CHANGED, HANDOVER, SPENT = "timeout", "lifetime", "facts", "handover", "used"
-"""Why an approval expired: nobody answered, the yes was not used in time, its grounds changed, another principal
-continues the conversation, or the call was made on another approval.
+"""Why an approval expired: nobody answered in time, nobody used it in time, its facts changed, the conversation passed
+to another principal, or the call ran on another approval.
 """
 
 
@@ -34,11 +35,11 @@ IsOurs = Callable[[Approval], bool]
 
 
 class ApprovalRuling(Struct, frozen=True):
-    """The grounds of a decision after the persons' answers, and the changes to record."""
+    """The grounds of a decision after reviewers have answered, and the approval changes to record."""
 
     grounds: Sequence[Ground]
     approval: str = ""
-    """The approval that the call waits for, or that lets it run."""
+    """The id of the approval that the call waits for, or that lets the call run."""
     changes: Sequence[Change] = ()
 
 
@@ -46,29 +47,29 @@ class Approvals:
     """The approvals requested in one conversation, in order."""
 
     def __init__(self, changes: Sequence[Change] = (), *, handed_over: int = 0, before: int = 0) -> None:
-        """The first `before` changes belong to requests made before a handover at an event."""
+        """Apply recorded changes; the first `before` changes belong to requests made before a handover."""
         self._requests: dict[str, Change] = {}
         self._last: dict[str, Change] = {}
         self._former: dict[str, Change] = {}
-        """Requests on behalf of a previous principal, to which no yes counts."""
+        """Requests made for a previous principal. Approving one of these has no effect."""
         self._handed_over = 0
         self.homes: dict[str, str] = {}
-        """By approval, the conversation that requested it, if it is another one."""
+        """Maps an approval's id to its conversation, if another conversation requested the approval."""
         self._beside: list[Change] = []
-        """Approved requests of possibly other conversations of the same principal."""
+        """Approved requests that may belong to other conversations of the same principal."""
         if changes or handed_over:
             self.take(changes[:before])
             self.pass_on(handed_over)
             self.take(changes[before:])
 
     def pass_on(self, handed_over: int) -> None:
-        """Leave behind all requests made before a handover at an event."""
+        """Set aside all requests made before a handover."""
         if handed_over != self._handed_over:
             self._former |= self._requests
             self._requests, self._handed_over = {}, handed_over
 
     def left_behind(self) -> list[Change]:
-        """The changes to record for approvals that wait for, or were given to, a previous principal."""
+        """Return the changes that end the approvals of a previous principal."""
         open = [name for name in self._former if self._last[name].status in ("waiting", "approved")]
         self._former = {}
         changes = [Change(name, "expired", HANDOVER, "somebody else goes on with the conversation") for name in open]
@@ -76,7 +77,6 @@ class Approvals:
         return changes
 
     def take(self, changes: Iterable[Change]) -> None:
-        """Apply further changes, in order."""
         for change in changes:
             self._note(change)
 
@@ -96,17 +96,17 @@ class Approvals:
         now: float,
         pin: str,
     ) -> str:
-        """Find earlier requests of the same call under the same pack and principal; returns the name of the next
+        """Find earlier requests for the same call under the same pack and principal; return the name of the next
         request.
 
-        A yes is used only if `is_ours` says that this conversation requested it; a rejection is used from any of the
-        principal's conversations. Because histories come back edited, a yes that is not used may still be this
-        conversation's: the call that runs on another yes ends it.
+        An approval is used only if `is_ours` says that this conversation requested it. A rejection counts from any
+        conversation of the principal. A host may edit a history, so an unused approval may still belong to this
+        conversation. It ends when the call runs on another approval.
         """
         if _is_denied(grounds):
             return ""
         made = judgement.made.call
-        # Every spelling of the call shares one name, so that a rejection of one covers all.
+        # All spellings of a call share one name, so that rejecting one spelling rejects all of them.
         digest = fingerprint([made.tool, alike(made.arguments), context[PRINCIPAL], pin])
         for number in range(1, AGAIN):
             name = f"messages/{digest[:32]}/{number}"
@@ -114,7 +114,7 @@ class Approvals:
             if known is None:
                 return name
             if known.status == "rejected":
-                # At least as long as a yes; otherwise an older yes would count again.
+                # An earlier approval could become valid again if this time were shorter than its lifetime.
                 counts = now < known.answered + max(terms.timeout, terms.lifetime)
             else:
                 counts = known.status in ("waiting", "approved") and is_ours(known)
@@ -137,16 +137,16 @@ class Approvals:
         decision: str = "",
         read: Mapping[str, Any] | None = None,
     ) -> ApprovalRuling:
-        """What comes of a decision once it is known what persons have said of this call.
+        """Apply the reviewers' answers about this call to the grounds, or request an approval called `name`.
 
-        What is to be asked of them now is called `name`, as the decision is unless `decision` names that.
+        `decision` is the id of the decision, if it differs from `name`.
         """
         if not self._requests and not needs_person(grounds):
             return ApprovalRuling(grounds)
         made = judgement.made.call
         call = fingerprint([made.tool, made.arguments, *([read] if read else [])])
         apart = fingerprint(_policy_facts(judgement, grounds, terms))
-        # What a stop refuses may run once it is lifted: until then it takes nothing from a yes.
+        # A stop is temporary, so it must not change the facts of an approval.
         facts = fingerprint(facts_of(judgement, [each for each in grounds if not _is_stopped_by(each)], terms))
         parts = [part.made.call for part in judgement.parts]
         if (no := self._no(made, call, apart, parts)) is not None and not _is_denied(grounds):
@@ -189,7 +189,7 @@ class Approvals:
         *,
         ran_out: bool,
     ) -> ApprovalRuling:
-        """The ruling after what was said of the same call on the same facts, if anything was."""
+        """Apply the answer to an earlier request for the same call on the same facts, if there is one."""
         if found is None or found.facts != facts:
             return ruling
         last = self._last[found.approval]
@@ -201,30 +201,30 @@ class Approvals:
             used = [Change(found.approval, "used"), *self._ended_with(found)] if is_used else []
             return ApprovalRuling(lifted, found.approval, [*ruling.changes, *used])
         if status == "expired" and ran_out and last.by == TIMEOUT and terms.default == "reject":
-            # Said once; made again after that, the call is asked about again.
+            # A second attempt at the call requests a new approval.
             no = "nobody answered in time whether it may be done; to ask once more, make the call again"
             return replace(ruling, grounds=[_refusal(no), *ruling.grounds], approval=found.approval)
         return ruling
 
     def _ended_with(self, used: Change) -> list[Change]:
-        """What ends other approvals of a call that is made on one of them."""
+        """End the other approvals of a call that runs on the approval `used`."""
         others = [each.approval for each in self._beside if each.call == used.call and each.approval != used.approval]
         return [Change(each, "expired", SPENT, "the call was made on another approval") for each in others]
 
     def is_rejected(self, made: Call) -> bool:
-        """Whether a person has said no to a call in any spelling."""
+        """Whether a reviewer has rejected the call in any spelling."""
         asked = (each for each in self._requests.values() if self._last[each.approval].status == "rejected")
         return any(each.tool == made.tool and alike(each.arguments) == alike(made.arguments) for each in asked)
 
     def _no(self, made: Call, call: str, apart: str, parts: Sequence[Call]) -> Change | None:
-        """A person's no to a call, said when policies said the same of it, to another spelling of it, or to one of its
-        actions.
+        """Return a rejection of the call, of another spelling, or of one of its actions.
 
-        What policies say of another spelling may name other things, and is not compared.
+        The rejection counts only while the policies object for the same reasons. Another spelling's reasons are not
+        compared, because they may name other things.
         """
         rejected = [each for each in self._requests.values() if self._last[each.approval].status == "rejected"]
         for each in rejected:
-            # Earlier versions did not write what they said: that no holds.
+            # Earlier versions did not record the reasons; their rejections still count.
             is_same = each.call == call and each.apart in ("", apart)
             is_alike = each.call != call and each.tool == made.tool and alike(each.arguments) == alike(made.arguments)
             is_part = any(each.tool == part.tool and alike(each.arguments) == alike(part.arguments) for part in parts)
@@ -246,7 +246,7 @@ def _is_stopped_by(ground: Ground) -> bool:
 
 
 def needs_person(grounds: Iterable[Ground]) -> bool:
-    """Whether a call is stopped by nothing worse than a question, and one of its questions is a person's."""
+    """Whether questions alone stop a call, and a reviewer must answer at least one of them."""
     firm = [ground for ground in grounds if ground.posture == "enforce"]
     return firmest(firm).get("enforce") == "ask" and any(_is_for_person(ground) for ground in firm)
 
@@ -257,12 +257,12 @@ def _is_for_person(ground: Ground) -> bool:
 
 
 def _is_for_user(ground: Ground) -> bool:
-    """Whether nothing but the user's yes to this call is missing."""
+    """Whether only the user's confirmation of the call is missing."""
     return ground.puts_card and ground.answer == "ask" and not _is_for_person(ground)
 
 
 def lift(ground: Ground, by: str) -> Ground:
-    """A ground after a person has said yes: what only the user can say is still open."""
+    """Change a ground after a reviewer's approval. Questions for the user stay unanswered."""
     if ground.posture != "enforce" or not _is_for_person(ground):
         return ground
     left = tuple(each for each in ground.questions if each.whom == "user")
@@ -273,12 +273,12 @@ def lift(ground: Ground, by: str) -> Ground:
 
 
 def rests_on(ground: Ground, by: str) -> bool:
-    """Whether a person's yes is what a ground rests on."""
+    """Whether the approval by `by` lifted a ground."""
     return lifted_by(ground) == by
 
 
 def lifted_by(ground: Ground) -> str:
-    """Whose yes a ground rests on; empty where it rests on none."""
+    """Return who approved a ground; empty if nobody did."""
     if ground.answer != "allow":
         return ""
     said = (ground.because.removeprefix(each) for each in (_APPROVED, _OVERRIDE) if ground.because.startswith(each))
@@ -289,7 +289,7 @@ _APPROVED, _OVERRIDE = "approved by ", "override by "
 
 
 def question(grounds: Iterable[Ground]) -> str:
-    """What the person is asked."""
+    """Return the question for the reviewer."""
     asking = [ground for ground in grounds if _is_for_person(ground)]
     texts = [each.text for ground in asking for each in ground.questions if each.whom == "person"]
     texts += [ground.because for ground in asking if not ground.questions]
@@ -297,10 +297,10 @@ def question(grounds: Iterable[Ground]) -> str:
 
 
 def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """What a decision rests on: every fact that was asked for with what was known of it, and what is open.
+    """Return the facts that a decision depends on: every fact read with its value, and every undecided ground.
 
-    A yes that only the user can give is not part of it: whether they answer before or after a person, the person's
-    answer counts. It is if a person may stand in for the user there.
+    The user's pending confirmation is left out, so that an approval counts whether the user answers before or after the
+    reviewer. It is included if a reviewer may stand in for the user.
     """
     seen = sorted(f"{name} = {value!r}" for name, value in judgement.seen.answers())
     objections = sorted(
@@ -312,5 +312,5 @@ def facts_of(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTer
 
 
 def _policy_facts(judgement: Judgement, grounds: Iterable[Ground], terms: ApprovalTerms) -> Any:
-    """The same without stops, doubts and limits, which come and go."""
+    """Return the same facts without stops, doubts and limits, which are temporary."""
     return facts_of(judgement, [ground for ground in grounds if ground.kind in ("guard", "rule")], terms)

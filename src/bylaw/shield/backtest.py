@@ -1,4 +1,4 @@
-"""Backtests a pack change on recorded conversations: the decisions and verdicts that would differ."""
+"""Replays recorded conversations under two versions of a pack and lists the decisions and verdicts that differ."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,26 +25,24 @@ Place = tuple[str, int, int]
 
 
 class PolicyAnswer(Struct, frozen=True):
-    """The result of one version: its decision before the call, and its verdict afterwards. None if nothing binds the
-    call.
-    """
+    """One version's decision before the call and its verdict afterwards. Both are None if no policy binds the call."""
 
     decision: Answer | None
     verdict: Verdict | None
     because: str = ""
     stops: bool = False
-    """Whether the decision, under its posture, stops the call."""
+    """Whether the decision stops the call under the policy's posture."""
 
 
 class CallOutcome(Struct, frozen=True):
-    """The overall outcome of the call under one version."""
+    """The overall outcome of a call under one version."""
 
     decision: Answer
     runs: bool
 
 
 class Changed(Struct, frozen=True):
-    """One policy's decision or verdict on one call if the two versions differ."""
+    """A policy's answers on one call, if the two versions differ."""
 
     policy: str
     conversation: str
@@ -58,12 +56,11 @@ class Changed(Struct, frozen=True):
 
     @property
     def is_flip(self) -> bool:
-        """Whether the overall outcome of the call changes."""
         return self.old_call != self.new_call
 
 
 class Backtest(Struct, frozen=True):
-    """Two versions of a pack over the same conversations."""
+    """A comparison of two pack versions on the same conversations."""
 
     old: str
     new: str
@@ -77,11 +74,11 @@ class Backtest(Struct, frozen=True):
     now_allowed: int
     changed: tuple[Changed, ...]
     uncounted: int = 0
-    """Calls under limits without a time, so that the limit cannot be checked."""
+    """Calls under a limit that lack a time, so that the limit cannot be checked."""
 
 
 class Replayed(Struct):
-    """The result of one version for one recorded call; without a verdict, only a limit binds it."""
+    """One version's result for a recorded call. Without a verdict, only a limit binds the call."""
 
     grounds: tuple[Ground, ...] = ()
     verdict: CallVerdict | None = None
@@ -89,11 +86,10 @@ class Replayed(Struct):
 
     @property
     def whole(self) -> CallOutcome:
-        """The overall outcome of the call; a call that nothing binds would have run."""
+        """Return the overall outcome; a call that no policy binds would have run."""
         return CallOutcome(*outcome(self.grounds)[:2])
 
     def said(self, policy: str) -> PolicyAnswer:
-        """One policy's answer."""
         mine = [ground for ground in self.grounds if ground.policy == policy]
         if not mine:
             return PolicyAnswer(None, None)
@@ -106,9 +102,9 @@ class Replayed(Struct):
 
 
 def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> dict[int, Replayed]:
-    """Every call of the agent with a verdict, by step, decided on what came before it.
+    """Decide and judge every recorded call of the agent, by step, using only what came before it.
 
-    The calls are replayed as recorded, whatever the shield would have decided: no alternative continuation is guessed.
+    The calls are replayed as recorded, even after a call that the shield would have stopped.
     """
     events, found = trajectory.events, dict[int, Replayed]()
     session = Session(pack, context=trajectory.context)
@@ -123,12 +119,12 @@ def replay(pack: Pack, postures: Postures, trajectory: Trajectory) -> dict[int, 
 
 
 def _lifted(ground: Ground, approved: Approved | None) -> Ground:
-    """A ground after the approval recorded for this call."""
+    """Return the ground after the recorded approval of this call."""
     return ground if approved is None or ground.policy not in approved.policies else lift(ground, approved.by)
 
 
 class _Version:
-    """One version of the pack, and its results for all conversations."""
+    """One version of the pack with its results for all conversations."""
 
     def __init__(self, pack: Pack) -> None:
         self.pack = pack
@@ -137,30 +133,29 @@ class _Version:
         self._limited: list[LimitedCall] = []
 
     def replay(self, trajectory: Trajectory) -> tuple[dict[int, Replayed], set[int]]:
-        """Its results for the calls of a conversation, and the steps of the calls that count under its limits."""
+        """Return the results for a conversation's calls, and the steps of the calls that count under a limit."""
         limited = list(limited_calls(self.pack, trajectory, None, attempted=True))
         self._limited += limited
         return replay(self.pack, self._postures, trajectory), {call.step for call in limited}
 
     def untimed(self) -> set[Place]:
-        """The calls under limits that have no time."""
+        """Return the calls under limits that have no time."""
         return {_place(call) for call in self._limited if call.time is None}
 
     def limits(self) -> Iterator[tuple[Place, Limit, bool]]:
-        """The calls stopped by a limit: those beyond it, and those without a known person (False)."""
+        """Return the calls that a limit stops. The flag is False for a call without a known person."""
         for limit, made in by_limit([self.pack], self._limited):
             yield from ((_place(call), limit, True) for call in beyond(limit, made))
             yield from ((_place(call), limit, False) for call in made if call.whose is None and not call.is_approved)
 
     def ground(self, limit: Limit, tool: str, *, is_told: bool) -> Ground:
-        """The ground of a limit."""
         return recorded_ground(Binding(self.pack, self._postures, tool), limit, is_told=is_told)
 
 
 def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backtest:
     """Replay the same conversations under both versions.
 
-    Limits are counted over all of the conversations by their times, so calls under them are compared last.
+    Limits count calls across all conversations by time, so calls under limits are compared last.
     """
     versions, conversations = (_Version(old), _Version(new)), 0
     limited: dict[Place, tuple[Trajectory, Call, list[Replayed]]] = {}
@@ -191,7 +186,7 @@ def backtest(old: Pack, new: Pack, trajectories: Iterable[Trajectory]) -> Backte
 def _compare(
     trajectory: Trajectory, step: int, tool: str, both: Sequence[Replayed], counts: Counter[str]
 ) -> Iterator[Changed]:
-    """The policies whose decision or verdict on a call differs between the versions."""
+    """Return the policies whose decision or verdict on a call differs."""
     old, new = both
     before, after = old.whole, new.whole
     counts["calls"] += 1

@@ -1,4 +1,4 @@
-"""Decisions and their grounds as records; all their text comes from the pack's author."""
+"""Records of a decision and its grounds. All their text comes from the pack's author."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
@@ -14,28 +14,28 @@ from bylaw.trace.event import Card, LookedUp
 Answer = Literal["allow", "deny", "look_up", "ask"]
 
 GRAVEST: tuple[Answer, ...] = ("deny", "look_up", "ask", "allow")
-"""The first of these that any policy gives is the overall answer."""
+"""Answers by severity. The first of these that any policy gives is the overall answer."""
 
 POSTURES: tuple[Posture, ...] = ("enforce", "advise", "shadow")
-"""The strictest first."""
+"""Postures, strictest first."""
 _GRAVITY: dict[Answer, int] = {answer: place for place, answer in enumerate(GRAVEST)}
 
 Earlier = Literal["", "done", "perhaps"]
-"""Whether the same call has already been carried out, since the user last wrote: not, surely, or perhaps."""
+"""Whether the same call already ran since the user's last message: no (empty), `done` or `perhaps`."""
 
 Whom = Literal["user", "person"]
-"""Who can answer: the user, whom the agent asks, or a person responsible for the policy or the host."""
+"""Who can answer: the user, through the agent, or a reviewer (`person`) responsible for the policy or host."""
 
 GroundKind = Literal["guard", "rule", "call", "action", "person", "stop", "unguarded", "doubt"]
 
 
 class LookUp(Struct, frozen=True):
-    """A look-up that would show a missing fact; its arguments are already known."""
+    """A look-up that would show a missing fact, with its arguments."""
 
     tool: str
     arguments: dict[str, Any]
     facts: tuple[str, ...]
-    """The facts it would show."""
+    """The facts that the look-up would show."""
 
 
 class Question(Struct, frozen=True):
@@ -47,37 +47,38 @@ class Question(Struct, frozen=True):
 
 
 class Ground(Struct, frozen=True):
-    """One policy's answer on the call, with its reasons."""
+    """One policy's answer on a call, with reasons."""
 
     policy: str
     kind: GroundKind
-    """`call` if the call itself could not be judged, `action` if it performs none that is declared, `person` if a
-    person said no, `stop` if a person stopped such calls, `unguarded` if no policy binds a write, `doubt` if the host
-    has something against the tool."""
+    """The source of the objection. `call`: the call could not be judged. `action`: the call performs no declared
+    action. `person`: a reviewer rejected the call. `stop`: a stop covers the call. `unguarded`: no policy binds this
+    write. `doubt`: the host objects to the tool.
+    """
     answer: Answer
     posture: Posture
     because: str = ""
     citations: tuple[Citation, ...] = ()
-    """Where the document says it."""
+    """The document's sentences behind the policy."""
     missing: tuple[str, ...] = ()
-    """Unseen facts the answer depends on."""
+    """Unseen facts that the answer depends on."""
     look_ups: tuple[LookUp, ...] = ()
-    """In the order to make them."""
+    """Look-ups in the order to make them."""
     questions: tuple[Question, ...] = ()
     retries: tuple[LookUp, ...] = ()
-    """Look-ups that failed and may be tried again if nobody can be asked."""
+    """Failed look-ups that may be tried again if nobody can be asked."""
     failed: bool = False
-    """Whether its guard failed; `because` gives the line, for the guard's author."""
+    """Whether the guard failed. `because` then gives the failing line, for the guard's author."""
     for_agent: str = ""
-    """What is missing for a rule about consent, or what is stopped, in words for the agent."""
+    """The missing consent or the stop, worded for the agent."""
     stands_in: bool = False
-    """Whether a person is asked in the user's place because the host does not report user messages; their yes is an
-    override.
+    """Whether a reviewer is asked instead of the user, because the host does not report user messages. Their approval
+    is recorded as an override.
     """
     is_unheard: bool = False
-    """Whether it asks the user although their answer would not be reported."""
+    """Whether the ground asks the user although the host would not report the answer."""
     puts_card: bool = False
-    """Whether the user's answer to a card would settle it."""
+    """Whether the user's answer to a card would settle the ground."""
 
 
 class Text:
@@ -102,7 +103,7 @@ class Text:
 
 
 class PerformedAction(Struct, frozen=True):
-    """An action that a call performs, with the values taken for it."""
+    """An action that a call performs, with its values."""
 
     name: str
     arguments: dict[str, Any]
@@ -115,99 +116,95 @@ class Decision(Struct, frozen=True):
     tool: str
     arguments: dict[str, Any]
     answer: Answer
-    """The decision itself, regardless of the posture."""
+    """The answer before the posture is applied."""
     allowed: bool
-    """Whether the call runs."""
+    """Whether the call may run."""
     enforced: Posture
-    """The posture that determines `allowed`: the strictest among objecting grounds; `enforce` if there are none."""
+    """The posture behind `allowed`: the strictest posture among objecting grounds, or `enforce` without objections."""
     grounds: tuple[Ground, ...] = ()
-    """Every policy that bound the call, objections first."""
+    """Grounds of every policy that binds the call, objections first."""
     unguarded: bool = False
-    """Whether it changes something but no policy binds it."""
+    """Whether the call is a write that no policy binds."""
     to_agent: Any = field(default="", name="feedback")
     to_person: Any = field(default="", name="for_person")
-    """A `Text`, or the text itself if read from a log."""
+    """The message for the reviewer: a `Text`, or a string if read from a log."""
     approval: str = ""
-    """The approval that the call waits for, or that let it run."""
+    """The id of the approval that the call waits for, or that lets the call run."""
     seconds: float = 0.0
-    """Time taken."""
+    """Time taken to decide, in seconds."""
     model_queries: int = 0
-    """Model questions since the previous decision."""
+    """The number of model requests since the previous decision."""
     probability: float | None = None
     """The probability that the call is permitted, if circuits were used."""
     interval: tuple[float, float] | None = None
-    """The range of the margin over all values of unknown predicates."""
+    """The range of the margin over all possible values of unknown predicates."""
     answered: tuple[Answered, ...] = ()
-    """Answers, since the previous decision, for predicates that code could not settle, with the words they rest on."""
+    """A model's answers to predicates since the previous decision, each with the quoted words."""
     resolved: tuple[LookedUp, ...] = ()
-    """Look-ups made by the shield: `grounds` use them, unless they are shown to the agent, which then repeats the call
-    (`resolve: show`).
+    """Look-ups made by the shield. The grounds use their results, except under `resolve: show`: then the agent sees the
+    results and repeats the call.
     """
     evidence: tuple[Ground, ...] = ()
-    """Each policy's answer on what the agent had seen, if `grounds` use more."""
+    """Each policy's answer on what the agent had seen, if `grounds` use further facts."""
     is_over: bool = False
-    """For a repeated request: whether the call it allowed has since returned a result. A call that may change something
-    is then not allowed again.
+    """For a repeated request: whether the allowed call has returned a result since. A write is then not allowed
+    again.
     """
     repeats: Literal["", "interrupted", "resumed"] = ""
-    """Set if nothing new was decided: an allowed call was interrupted, or continues."""
+    """Set if this repeats an earlier decision: its call was interrupted or continues."""
     call: str = ""
-    """The id of that call."""
+    """The id of the interrupted or resumed call."""
     card: Card | None = None
-    """The card to show to the user, whose yes allows the same call: the agent sends its text, or the host displays it
-    and reports the answer with `confirm`.
+    """The card to show to the user. Confirming the card allows the same call. Either the agent sends the card's text,
+    or the host displays it and reports the answer with `confirm`.
     """
     request: str = ""
-    """Digest of the allowance that the call was checked against, if the pack uses requests."""
+    """The digest of the allowance that the call was checked against, if the pack uses requests."""
     earlier: Earlier = ""
-    """If the call is stopped: whether the same call ran before."""
+    """For a stopped call: whether the same call ran before."""
     actions: tuple[PerformedAction, ...] = ()
-    """The actions a call of a generic tool performs."""
+    """The actions that a call of a generic tool performs."""
     granted: tuple[Granted, ...] = ()
-    """What a model, since the previous decision, found the request to allow: ranges of the user's words."""
+    """The actions that a model found the request to allow since the previous decision, as ranges of the user's
+    words.
+    """
 
     @property
     def is_put(self) -> bool:
-        """Whether it stops the call and somebody is asked: the user by a card, or a person for an approval."""
+        """Whether the call is stopped until somebody answers: the user a card, or a reviewer an approval."""
         return not self.allowed and (self.card is not None or (self.answer == "ask" and bool(self.approval)))
 
     @property
     def feedback(self) -> str:
-        """The message for the agent: what to look up, what to ask, or why not; empty if there is no objection, or only
-        one in shadow mode.
-        """
+        """The message for the agent: look-ups, questions or reasons. Empty without an objection outside shadow mode."""
         return str(self.to_agent)
 
     @property
     def for_person(self) -> str:
-        """The message for the approver: the call, and the objections."""
+        """The message for the reviewer: the call and the objections."""
         return str(self.to_person)
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The policies that object."""
         objecting = (ground.policy for ground in self.grounds if ground.answer != "allow")
         return tuple(dict.fromkeys(filter(None, objecting)))
 
     @property
     def sentences(self) -> tuple[Citation, ...]:
-        """The sentences of the document behind the objections."""
         objecting = (ground for ground in self.grounds if ground.answer != "allow")
         return tuple(dict.fromkeys(citation for ground in objecting for citation in ground.citations))
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The unseen facts of all policies."""
         return tuple(dict.fromkeys(fact for ground in self.grounds for fact in ground.missing))
 
     @property
     def overrides(self) -> tuple[str, ...]:
-        """The policies in which a person stood in for the user; `approval` says who."""
+        """Policies for which a reviewer stood in for the user. `approval` says who."""
         return tuple(each.policy for each in self.grounds if each.answer == "allow" and each.stands_in)
 
     @property
     def look_ups(self) -> tuple[LookUp, ...]:
-        """All look-ups to make, in order and without repeats, whatever the answer."""
         found: dict[str, LookUp] = {}
         for ground in self.grounds:
             for look_up in ground.look_ups:
@@ -219,14 +216,13 @@ class Decision(Struct, frozen=True):
 
     @property
     def retries(self) -> tuple[LookUp, ...]:
-        """Failed look-ups that may be tried again, without repeats."""
+        """Return the failed look-ups that may be tried again, without repeats."""
         return tuple(
             {f"{each.tool} {each.arguments}": each for ground in self.grounds for each in ground.retries}.values()
         )
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """All questions to ask, without repeats, whatever the answer."""
         return tuple({(each.fact, each.text): each for ground in self.grounds for each in ground.questions}.values())
 
     def __repr__(self) -> str:
@@ -246,7 +242,6 @@ def firmest(grounds: Iterable[Ground]) -> Mapping[Posture, Answer]:
 
 
 def gravest(answers: Iterable[Answer]) -> Answer:
-    """The most severe answer."""
     found: Answer = "allow"
     for answer in answers:
         if _GRAVITY[answer] < _GRAVITY[found]:

@@ -1,7 +1,7 @@
-"""Decides the calls of one live conversation, in order, over its journal.
+"""Decides the calls of one live conversation, in order.
 
-A decision combines guards and rules, the shield's own look-ups, approvals, stops and limits, and what the user must be
-shown. With a log, it is valid once it and everything before it are written.
+A decision combines guards, rules, the shield's own look-ups, approvals, stops, limits and cards. With a log, a decision
+is valid once the log holds it and all earlier entries.
 """
 
 import time as clocks
@@ -68,21 +68,21 @@ from bylaw.trace.event import Call, Card, Event, LookedUp, Trajectory
 
 
 class WantedDecisions(Struct, frozen=True):
-    """Mutations to apply and calls to decide, all or nothing."""
+    """Mutations to apply and calls to decide. All succeed or none."""
 
     asked: Sequence[AskedCall] = ()
     first: Sequence[Mutation] = ()
     """Mutations before the calls."""
     named: Named | None = None
-    """The request's idempotency key, if any."""
+    """The request's idempotency key."""
     again: Interruption | Resumption | None = None
-    """An interrupted or resumed call whose earlier decision is wanted instead."""
+    """Set to get the earlier decision on an interrupted or resumed call."""
     by: str = ""
-    """The calling agent, if it is not the one the conversation began with."""
+    """The calling agent, if it did not begin the conversation."""
     context: Mapping[str, Any] | None = None
     """The host's context; None if unchanged."""
     is_turn: bool = False
-    """Whether the calls form one turn, each decided for the turn as a whole."""
+    """Whether the calls form one turn and are decided with regard to each other."""
     places: Sequence[int] | None = None
     """The positions of the calls to decide; None for all."""
 
@@ -91,42 +91,42 @@ class DecisionService:
     """The state of one live conversation, and its decisions; for one thread at a time."""
 
     live: Conversation | None = None
-    """The conversation; None if it must be started or read first."""
+    """The open conversation; None until it is started or read from the log."""
     is_told_whole = False
-    """Whether the caller keeps the history itself and sends all of it with each request, each a new conversation."""
+    """Whether the caller keeps the history and sends all of it with each request. Each request is then a new
+    conversation.
+    """
     open_turn: Mutation | None = None
-    """The mutation that began the agent's current turn."""
+    """The mutation that started the agent's current turn."""
     _answers = _granted = 0
-    """Number of model answers reported by decisions so far."""
+    """The number of model answers that earlier decisions have reported."""
     _recalled: Recalled | None = None
-    """The card last shown by a caller that keeps the history itself, or the name for the next one."""
+    """For a caller that keeps the history: the last card shown, or the name for the next card."""
 
     def __init__(self, shield: Host, id: str, context: Mapping[str, Any] | None, by: str, lacks: str) -> None:
         self._shield = shield
         self.journal = ConversationJournal(shield.log, shield.tenant, id)
         self.id = self.journal.id
         self.context = context
-        """The host's initial context."""
         self.speaks_for: Mapping[str, Any] = context or {}
-        """The host's context here; another principal may have continued the conversation elsewhere."""
+        """The host's context in this process. Another principal may have continued the conversation elsewhere."""
         self._unvouched = context
-        """The context given when the conversation was opened, until something is written."""
+        """The context given at opening, until an entry is written."""
         self.by = by
-        """The agent name for statistics."""
         self.lacks = lacks
         self.channel = Channel()
         self.pack, self.postures = shield.pinned()
         self.unwritten: list[Mutation] = []
         """Mutations since the last log entry."""
         self._before_unwritten = 0
-        """Number of events in the log before them."""
+        """The number of logged events before the unwritten mutations."""
         self._marks: dict[int, Decision] = {}
-        """Decisions made here, by step, that use more than what the agent had seen."""
+        """Decisions made here that used more than the agent had seen, by step."""
         self._approvals = Approvals()
 
     @property
     def state(self) -> LiveState:
-        """The state, from earlier entries, that decisions need."""
+        """State from earlier entries that decisions need."""
         return self.journal.state
 
     def _begin(self, known: Sequence[Answered] = (), granted: Sequence[Granted] = ()) -> Conversation:
@@ -147,24 +147,22 @@ class DecisionService:
 
     @property
     def has_news(self) -> bool:
-        """Whether there are mutations to write."""
         return self._shield.log is not None and self.live is not None and self.live.length > self.state.events
 
     @property
     def must_read(self) -> bool:
-        """Whether the log must be read before deciding."""
         if self.live is None:
             return self.journal.may_be_known
         return self.journal.others_may_have_written or self.journal.stops_are_stale
 
     @property
     def vouched(self) -> Mapping[str, Any]:
-        """Update the values vouched for by the host."""
+        """Return the values vouched for by the host."""
         return self.live.context if self.live is not None else self.context or {}
 
     def take_for_new(self) -> bool:
-        """Start the conversation without reading the log if the log is unlikely to have it; returns whether it was
-        started.
+        """Start the conversation without reading the log if the log is unlikely to have it. Return whether this
+        worked.
         """
         if self.live is not None or self.unwritten or self.open_turn is not None or not self.journal.take_for_new():
             return False
@@ -172,13 +170,13 @@ class DecisionService:
         return True
 
     def open(self, *, settled: bool = True) -> Conversation:
-        """The current conversation: started, or continued from the log."""
+        """Return the conversation, started or continued from the log."""
         return self.live if self.live is not None else self._load(settled=settled)
 
     def catch_up(self, *, settled: bool = True) -> None:
-        """Open the conversation and read only others' new entries.
+        """Open the conversation and read new entries by others.
 
-        Unless `settled`, they may not be on disk until something is written after them or `journal.settle` returns.
+        Unless `settled`, these entries may not be on disk before `journal.settle` returns.
         """
         if self.journal.stops_are_stale:
             self.journal.read_stops()
@@ -191,7 +189,7 @@ class DecisionService:
             self.open(settled=settled)
 
     def apply(self, mutation: Mutation) -> None:
-        """Change the conversation; it is written with the next decision."""
+        """Apply a mutation, which is written with the next decision."""
         if self._shield.log is None:
             self._apply_all(self._spoken(mutation))
             return
@@ -218,22 +216,23 @@ class DecisionService:
             mutation.apply(self.open())
 
     def _spoken(self, mutation: Mutation) -> list[Mutation]:
-        """The mutation with the principal known here, because another may have continued elsewhere."""
+        """Add the principal known here, because another principal may have continued the conversation elsewhere."""
         if self.postures.handover and mutation.is_spoken:
             return [Mutation("vouch", {"context": self.speaks_for}), mutation]
         return [mutation]
 
     def aligned(self, wanted: WantedDecisions, known: int) -> WantedDecisions:
-        """Adjust a request to entries others wrote after the first `known` events, so that events reported by both
-        count once. With none, the caller cannot have relied on anything here.
+        """Adjust a request to entries that others wrote after the first `known` events.
+
+        Events reported by both then count once. If `known` is 0, the caller cannot have relied on any entry.
         """
         if not wanted.first or not known or self.state.events <= known:
             return wanted
         return replace(wanted, first=told_once(wanted.first, self.open().since(known)))
 
     def was_overtaken(self) -> bool:
-        """Whether the log has entries that were not read, so that a rejected request may succeed now; if so, everything
-        is read again.
+        """Whether the log has unread entries, so that a rejected request may now succeed. If so, everything is read
+        again.
         """
         if not self.journal.read(after=self.state.length, settled=False):
             return False
@@ -241,7 +240,7 @@ class DecisionService:
         return True
 
     def settle_reading(self) -> None:
-        """Wait until everything read is on disk."""
+        """Wait until every entry that was read is on disk."""
         try:
             self.journal.settle()
         except BaseException:
@@ -249,15 +248,12 @@ class DecisionService:
             raise
 
     def forget(self) -> None:
-        """Discard the state and read the conversation from the log next time; anything not in the log
-        has not happened.
-        """
+        """Discard the state and read the log next time. Unwritten events are lost."""
         if self._shield.log is not None:
             self.live = None
             self.journal.forget()
 
     def _load(self, *, settled: bool) -> Conversation:
-        """Start the conversation, or continue it from the log."""
         history, journal, before = None, self.journal, self.journal.first
         self._marks.clear()
         if journal.may_be_known:
@@ -277,7 +273,7 @@ class DecisionService:
         return conversation
 
     def _restore(self, history: History, before: Entry | None) -> Conversation:
-        """Rebuild the conversation from the log; `before` was its first entry when last read."""
+        """Rebuild the conversation from the log. `before` is its first entry at the last reading."""
         first, opening, given = self.journal.first, history.opening, self._unvouched
         self.pack, self.postures = self._shield.pinned(opening)
         is_another = before is not None and first is not None and before.digest != first.digest
@@ -299,10 +295,10 @@ class DecisionService:
         return conversation
 
     def _continue(self, live: Conversation, entries: Sequence[Entry]) -> bool:
-        """Apply entries that others wrote; False if everything must be read again."""
+        """Apply entries by others. Return False if everything must be read again."""
         state, handed_over = self.state, self.state.handed_over
         if state.length == 0 or self.unwritten or self.open_turn is not None:
-            # Unwritten mutations come after them.
+            # Entries by others come before unwritten mutations.
             return False
         try:
             news = read_history(entries, History(opening_of(self.pack, None, ""), state=state))
@@ -317,7 +313,7 @@ class DecisionService:
         return True
 
     def _replay(self, conversation: Conversation) -> None:
-        """Apply unwritten mutations after everything written elsewhere, which may include the same events."""
+        """Apply unwritten mutations after all entries written elsewhere, which may contain the same events."""
         if self.open_turn is not None and not any(each is self.open_turn for each in self.unwritten):
             conversation.hold_turn()
         mutations = told_once(self.unwritten, conversation.since(self._before_unwritten)) if self.unwritten else []
@@ -333,20 +329,19 @@ class DecisionService:
             raise wrong
 
     def trajectory(self, agent: str) -> Trajectory:
-        """The conversation so far, in export form."""
         events = list(self.open().events)
         for step, decision in self._marks.items():
             events[step] = marked(events[step], decision, self.state.yeses)
         return Trajectory(self.id, events, agent or self.by, context=dict(self.context or {}))
 
     def attempt(self, wanted: WantedDecisions) -> Attempt:
-        """Apply mutations and decide; the decisions are valid once the attempt is written."""
+        """Apply mutations and decide. The decisions are valid once the attempt is written."""
         try:
             attempt = self._attempt(wanted)
             check_cost()
             return attempt
         except BaseException:
-            # The attempt may be partly applied; the log contains only complete ones.
+            # The attempt may be partly applied, but the log has complete attempts only.
             self.forget()
             raise
 
@@ -374,7 +369,7 @@ class DecisionService:
         return attempt
 
     def is_written(self, attempt: Attempt, answers: Answers, named: Named | None = None) -> bool:
-        """Whether the attempt is valid; if others were faster, it has not happened."""
+        """Whether the attempt was written. If another writer was faster, the attempt has no effect."""
         is_accepted = False
         try:
             is_accepted = self.journal.accepts(attempt.drafts, answers)
@@ -396,7 +391,7 @@ class DecisionService:
         return True
 
     def _decided_before(self, wanted: Interruption | Resumption, by: str) -> Decision | None:
-        """The earlier decision on a call that is interrupted or goes on; None if the call is to be decided anew."""
+        """Return the earlier decision on an interrupted or resumed call; None if the call must be decided again."""
         if isinstance(wanted, Interruption):
             return replace(wanted.decision, repeats="interrupted", call=wanted.id)
         before = self.state.interrupted.get(wanted.id)
@@ -406,7 +401,7 @@ class DecisionService:
         return replace(before, repeats="resumed")
 
     def _still_stands(self, decision: Decision, step: int, by: str) -> bool:
-        """Whether an allowed call without a result may still run, by what is known now."""
+        """Whether an allowed call without a result may still run."""
         call, now = self.open().events[step], self._shield.clock()
         agents = {self.by, by, call.agent} if isinstance(call, Call) else {self.by, by}
         tools = (decision.tool, *(each.name for each in decision.actions))
@@ -418,11 +413,11 @@ class DecisionService:
         return still_allowed(self.open(), self.postures, step, now, self.lacks, is_rejected, is_approved=is_approved)
 
     def taken_before(self, wanted: WantedDecisions) -> list[Repeated] | None:
-        """The earlier answers to this request, if still valid; None if the request is new."""
+        """Return the earlier answers to a repeated request that are still valid; None for a new request."""
         self.open()
         if wanted.named is None or wanted.named.name not in self.state.requests:
             return None
-        # Only the log has the answers, and others may have reported a result or stopped the call since.
+        # Only the log has the answers. Another worker may have reported a result or stopped the call since.
         self.journal.read_stops()
         self.forget()
         self.open()
@@ -431,7 +426,7 @@ class DecisionService:
         return None if found is None else [self._sent_again(*each, wanted.by) for each in found[: len(wanted.asked)]]
 
     def _sent_again(self, decision: Decision, step: int, by: str) -> Repeated:
-        """The decision, if still valid; a call with a result is not repeated."""
+        """Return the decision if it is still valid. A call with a result is not made again."""
         if not decision.allowed:
             return decision
         if not has_result(self.open().events, step):
@@ -442,13 +437,13 @@ class DecisionService:
         return replace(decision, is_over=True, allowed=False, to_agent=f"{DONE_BEFORE} ({decision.tool}).")
 
     def _decide(self, attempt: Attempt, wanted: WantedDecisions, place: int) -> None:
-        """Decide one call, and add what is to be written of it."""
+        """Decide one call and add the entries to write."""
         self._recalled, started = None, clocks.perf_counter()
         judgement = wanted.asked[place].judge(attempt.conversation)
         decision, changes, uses = self._decide_judged(attempt, wanted, place, judgement, started)
         call, found = judgement.call, self._recalled
         if found is not None and (said := confirmation_of(found)) is not None:
-            # The user said yes to this card, which another request of the same history showed.
+            # The user confirmed this card, which an earlier request of the same history showed.
             attempt.conversation.confirm(said, time=found.yes.time if found.yes is not None else None)
             judgement = attempt.conversation.call(call.tool, call.arguments, id=call.id, time=call.time)
             decision, more, uses = self._decide_judged(attempt, wanted, place, judgement, started)
@@ -458,13 +453,13 @@ class DecisionService:
         attempt.decide(decision, call, found.name_of(decision) if found is not None else "", uses)
         for change in changes:
             entry = draft(self.journal.tenant, self._approvals.homes.get(change.approval, self.id), change)
-            # Others may write the same at this moment; that is not this event repeated.
+            # The unique id keeps another worker's similar entry from counting as a repeat of this one.
             attempt.add(replace(entry, id=f"{entry.id}:{self.id}") if self.is_told_whole else entry)
 
     def _decide_judged(
         self, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement, started: float
     ) -> tuple[Decision, Sequence[Change], Sequence[Use]]:
-        """The decision on a judged call, with the approval changes to write and the places it takes."""
+        """Return the decision on a judged call, the approval changes to write, and the call's uses of limits."""
         conversation, call = attempt.conversation, judgement.made.call
         session, number = conversation.session, self.state.decided + len(attempt.decisions) + 1
         name = f"{self.id}/{number}" if self.id else str(number)
@@ -494,7 +489,7 @@ class DecisionService:
         shown = tuple(replace(each, shown=True) for each in resolved) if self.postures.resolve == "show" else ()
         decision = _decision(self.pack, judgement, name, ruling, weighed, card, shown, earlier, failures)
         if resolved:
-            # A call that runs anyway under a softer posture was made without them.
+            # A call that runs under a softer posture was made without look-ups.
             resolved = resolved if decision.allowed else shown or resolved
             decision = replace(decision, resolved=resolved, evidence=tuple(evidence))
         if not decision.allowed:
@@ -502,9 +497,9 @@ class DecisionService:
         if decision.resolved or decision.approval:
             self._marks[judgement.made.step] = decision
         decision = self._with_model_answers(conversation, judgement, decision)
-        # Nobody holds a reference to it yet.
+        # No other code holds a reference to the decision yet.
         force_setattr(decision, "seconds", clocks.perf_counter() - started)
-        # An approval's question includes the decision's text for a person.
+        # The approval's question quotes the decision's message for reviewers.
         changes = [
             replace(each, for_person=decision.for_person) if each.status == "waiting" else each
             for each in ruling.changes
@@ -514,7 +509,7 @@ class DecisionService:
     def _look_up(
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground]
     ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
-        """The grounds after the shield's own look-ups, and their results."""
+        """Return the grounds after the shield's own look-ups, and the look-ups."""
         how, tools = self.postures.resolve, self._shield.tools
         if (
             judgement.parts
@@ -524,18 +519,18 @@ class DecisionService:
             or self.lacks
             or (how == "show" and self.is_told_whole)
         ):
-            # A caller that sends the history each time would lose what was shown with a refusal.
+            # A caller that keeps the history would lose results shown with a refusal.
             return grounds, ()
         found, resolved = resolve(self.postures, conversation, judgement, grounds, tools)
         if how == "show" and gravest([ground.answer for ground in found]) != "deny":
-            # The agent sees the results and decides again.
+            # The agent sees the results and makes the call again.
             return grounds, resolved
         return found, resolved
 
     def _objections(
         self, binding: Binding, attempt: Attempt, wanted: WantedDecisions, place: int, judgement: Judgement
     ) -> list[Ground]:
-        """Objections besides the policies: the host's doubt, stops, and other calls of the turn."""
+        """Return objections other than policies: the host's doubts, stops, and other calls of the turn."""
         call, found = judgement.call, list[Ground]()
         if because := self._shield.doubts.get(call.tool):
             found.append(binding.of_doubt(because))
@@ -551,7 +546,7 @@ class DecisionService:
         return found
 
     def _is_declined(self, conversation: Conversation, judgement: Judgement) -> bool:
-        """Whether the user has declined the call by a button, which a history that the caller keeps does not tell."""
+        """Whether the user declined the call by a button. A history kept by the caller does not show this."""
         if judgement.parts:
             return any(self._is_declined(conversation, part) for part in judgement.parts)
         log, made, values = self.journal.log, judgement.made, conversation.session.values
@@ -565,7 +560,7 @@ class DecisionService:
     def _for_channel(
         self, grounds: Sequence[Ground], conversation: Conversation, judgement: Judgement
     ) -> Sequence[Ground]:
-        """The grounds, with questions redirected if the user's answers are not reported."""
+        """Redirect questions for the user if the host does not report the user's answers."""
         channel = self.channel
         if channel.puts_cards:
             digest = conversation.cards.digest(judgement.made)
@@ -576,11 +571,11 @@ class DecisionService:
         return grounds
 
     def _latest_uses(self, attempt: Attempt) -> LatestUses | None:
-        """Finds the places taken under the pack's limits; None if they are not counted."""
+        """Return a function that finds earlier uses of the pack's limits; None if uses are not counted."""
         log, conversation, uses = self.journal.log, attempt.conversation, self.state.uses
         if log is None:
             return None
-        # Places returned by refusals that are written before this decision.
+        # Refusals that are written with this decision give back their uses.
         unwritten = conversation.since(self.state.events)
         returned = [use.decision for event in unwritten for use in given_back(conversation, event, uses)]
         taking = [use for taken in attempt.uses.values() for use in taken]
@@ -589,10 +584,10 @@ class DecisionService:
     def _rule(
         self, conversation: Conversation, judgement: Judgement, grounds: Sequence[Ground], name: str
     ) -> ApprovalRuling:
-        """The grounds after the persons' answers about the call."""
+        """Apply the reviewers' answers about the call to the grounds."""
         log = self.journal.log
         if log is None or (self.is_told_whole and not is_signed_in(conversation.context)):
-            # Do not request an approval that no later call could find.
+            # No later call could find this approval, so do not request it.
             return ApprovalRuling(grounds)
         now, terms, asked = self._shield.clock(), self.postures.approval, ""
         self._approvals.pass_on(conversation.handed_over)
@@ -608,7 +603,7 @@ class DecisionService:
         return replace(ruling, changes=[*left, *ruling.changes]) if left else ruling
 
     def _continues(self, before: Sequence[Event], asked: Approval) -> bool:
-        """Whether the history continues the one in which an approval was requested."""
+        """Whether the history continues the conversation that requested an approval."""
         log = self.journal.log
         home = read_history(log.conversation(self.journal.tenant, asked.conversation)) if log is not None else None
         if home is None:
@@ -620,9 +615,9 @@ class DecisionService:
     def _card(
         self, conversation: Conversation, judgement: Judgement, ruling: ApprovalRuling, name: str, *, is_repeated: bool
     ) -> Card | None:
-        """The card for the user if the call needs only their yes, or that and an approval.
+        """Return the card if the call needs only the user's confirmation, or a confirmation and an approval.
 
-        Look-ups and other questions come first. A call that cannot be allowed gets no card.
+        Look-ups and other questions come before the card. A call that cannot be allowed gets no card.
         """
         firm = [each for each in ruling.grounds if each.answer != "allow" and each.posture == "enforce"]
         if not any(each.puts_card for each in firm) or any(map(_comes_first, firm)):
@@ -637,7 +632,7 @@ class DecisionService:
         digest = conversation.cards.digest(judgement.made)
         if conversation.cards.is_declined_otherwise(judgement.made, digest, now):
             return None
-        # One prompt per write: a waiting card is not shown again.
+        # Each write has one prompt, so a waiting card is not shown again.
         card = conversation.cards.waiting(digest, step)
         if card is not None and card.text == text and card.expires is not None and now < card.expires:
             return card
@@ -660,7 +655,7 @@ class DecisionService:
         return self._recalled.card or card
 
     def _with_model_answers(self, conversation: Conversation, judgement: Judgement, decision: Decision) -> Decision:
-        """The decision with the model answers since the previous one."""
+        """Add the model's answers since the previous decision."""
         session = conversation.session
         if len(session.answered) > self._answers:
             answered = (*session.answered,)[self._answers :]
@@ -690,8 +685,10 @@ def _decision(
     earlier: Earlier,
     failures: int,
 ) -> Decision:
-    """The decision on a judged call. `shown` are results for the agent, `earlier` whether the same call ran before, and
-    `failures` how often its card was answered unclearly.
+    """Build the decision on a judged call.
+
+    `shown` are results for the agent. `earlier` tells whether the same call ran before. `failures` counts the unclear
+    answers to its card.
     """
     call, grounds, approval = judgement.call, tuple(ruling.grounds), ruling.approval
     made, actions = judgement.made.call, performed_actions(judgement)
@@ -704,7 +701,7 @@ def _decision(
         named = f"{call.tool}: {', '.join(each.name for each in actions)}" if actions else call.tool
         told = partial(feedback, pack, named, worst, said, runs=allowed, approval=approval, card=shows_card)
         text = Text(partial(told, shown=shown, earlier=earlier, failures=failures))
-        # The text may be read later but must describe the current facts.
+        # The text must describe the current facts even if it is composed later.
         seen = list(judgement.seen.answers()) if answer == "ask" else ()
         person = Text(lambda: for_person(shown_call, grounds, seen))
     unguarded = not judgement.fault and is_unguarded(pack, judgement, grounds)
@@ -715,12 +712,11 @@ def _decision(
 
 
 def untold_by(judgement: Judgement) -> dict[str, Any]:
-    """What a generic call says besides the parameters of its actions."""
+    """Return the arguments of a generic call that are no parameters of its actions."""
     return {name: value for part in judgement.parts or (judgement,) for name, value in part.made.untold.items()}
 
 
 def performed_actions(judgement: Judgement) -> tuple[PerformedAction, ...]:
-    """The actions that a judged call performs."""
     if judgement.asked is None or judgement.otherwise:
         return ()
     made = [part.made.call for part in judgement.parts or (judgement,)]

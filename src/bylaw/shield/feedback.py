@@ -1,4 +1,4 @@
-"""The message an agent gets instead of a tool's result: short, in business words, with the next step."""
+"""Composes the message that an agent gets instead of a tool's result: short, in business words, with a next step."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,16 +11,16 @@ from bylaw.trace.event import IS_DONE, MAY_BE_DONE, NOT_DONE, LookedUp
 _LINE = re.compile(r"^\S+\.py:\d+: ")
 _WORD = re.compile(r"\w+")
 _QUOTED = 600
-"""Maximum characters of quoted policy sentences; the first sentence is always quoted in full."""
+"""Maximum length of quoted policy sentences, in characters. The first sentence is always quoted in full."""
 FAULT = "a fault of the shield itself"
 OPENING: dict[Answer, str] = dict(zip(("deny", "look_up", "ask"), NOT_DONE, strict=True))
 SHOW = (
     "Show the user the text below, word for word, as your whole next message, and wait for the answer. "
     "If it is yes, make this call again with the same arguments; if not, do not make it."
 )
-"""Instructions for sending a card, which follows them at the end of the message."""
+"""Introduces the card at the end of the message."""
 ENOUGH = 2
-"""Number of unclear answers to a card after which the agent is told to stop asking."""
+"""After this many unclear answers to a card, the agent is told to stop asking."""
 _PERSON = "A person has to decide the rest: do not try again until somebody has."
 _MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
     (
@@ -79,7 +79,7 @@ _MESSAGE: tuple[tuple[tuple[str, str], ...], ...] = (
         ),
     ),
 )
-"""The parts of the message: for each part, the first line whose conditions all hold (`-` negates a condition)."""
+"""The parts of the message. Each part uses its first line whose conditions all hold; `-` negates a condition."""
 
 
 def feedback(
@@ -95,10 +95,10 @@ def feedback(
     earlier: Earlier = "",
     failures: int = 0,
 ) -> str:
-    """The message for the agent; empty if nothing objects.
+    """Return the message for the agent; empty without objections.
 
-    `card` is the text to show the user, `shown` are look-ups that were made for the agent, `earlier` says whether the
-    same call ran before, and `failures` how often the card was answered in vain.
+    `card` is the text to show to the user. `shown` are look-ups made for the agent. `earlier` says whether the same
+    call ran before. `failures` counts the unclear answers to the card.
     """
     objecting = [ground for ground in grounds if ground.answer != "allow"]
     if answer == "allow" or not objecting:
@@ -107,15 +107,15 @@ def feedback(
     denials = [ground for ground in objecting if ground.answer == "deny" and ground.posture == "enforce"]
     if is_unheard or runs or answer == "look_up" or not all(ground.puts_card for ground in denials):
         card = ""
-    # A card turns a denial into a question; the need for an approval is mentioned after the user's yes.
+    # A card turns a denial into a question. The approval is mentioned after the user's confirmation.
     waits_for_yes = answer == "deny" and bool(card)
     stage = "note" if runs else "ask" if waits_for_yes else answer
-    # The user is asked after everything else, and not at all if another policy denies the call.
+    # The user is asked last, and not at all if another policy denies the call.
     waiting = {"look_up": ("deny", "look_up", "ask"), "deny": ("look_up", "ask")}.get(stage, ())
     told = [ground for ground in objecting if not (ground.puts_card and ground.answer in waiting)]
     by_card = bool(card) or (stage == "look_up" and not is_unheard)
     why = [f"- {reason}" for ground in told if (reason := _why(pack, ground, by_card=by_card))]
-    # No look-up or answer for other policies would let a denied call through.
+    # A denial is final, so questions of other policies are left out.
     asking = [ground for ground in told if stage != "deny" or ground.answer == "deny"]
     look_ups = _calls(each for ground in asking for each in ground.look_ups)
     retries = _calls(each for ground in asking for each in ground.retries) if stage != "deny" else ""
@@ -124,11 +124,11 @@ def feedback(
     needs_person = stage in ("note", "ask") and not waits_for_yes and any(map(_needs_person, asking))
     is_hopeless = stage == "ask" and needs_person and not (approval or is_unheard or retries)
     if is_hopeless:
-        # The user's answer cannot help if other questions cannot be answered.
+        # The user's answer is useless while other questions stay unanswered.
         asks = card = ""
     cannot_ask = bool(asks) and is_unheard
     if any(ground.kind == "call" for ground in objecting) or (cannot_ask and not runs):
-        # Look-ups cannot help if the call cannot be checked, or if only an unreachable user could allow it.
+        # Look-ups are useless if the call cannot be checked, or if only an unreachable user could allow the call.
         look_ups = retries = ""
     contents = "" if runs else "\n".join(f"{_call(each)}: {each.content}" for each in shown)
     texts = {
@@ -150,7 +150,6 @@ def feedback(
 
 
 def _holds(when: str, holding: set[str]) -> bool:
-    """Whether all conditions hold; those with a `-` must not."""
     return all((name.removeprefix("-") in holding) is not name.startswith("-") for name in when.split())
 
 
@@ -167,11 +166,11 @@ def _once(texts: Iterable[str], between: str) -> str:
 
 
 def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
-    """Why a policy objects, in words for the agent."""
+    """Return a policy's objection in words for the agent."""
     rule, because = _rule(pack, ground), ground.because
     match ground.kind:
         case "call":
-            # An internal error message is not for the agent.
+            # Hide internal error messages from the agent.
             return f"this call could not be checked: {FAULT if because.startswith(FAULT) else because}."
         case "stop" | "action":
             return f"{ground.for_agent}."
@@ -186,7 +185,7 @@ def _why(pack: Pack, ground: Ground, *, by_card: bool = False) -> str:
 
 def _why_guard(ground: Ground) -> str:
     if ground.failed:
-        # Neither the guard's line nor advice to its author is for the agent.
+        # Hide the guard's line and its author's advice from the agent.
         return f"this call could not be checked: {_LINE.sub('', ground.because).partition('; ')[0]}. "
     if ground.answer == "deny":
         unknown = "whatever the user may answer" if ground.questions else "whatever a look-up may show"
@@ -196,12 +195,12 @@ def _why_guard(ground: Ground) -> str:
     if asked := " ".join(each.text for each in ground.questions if each.whom == "person"):
         return f"only a person can say: {asked} "
     is_request = any(each.fact.startswith("request") for each in ground.questions)
-    # Which values the request does not cover, or why it could not be read.
+    # Names the values that the request does not cover, or why the request could not be read.
     return f"{ground.because}. " if is_request else ""
 
 
 def _rule(pack: Pack, ground: Ground) -> str:
-    """The document's sentences, or, if not available, the pack's definition of the policy."""
+    """Return the document's sentences, or the pack's definition of the policy without a document."""
     if texts := [_one_line(citation.text) for citation in ground.citations if citation.text]:
         return f'The policy says: "{" ... ".join(_relevant(texts, ground.because))}"'
     policy = pack.policies.get(ground.policy)
@@ -209,8 +208,9 @@ def _rule(pack: Pack, ground: Ground) -> str:
 
 
 def _relevant(texts: Sequence[str], because: str) -> list[str]:
-    """The sentences most similar to the reason, as many as fit, in document order; the first sentence alone may say the
-    opposite.
+    """Return the sentences most similar to the reason, as many as fit, in document order.
+
+    The first sentence alone may be misleading without its exceptions.
     """
     words = set(_WORD.findall(because.lower()))
     room, chosen = _QUOTED, set[int]()
@@ -223,7 +223,7 @@ def _relevant(texts: Sequence[str], because: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _one_line(text: str) -> str:
-    """A passage of the document on one line; cached, because few passages are quoted repeatedly."""
+    """Return a passage on one line. Cached, because the same few passages are quoted often."""
     return " ".join(text.split())
 
 

@@ -1,7 +1,7 @@
-"""The text a person reads before approving a call.
+"""Composes the text that a reviewer reads before approving a call.
 
-Values come from agents, tools and users, who may want to mislead: each is on one line, quoted and shortened, so that
-none reads like Bylaw's own words.
+Values from agents, tools and users may try to mislead. Each is quoted, shortened and kept on one line, so that it
+cannot look like Bylaw's own text.
 """
 
 import json
@@ -13,13 +13,13 @@ from bylaw.shield.decision import Ground
 from bylaw.trace.event import Call
 
 LONGEST = 200
-"""Maximum characters of one value."""
+"""Maximum length of one value, in characters."""
 MOST = 30
 """Maximum number of arguments or facts."""
 
 
 def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, Any]]) -> str:
-    """The message for the approver; `seen` are the facts used, with their values."""
+    """Return the message for the reviewer. `seen` are the facts used, with values."""
     lines = [f"The agent wants to make this call: {name(call.tool)}"]
     lines += _listed([f"  {name(key)}: {value(each)}" for key, each in call.arguments.items()])
     facts = [(fact, answer) for fact, answer in seen if not fact.endswith(".exists")]
@@ -39,7 +39,7 @@ def for_person(call: Call, grounds: Sequence[Ground], seen: Iterable[tuple[str, 
 
 
 def _said(ground: Ground) -> list[str]:
-    """One policy's objection, and what would settle it."""
+    """Return the lines for one policy's objection and how to settle it."""
     quoted = "; ".join(f'{line(str(each))}: "{line(each.text)}"' for each in ground.citations if each.text)
     why = line(ground.because)
     if why and ground.kind == "guard" and ground.answer != "deny" and not ground.failed:
@@ -53,7 +53,7 @@ def _said(ground: Ground) -> list[str]:
 
 
 def line(text: str) -> str:
-    """A text on one line of readable length, with every character visible."""
+    """Return a text on one short line with every character visible."""
     plain = " ".join(text.split())
     if not plain.isprintable():
         plain = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in plain)
@@ -61,12 +61,12 @@ def line(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """A name supplied by an agent, quoted unless it is a plain word."""
+    """Return a name supplied by an agent; quoted unless it is a plain word."""
     return text if text.isidentifier() and text.isprintable() and len(text) <= LONGEST else value(text)
 
 
 def value(given: Any) -> str:
-    """A value as JSON on one line, with the number of characters cut off."""
+    """Return a value as JSON on one line, with the number of characters cut off."""
     try:
         text = json.dumps(given, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Turns findings of guards and rules into grounds: allow, deny, look_up or ask.
 
-Uncertainty is never allow: an unknown fact is looked up if possible; otherwise somebody is asked. A call that could not
-be judged is refused or asked about, as the pack says.
+Uncertainty never allows a call. An unknown fact is looked up if possible; otherwise somebody is asked. The pack says
+whether a call that could not be judged is refused or asked about.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,37 +34,40 @@ _BINDS_NOTHING = frozenset(("call", "action", "stop", "unguarded", "doubt"))
 
 
 class Binding(Struct, frozen=True):
-    """A pack and its postures for one tool, used to create grounds."""
+    """Creates the grounds for one tool under a pack and its postures."""
 
     pack: Pack
     postures: Postures
     tool: str
     called: str = ""
-    """The tool whose call performs it, if `tool` is an action."""
+    """The tool whose call performs the action, if `tool` is an action."""
 
     def ground(self, policy: str, kind: GroundKind, answer: Answer, because: str = "", **more: Any) -> Ground:
-        """A ground of a policy, with its citations; without a policy, of whatever else objects to the tool."""
+        """Return a policy's ground with citations. Without a policy, return the ground of another objection to the
+        tool.
+        """
         cited = self.pack.policies[policy].citations if policy else ()
         return Ground(policy, kind, answer, self.postures.of(self.tool, policy, self.called), because, cited, **more)
 
     def of_rule(self, finding: RuleFinding, answer: Answer, questions: Sequence[Question] = ()) -> Ground:
-        """The ground of a rule that a call breaks or may break."""
         told = {"for_agent": finding.for_agent, "puts_card": finding.puts_card}
         return self.ground(finding.rule.policy, "rule", answer, finding.because, questions=tuple(questions), **told)
 
     def of_doubt(self, because: str) -> Ground:
-        """The host's objection to the tool: a person decides on each call."""
+        """Return the ground of a host's objection to a tool. A reviewer decides each call of that tool."""
         question = Question("doubt", f"{because}: should it be called?", "person")
         return self.ground("", "doubt", "ask", because, questions=(question,))
 
     def of_declined(self) -> Ground:
-        """The user's no to a card, which nothing in the history tells of: they are asked once more."""
+        """Return the ground of a card that the user declined. The history does not show the answer, so the user is
+        asked once more.
+        """
         because = "the user has declined this call"
         question = Question("declined", _AGREES, "user")
         return self.ground("", "rule", "ask", because, questions=(question,), for_agent=because, puts_card=True)
 
     def on_error(self) -> Answer:
-        """The answer to a call that could not be judged: never `allow`, unless the tool is known to only read."""
+        """Return the answer for a call that could not be judged. Only a known read may be allowed."""
         declared = self.pack.schema.tools.get(self.tool)
         is_read = declared is not None and declared.effect == "read"
         return self.postures.on_read_error if is_read else self.postures.on_error
@@ -73,10 +76,10 @@ class Binding(Struct, frozen=True):
 def find_grounds(
     session: Session, postures: Postures, judgement: Judgement, lacks: str = "", weighed: Assessment | None = None
 ) -> tuple[Ground, ...]:
-    """The grounds of every policy for a judged call, objections first.
+    """Return every policy's ground for a judged call, objections first.
 
-    `lacks` says why no history is known, `weighed` is the combined assessment of the rules: a hard rule vetoes, a soft
-    one that is broken or undecided counts by its weight.
+    `lacks` says why the history is unknown. `weighed` is the combined assessment of the rules: a broken hard rule
+    denies the call, a soft rule counts by its weight.
     """
     if judgement.parts:
         return _of_actions(session, postures, judgement, lacks)
@@ -84,7 +87,7 @@ def find_grounds(
     is_unresolved = bool(judgement.otherwise) and not lacks
     fault = judgement.fault or misfit(judgement.made.tool, judgement.made.call.arguments)
     if judgement.asked is not None:
-        # What the tool does with other arguments than it declares is not among its actions.
+        # Undeclared arguments may do more than the actions show.
         declared = session.pack.schema.tools.get(judgement.asked.tool)
         fault = fault or misfit(declared, judgement.asked.arguments)
     if is_unresolved:
@@ -98,17 +101,17 @@ def find_grounds(
         rules = [_of_broken(binding, finding, weighed) for finding in judgement.rules]
         rules += [_of_undecided(binding, finding, weighed) for finding in judgement.open_rules]
         if is_unresolved:
-            # No card can say what such a call does.
+            # A card cannot describe what such a call does.
             rules = [replace(each, puts_card=False) for each in rules]
         if any(map(_asks_for_yes, rules)):
             facts = session.values.card_facts(judgement.made)
             rules = [guards.before_card(each, facts) if _asks_for_yes(each) else each for each in rules]
         found += rules
-        # The rules are weighed again after the user has answered a card.
+        # The rules are weighed again after the user answers a card.
         if weighed is not None and not any(finding.puts_card for finding in judgement.rules):
             found += _of_circuit(binding, found, weighed)
     except Exception as error:
-        # An internal error: the call is not judged, and the decision says so.
+        # After an internal error, the decision says that the call was not judged.
         fault = fault or f"{FAULT}: {type(error).__name__}: {error}"
     if is_unresolved:
         found.append(_of_unresolved(binding, judgement))
@@ -120,8 +123,9 @@ def find_grounds(
 
 
 def _of_actions(session: Session, postures: Postures, judgement: Judgement, lacks: str) -> tuple[Ground, ...]:
-    """The grounds of every policy for each action a call performs. An action the user must confirm needs its own call,
-    because a card shows one call and its yes covers no other.
+    """Return every policy's ground for each action of a call.
+
+    An action that needs a confirmation must be a separate call, because a card covers exactly one call.
     """
     found: list[Ground] = []
     for part in judgement.parts:
@@ -136,7 +140,9 @@ def _on_its_own(ground: Ground, part: Judgement) -> Ground:
 
 
 def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
-    """What becomes of a call that performs no declared action: the agent looks at the page, a person decides, or no."""
+    """Return the ground of a call without a declared action: a look at the page, a question for a reviewer, or a
+    denial.
+    """
     because = judgement.fault
     if judgement.otherwise != "ask":
         return binding.ground("", "action", "deny", because, for_agent=because)
@@ -149,10 +155,10 @@ def _of_unresolved(binding: Binding, judgement: Judgement) -> Ground:
 
 
 def weigh(session: Session, judgement: Judgement) -> Assessment | None:
-    """The combined assessment of the rules, if needed: one is broken or undecided, or the pack sets a margin."""
+    """Assess all rules together if a rule is broken or undecided, or if the pack sets a margin."""
     book = session.pack.book
     if judgement.parts:
-        # Each action is weighed where its grounds are found.
+        # `_of_actions` weighs each action.
         return None
     must_weigh = judgement.rules or judgement.open_rules or (book.eps > 0.0 and book.rules and _may_write(judgement))
     if not must_weigh:
@@ -161,7 +167,7 @@ def weigh(session: Session, judgement: Judgement) -> Assessment | None:
 
 
 def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) -> bool:
-    """Whether a call may write, and no ground is of an enforced policy."""
+    """Whether a call may write and no enforced policy gives a ground."""
     if judgement.parts:
         return any(is_unguarded(pack, part, grounds) for part in judgement.parts)
     is_guarded = any(each.kind not in _BINDS_NOTHING and each.policy not in pack.held_back for each in grounds)
@@ -169,8 +175,9 @@ def is_unguarded(pack: Pack, judgement: Judgement, grounds: Iterable[Ground]) ->
 
 
 def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
-    """Whether the same call was carried out since the user last wrote something, or perhaps at any time since it was
-    surely carried out."""
+    """Whether the same call ran since the user's last message. A call that perhaps ran counts since the last certain
+    run.
+    """
     since = ledger.said[-1][0] if ledger.said else -1
     found: Earlier = ""
     for write in reversed(ledger.writes):
@@ -185,8 +192,10 @@ def earlier_run(ledger: Ledger, made: CallRecord) -> Earlier:
 
 
 def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, files: bool) -> list[Ground]:
-    """The grounds if the user's answer is not reported: questions for the user go to a person if the pack allows it or
-    the host `files` all of them. If the user's next message is reported (`hears`), the others stay with the user.
+    """Redirect questions that the user cannot answer.
+
+    A question goes to a reviewer if the pack allows it or the host `files` all questions. The others stay with the user
+    if the host reports the user's next message (`hears`).
     """
     found: list[Ground] = []
     for ground in grounds:
@@ -201,8 +210,9 @@ def stood_in(grounds: Sequence[Ground], terms: ApprovalTerms, *, hears: bool, fi
 
 
 def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) -> Sequence[Ground]:
-    """The grounds; if the user declined a card of this digest, with the time at which their no ends, which is when the
-    card would have expired."""
+    """Add the time at which a denial ends, if the user declined a card with this digest. It ends when the card would
+    have expired.
+    """
     if not any(AFTER_NO in each.for_agent for each in grounds):
         return grounds
     cards = {event.card.id: event.card for event in events if isinstance(event, Call) and event.card is not None}
@@ -218,7 +228,7 @@ def until_when(grounds: Sequence[Ground], events: Sequence[Event], digest: str) 
 def _of_broken(binding: Binding, finding: RuleFinding, weighed: Assessment | None) -> Ground:
     answer: Answer = "deny" if weighed is None else weighed.decision
     if finding.rule.hard:
-        # A rule broken with and without the call neither objects to it nor allows it.
+        # A rule that is broken both with and without the call is neutral.
         answer = "ask" if weighed is not None and finding.rule.name in weighed.conflict else "deny"
     if answer != "deny" or not finding.puts_card:
         return binding.of_rule(finding, answer)
@@ -234,7 +244,7 @@ def _of_undecided(binding: Binding, finding: RuleFinding, weighed: Assessment | 
 
 
 def _questions_of(pack: Pack, finding: RuleFinding) -> Sequence[Question]:
-    """Questions that would settle an undecided rule: its unknown predicates. The user is asked about consent."""
+    """Return the questions that would settle an undecided rule. The user is asked about consent."""
     predicates, policy = pack.book.predicates, finding.rule.policy
     definition = pack.policies[policy].definition
     found: list[Question] = []
@@ -246,7 +256,7 @@ def _questions_of(pack: Pack, finding: RuleFinding) -> Sequence[Question]:
 
 
 def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) -> list[Ground]:
-    """The ground of all rules together, if no single rule gives it."""
+    """Return the ground of all rules together, if no single rule gives it."""
     said = gravest([ground.answer for ground in found if ground.kind == "rule"])
     if GRAVEST.index(said) <= GRAVEST.index(weighed.decision):
         return []
@@ -256,7 +266,7 @@ def _of_circuit(binding: Binding, found: Sequence[Ground], weighed: Assessment) 
 
 
 def _of_unguarded(binding: Binding) -> list[Ground]:
-    """The pack's answer to a write that no policy binds; none if it allows it."""
+    """Return the pack's answer to a write that no policy binds, if it objects."""
     answer = binding.postures.of_unguarded(binding.tool, binding.called)
     if answer == "allow":
         return []
@@ -266,7 +276,7 @@ def _of_unguarded(binding: Binding) -> list[Ground]:
 
 
 def _asks_for_yes(ground: Ground) -> bool:
-    """Whether the user is to be shown the call."""
+    """Whether the ground asks the user to confirm a card."""
     return ground.puts_card and ground.answer == "ask"
 
 
@@ -276,7 +286,7 @@ def _may_write(judgement: Judgement) -> bool:
 
 
 def _is_bound(pack: Pack, judgement: Judgement) -> bool:
-    """Whether any policy may have a say: a guard, or, if the call may write, a rule."""
+    """Whether a guard binds the call, or a rule binds it and the call may write."""
     speaks = judgement.evidence or judgement.rules or judgement.open_rules
     return bool(speaks or (_may_write(judgement) and pack.book.rules))
 
@@ -286,12 +296,11 @@ def _unique(facts: Iterable[Fact]) -> tuple[Fact, ...]:
 
 
 def _as_question(text: str) -> str:
-    """A statement as a question."""
     return f"{text.rstrip(' .?!')}?" if text.rstrip(" .?!") else ""
 
 
 class _GuardGrounds:
-    """The grounds of guards for one call, and the look-ups for their missing facts, which mostly coincide."""
+    """Builds the grounds of guards for one call and shares look-ups for missing facts."""
 
     def __init__(self, binding: Binding, judgement: Judgement, ledger: Ledger) -> None:
         self._binding = binding
@@ -299,12 +308,11 @@ class _GuardGrounds:
         self._entities = binding.pack.schema.entities
         self._ledger = ledger
         self._ways: dict[Fact, tuple[str, list[str]]] = {}
-        """By fact, the look-up to make, if any, and the look-ups that failed to show it."""
+        """By fact: the look-up to make, if any, and the look-ups that failed."""
         self._made: dict[str, tuple[str, dict[str, Any], Sequence[CallRecord]]] = {}
-        """By name, a look-up's tool and arguments, and the calls that made it before."""
+        """By name: a look-up's tool, its arguments, and the earlier calls that made it."""
 
     def ground(self, evidence: PolicyEvidence) -> Ground:
-        """The ground of one guard."""
         policy, said = evidence.policy.id, evidence.completions
         match evidence.outcome:
             case "permit":
@@ -312,9 +320,9 @@ class _GuardGrounds:
             case "deny" if len(said) == 1 and said[0].paths == 1:
                 return self._binding.ground(policy, "guard", "deny", said[0].because)
             case "deny":
-                # Several paths end in a denial, so quoting one reason would be a guess.
+                # Several paths end in a denial, and the true reason is unknown.
                 wanted, _, _ = self._look_ups(self._undecided_facts(evidence))
-                # The user's answer may determine which denial it is, such as the correct amount.
+                # The user's answer may determine the reason, such as the correct amount.
                 asked = _unique(fact for each in said for fact in each.asked)
                 questions = tuple(self._question(fact, "user") for fact in asked if fact.entity != "context")
                 return self._binding.ground(policy, "guard", "deny", look_ups=wanted, questions=questions)
@@ -325,7 +333,7 @@ class _GuardGrounds:
                 return self._of_unknown(evidence)
 
     def _of_unknown(self, evidence: PolicyEvidence) -> Ground:
-        """The ground of a guard that depends on unknown facts: look them up, or ask."""
+        """Return the ground of a guard that depends on unknown facts: look them up, or ask."""
         said, binding = evidence.completions, self._binding
         lacking = _unique(fact for each in said for fact in each.lacking)
         asked = _unique(fact for each in said for fact in each.asked)
@@ -334,7 +342,7 @@ class _GuardGrounds:
         questions += [self._question(fact, "person") for fact in blind]
         answer: Answer = "look_up" if wanted else "ask" if questions else binding.on_error()
         if answer == "allow":
-            # An undecided guard is not an error: only a read that could not be judged may be let through.
+            # An undecided guard is not an error. Only a read that could not be judged may run.
             answer = binding.postures.on_error
         reasons = [each.because for each in said if each.outcome == "deny"] + [each.because for each in said]
         objections = self._judgement.seen.objections() if any(fact.entity == "request" for fact in asked) else ()
@@ -345,8 +353,10 @@ class _GuardGrounds:
         )
 
     def before_card(self, ground: Ground, facts: CardFacts) -> Ground:
-        """A ground that asks for the user's yes, if all facts that the user must be shown are known; else the look-ups
-        that show them. If no look-up does, the call cannot be put to the user."""
+        """Check that all facts on the user's card are known.
+
+        If a fact is missing, return the look-ups that show it. Without such a look-up, no card can be shown.
+        """
         if facts.is_known:
             return ground
         wanted, _, retries = self._look_ups(facts.lacking)
@@ -362,7 +372,7 @@ class _GuardGrounds:
         )
 
     def _undecided_facts(self, evidence: PolicyEvidence) -> tuple[Fact, ...]:
-        """If every path ends in a denial: the facts that determine which one."""
+        """Return the facts that choose between denials, if every path ends in a denial."""
         found: list[Fact] = []
         for completion in evidence.completions:
             fact = completion.reads[-1] if completion.paths > 1 and completion.reads else None
@@ -380,7 +390,7 @@ class _GuardGrounds:
         return Question(str(fact), question_about(fact, self._entities.get(fact.entity)), whom)
 
     def _look_ups(self, lacking: Iterable[Fact]) -> tuple[tuple[LookUp, ...], list[Fact], tuple[LookUp, ...]]:
-        """The look-ups for these facts, the facts that no look-up shows, and the failed look-ups."""
+        """Return the look-ups for these facts, the facts without a look-up, and the failed look-ups."""
         wanted: dict[str, list[str]] = {}
         failed: dict[str, list[str]] = {}
         blind: list[Fact] = []
@@ -419,7 +429,7 @@ class _GuardGrounds:
         return self._snapshot(entity, tried), tried
 
     def _snapshot(self, entity: Entity, tried: Sequence[str]) -> str:
-        """The look at the page that a look-up has opened, if it was not shown since; else empty."""
+        """Return the look at a page that a look-up has opened, if the page was not shown since; otherwise empty."""
         actions = self._ledger.schema.actions
         if actions is None or entity.read is None or not actions.pages.shows(entity.read.tool):
             return ""
@@ -434,7 +444,7 @@ class _GuardGrounds:
         return "" if any(made.step > max(opened) for made in shown) else name
 
     def _may_show_more(self, made: Sequence[CallRecord], entity: Entity, key: Key, field: str) -> bool:
-        """Whether a look-up that was made before may show more of a field now."""
+        """Whether repeating an earlier look-up may now show more of a field."""
         ledger, at = self._ledger, self._judgement.made
         is_current = any(ledger.changes.is_current(entity.name, key, field, each.step, at) for each in made)
         seen = ledger.seen_by(at, entity, key)

@@ -1,7 +1,7 @@
-"""A live conversation in the log: what is written, and how it continues. Without a log, nothing is kept.
+"""Writes a live conversation to the log and continues it from there. Without a log, nothing is kept.
 
-Each entry has its position in the conversation. If another process has continued it meanwhile, nothing is written; its
-entries are read first, and the call is decided again.
+Each entry has a position in the conversation. If another process has written to that position, the new entries are read
+first and the call is decided again.
 """
 
 import uuid
@@ -31,29 +31,28 @@ _REQUEST = "request:"
 
 
 class Opening(Struct, frozen=True, omit_defaults=True):
-    """The first entry of a conversation. Its pack stays the same to the end."""
+    """The first entry of a conversation. It fixes the pack for the whole conversation."""
 
     pack: str
     version: str
     digest: str
     context: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The host's context."""
     agent: str = ""
 
 
 class Named(Struct, frozen=True):
-    """A request with an idempotency key: the key, and a hash of the request."""
+    """A request's idempotency key, with a hash of the request."""
 
     name: str
     digest: str
 
     def id(self, conversation: str) -> str:
-        """The id of its first entry, by which the log recognises a repeat."""
+        """Return the id of the request's first entry, by which the log detects a repeat."""
         return f"{_REQUEST}{conversation}/{self.digest}/{self.name}"
 
 
 class _Answer(Struct, frozen=True, omit_defaults=True, tag="result"):
-    """A result; text and data are stored separately, so that text stays text."""
+    """A result in stored form. Text and data are separate, so that text is never read as JSON."""
 
     call: int | None
     text: str | None = None
@@ -88,36 +87,34 @@ _change = msgspec.json.Decoder(Change).decode
 
 
 class LiveState(Struct):
-    """The state, besides the events, that later decisions need."""
+    """State besides the events that later decisions need."""
 
     length: int = 0
-    """The number of entries in the log."""
+    """The number of log entries."""
     events: int = 0
-    """The number of events among them."""
+    """The number of event entries."""
     decided: int = 0
-    """The number of decisions so far."""
     requests: dict[str, tuple[str, int]] = {}
-    """By idempotency key, the request's digest and the number of decisions before it."""
+    """Maps an idempotency key to the request's digest and the number of earlier decisions."""
     interrupted: dict[str, Decision] = {}
-    """By call id, decisions on allowed calls that were interrupted and not resumed yet."""
+    """Interrupted decisions on allowed calls, by call id."""
     asked: dict[str, Decision] = {}
-    """By call id, decisions that waited for an answer."""
+    """Decisions that waited for an answer, by call id."""
     uses: dict[int, list[Use]] = {}
-    """By call step, the places it took under limits."""
+    """Uses of limits, by call step."""
     yeses: dict[str, Approved] = {}
-    """Persons' approvals by id; the decision says which policies they answer."""
+    """Reviewers' approvals, by id. The decision lists the policies that an approval covers."""
     handed_over: int = 0
     """The number of events before the last handover."""
 
     def note_event(self, event: Event) -> None:
-        """Record one more event."""
         self.events += 1
         if isinstance(event, Message) and event.handover is not None:
             self.handed_over = self.events
             self.asked.clear()
 
     def note_decision(self, decision: Decision, call: str) -> None:
-        """Record a decision on the call with this id. Resuming a call ends its interruption."""
+        """Record the decision on a call. A resumed call is no longer interrupted."""
         self.decided += 1
         match decision.repeats:
             case "interrupted":
@@ -131,7 +128,7 @@ class LiveState(Struct):
 
 
 class History(Struct):
-    """The contents of the log for one conversation."""
+    """What the log contains about one conversation."""
 
     opening: Opening
     events: list[Event] = []
@@ -140,26 +137,24 @@ class History(Struct):
     """All approval changes, in order."""
     state: LiveState = field(default_factory=LiveState)
     steps: list[int] = []
-    """For each decision, the step of the last event before it, which is its call."""
+    """For each decision, the step of its call: the last event before the decision."""
     before: int = 0
     """The number of approval changes before the last handover."""
 
     def trajectory(self, id: str) -> Trajectory:
-        """The conversation as an audit reads it."""
         return Trajectory(id, self.events, self.opening.agent, context=self.opening.context)
 
 
 def opening_of(pack: Pack, context: Mapping[str, Any] | None, agent: str) -> Opening:
-    """The first entry of a new conversation."""
+    """Return the first entry of a new conversation."""
     return Opening(pack.name, pack.version, pack.pin, dict(context or {}), agent)
 
 
 def event_body(event: Event) -> bytes:
-    """The stored form of an event."""
     if isinstance(event, Message):
         return encode(event if event.text.isascii() else replace(event, text=writable(event.text)))
     if isinstance(event, Call):
-        # The decision contains the look-ups made for it.
+        # The decision already contains the look-ups.
         event = replace(event, looked_up=()) if event.looked_up else event
         try:
             return encode(event)
@@ -173,7 +168,7 @@ def event_body(event: Event) -> bytes:
 
 
 def added_context(body: bytes) -> dict[str, Any]:
-    """The context given with an entry's event, in addition to the initial one."""
+    """Return the context given with an entry's event, in addition to the initial context."""
     if b'"context"' not in body and b'"handover"' not in body:
         return {}
     told = _with_context(body)
@@ -181,13 +176,13 @@ def added_context(body: bytes) -> dict[str, Any]:
 
 
 def decision_body(decision: Decision) -> bytes:
-    """The stored form of a decision, without empty fields and without citations of policies that permit."""
+    """Return a decision's stored form, without empty fields and without citations of permitting policies."""
     told = (replace(each, citations=()) if each.answer == "allow" else each for each in decision.grounds)
     return encode(_Decision(*astuple(replace(decision, grounds=tuple(_Ground(*astuple(each)) for each in told)))))
 
 
 def read_history(entries: Iterable[Entry], history: History | None = None) -> History | None:
-    """Extend a history with entries of one conversation; None if there are none."""
+    """Extend a history with a conversation's entries; return None without entries."""
     for entry in entries:
         body = entry.body
         if body is None or (entry.position or 0) != (history.state.length if history is not None else 0):
@@ -206,7 +201,7 @@ def read_history(entries: Iterable[Entry], history: History | None = None) -> Hi
 
 
 def _read(entry: Entry, body: bytes, history: History | None) -> History:
-    """The history after one more entry."""
+    """Return the history with one more entry."""
     if entry.kind == "opening":
         history = History(read_opening(body))
     if history is None:
@@ -245,9 +240,7 @@ def _read(entry: Entry, body: bytes, history: History | None) -> History:
 
 
 def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Event:
-    """The call of a decision, with the evidence beyond what the agent had seen: the approval that allowed it, and the
-    shield's own look-ups.
-    """
+    """Mark a call with the approval and the shield's look-ups that its decision used."""
     yes = (yeses.get(decision.approval) or _yes_of(decision)) if decision.allowed else None
     if not isinstance(call, Call) or (yes is None and not decision.resolved):
         return call
@@ -258,7 +251,7 @@ def marked(call: Event, decision: Decision, yeses: Mapping[str, Approved]) -> Ev
 
 
 def _yes_of(decision: Decision) -> Approved | None:
-    """The approval behind a decision, if it was given in another conversation."""
+    """Return the approval behind a decision, if another conversation received it."""
     by = next((name for each in decision.grounds if (name := lifted_by(each))), "") if decision.approval else ""
     return Approved(by, (), "", decision.approval) if by else None
 
@@ -273,8 +266,8 @@ def _read_event(body: bytes) -> Event:
 
 
 def linked(name: str, context: Mapping[str, Any] | None) -> str:
-    """The name of the separate conversation of another principal. Nothing agreed to, stated or approved in one of them
-    counts in the other.
+    """Return the name of another principal's separate conversation. Consent and approvals do not carry over between
+    them.
     """
     given = dict(context or {})
     return f"{name} > {fingerprint(given.get(PRINCIPAL, given))[:16]}"
@@ -283,20 +276,22 @@ def linked(name: str, context: Mapping[str, Any] | None) -> str:
 OPENING = "opening:"
 """Prefix of the names of first entries."""
 TRIES = 200
-"""How often a call is decided again because others were faster."""
+"""How often a call is decided again because another writer was faster."""
 MISFITS = 3
-"""How often an entry may be rejected by a log to which nothing was added."""
+"""How often the log may reject an entry although no entry was added."""
 
 
 class ConversationJournal:
-    """The log's view of one conversation."""
+    """Reads and writes the log entries of one conversation."""
 
     first: Entry | None = None
-    """Its first entry, to detect that it was removed and started again by somebody else."""
+    """The conversation's first entry. A different first entry means that the conversation was deleted and started
+    again.
+    """
     is_unsettled = False
-    """Whether entries were read that may not be on disk, with nothing written after them."""
+    """Whether entries were read that may not be on disk yet, and nothing was written after them."""
     _conflicts = (0, 0)
-    """The length at which a draft was last rejected, and the number of consecutive rejections."""
+    """The length at the last rejection, and the number of rejections in a row."""
 
     def __init__(self, log: Log | None, tenant: str, id: str) -> None:
         self.log = log
@@ -304,21 +299,18 @@ class ConversationJournal:
         self.state = LiveState()
         self.id = id or (uuid.uuid4().hex if log is not None else "")
         self._may_be_known = self._may_be_new = log is not None and bool(id)
-        """Whether the log may have the conversation, and whether it may be new."""
+        """Whether the log may have the conversation, and whether the conversation may be new."""
 
     @property
     def may_be_known(self) -> bool:
-        """Whether the log may have entries of the conversation."""
         return self._may_be_known or self.state.length > 0
 
     @property
     def others_may_have_written(self) -> bool:
-        """Whether the log may have unread entries."""
         return self.log is not None and self.log.others_may_have_written(self.tenant, self.id)
 
     @property
     def stops_are_stale(self) -> bool:
-        """Whether stops have changed since they were read."""
         return self.log is not None and self.log.must_read_stops(self.tenant)
 
     @property
@@ -327,15 +319,14 @@ class ConversationJournal:
         return self.log.stops(self.tenant) if self.log is not None else NO_STOPS
 
     def read_stops(self) -> None:
-        """Read the current stops."""
         if self.log is not None:
             self.log.read_stops(self.tenant)
 
     def take_for_new(self) -> bool:
-        """Start without reading the log if the log is unlikely to have the conversation; returns whether that is
+        """Start without reading the log if the log is unlikely to have the conversation; return whether this is
         possible.
 
-        If the log has it after all, the first decision is rejected and not written.
+        If the log does have it, the log rejects the first decision.
         """
         if self.log is None or self.state.length or not self._may_be_new or self.stops_are_stale:
             return False
@@ -343,7 +334,7 @@ class ConversationJournal:
         return not self._may_be_known
 
     def read(self, *, after: int = 0, settled: bool) -> list[Entry]:
-        """The entries after a position; unless `settled`, they may not be on disk yet."""
+        """Return the entries after a position. Unless `settled`, they may not be on disk yet."""
         if self.log is None:
             return []
         entries = self.log.conversation(self.tenant, self.id, after=after, settled=settled)
@@ -351,18 +342,17 @@ class ConversationJournal:
         return entries
 
     def settle(self) -> None:
-        """Wait until everything read is on disk; before that it must be neither reported nor kept."""
+        """Wait until all read entries are on disk. Until then they must not be reported or kept."""
         if self.log is not None and self.is_unsettled:
             self.log.settle()
             self.is_unsettled = False
 
     def forget(self) -> None:
-        """Forget what was read."""
         self._may_be_known, self._may_be_new = True, False
         self.is_unsettled = False
 
     def accepts(self, drafts: Sequence[Draft], answers: Answers) -> bool:
-        """Whether drafts were written; if others were faster, none was."""
+        """Whether the drafts were written. If another writer was faster, none was."""
         conflict = next((answer for answer in answers if isinstance(answer, Conflict)), None)
         if conflict is not None:
             if conflict.about == "stops" and self.log is not None:
@@ -378,7 +368,7 @@ class ConversationJournal:
         return True
 
     def _refuse_misfit(self) -> None:
-        """Raise if drafts keep being rejected although nothing was added: another try would fail too."""
+        """Raise if the log keeps rejecting drafts although no entry was added. Trying again would fail too."""
         length, times = self._conflicts
         entries = self.state.length
         self._conflicts = (entries, times + 1 if length == entries else 1)
@@ -389,16 +379,16 @@ class ConversationJournal:
 
     @property
     def overtaken(self) -> LogError:
-        """The error if others were faster every time."""
+        """Return the error for `TRIES` lost races."""
         return LogError(f"others keep writing to conversation `{self.id}`: tried {TRIES} times")
 
 
 class Attempt:
-    """Decisions and the entries to write before they are valid; without a log there are no entries."""
+    """Decisions with the entries to write. Without a log there are no entries."""
 
     drafts: Sequence[Draft] = ()
     mutations = 0
-    """The number of unwritten mutations included in the entries."""
+    """The number of mutations that the entries contain."""
 
     def __init__(self, journal: ConversationJournal, conversation: Conversation) -> None:
         self._journal = journal
@@ -406,7 +396,7 @@ class Attempt:
         self.stops = journal.stops
         self.decisions: list[Decision] = []
         self.uses: dict[int, list[Use]] = {}
-        """By call step, the places the decisions take under limits."""
+        """The decisions' uses of limits, by call step."""
         self.events: list[Event] = []
         self._calls: list[str] = []
         """The id of each decision's call."""
@@ -415,11 +405,10 @@ class Attempt:
         """Entries of other conversations."""
 
     def open(self, opening: Opening) -> None:
-        """Start the conversation."""
         self._bodies.append(("opening", encode(opening), f"{OPENING}{uuid.uuid4().hex}"))
 
     def add_events(self) -> None:
-        """Add all events so far, and the places returned by refused calls."""
+        """Add all events so far, and the uses that refused calls give back."""
         if self._journal.log is None:
             return
         state = self._journal.state
@@ -431,7 +420,7 @@ class Attempt:
         self.events += events
 
     def decide(self, decision: Decision, call: Call | None = None, name: str = "", uses: Sequence[Use] = ()) -> None:
-        """Add a decision after all events so far, and the places it takes."""
+        """Add a decision and its uses of limits after all events so far."""
         self.decisions.append(decision)
         self._calls.append(call.id if call is not None else "")
         if self._journal.log is None:
@@ -443,15 +432,14 @@ class Attempt:
             self.uses[self._journal.state.events + len(self.events) - 1] = list(uses)
 
     def add(self, draft: Draft) -> None:
-        """Add an entry for this or another conversation."""
         if draft.conversation == self._journal.id:
             self._bodies.append((draft.kind, draft.body, draft.id))
         else:
             self._elsewhere.append(draft)
 
     def close(self, named: Named | None = None) -> None:
-        """Add the remaining events. The first entry carries the request's idempotency key. Without a log, everything is
-        valid now.
+        """Add the remaining events. The first entry gets the idempotency key. Without a log, everything is valid at
+        once.
         """
         if self._journal.log is None:
             self.note()
@@ -483,7 +471,7 @@ class Attempt:
 
 
 def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequence[Use]]) -> Sequence[Use]:
-    """The places an event returns: those of a call that it shows was certainly refused."""
+    """Return the uses that an event gives back because its call was certainly refused."""
     if not isinstance(event, Result) or event.call is None or event.call not in uses:
         return ()
     made = conversation.session.ledger.calls.get(event.call)
@@ -492,7 +480,7 @@ def given_back(conversation: Conversation, event: Event, uses: Mapping[int, Sequ
 
 
 def _refuse_deep(body: bytes) -> None:
-    """Raise for messages or contexts nested so deeply that they could be written but not read back."""
+    """Raise if a message or context is nested so deeply that it could not be read back."""
     try:
         # The entry is slightly deeper than its contents.
         refuse_deep(body, DEEPEST + 10)

@@ -1,4 +1,4 @@
-"""The host of a live conversation: the shield's settings, and how the user is reached."""
+"""The host of a live conversation: the shield's settings and the channel to the user."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ from bylaw.shield.resolving import RunTool
 
 
 class RunScheduled(Protocol):
-    """Runs a piece of work, outside the event loop if it is large."""
+    """Runs work, outside the event loop if it is large."""
 
     def __call__(self, work: Callable[[], Any], *, is_large: bool = False) -> Awaitable[Any]: ...
 
@@ -36,7 +36,7 @@ class Host(Protocol):
     unwritten: dict[int, Any]
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
-        """The current pack, or the one a conversation began under, with its postures."""
+        """Return the current pack with its postures, or those a conversation began under."""
         ...
 
 
@@ -44,8 +44,8 @@ class Channel(Struct):
     """How the host reaches the user of a conversation."""
 
     puts_cards: bool = False
-    """Whether it shows cards and questions to the user itself, even though it does not report other messages."""
+    """Whether the host shows cards and questions to the user itself, although it reports no other messages."""
     reports_user: bool = False
-    """Whether it reports the user's messages, so that the user can be asked again after any gap."""
+    """Whether the host reports the user's messages, so that the user can be asked."""
     files_questions: bool = False
-    """Whether it neither reports the user's messages nor asks them, so that a person answers instead."""
+    """Whether a reviewer answers all questions, because the host neither reports user messages nor asks the user."""

@@ -1,6 +1,6 @@
-"""Text for an agent's system prompt under a shield: which writes need a yes, how to ask for it, and what to look up.
+"""Writes the text for an agent's system prompt: which writes need a confirmation, how to ask, and what to look up.
 
-An agent that follows it asks each user once: with a sentence of the pack, or with the card of a stopped call.
+An agent that follows the text asks each user once, with a sentence of the pack or with a card.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,34 +49,35 @@ To get the user's yes:
 
 
 class WriteInstruction(Struct, frozen=True):
-    """What an agent should know before calling a write."""
+    """What an agent should know before calling a write tool."""
 
     tool: str
     look_ups: tuple[str, ...] = ()
-    """The look-ups the tool's policies may need, such as `get_order(order_id)`."""
+    """Look-ups for the tool's policies, such as `get_order(order_id)`."""
     questions: tuple[str, ...] = ()
-    """Sentences that ask the user for a yes, with `{argument}` for each value."""
+    """Sentences that ask the user for confirmation, with `{argument}` for each value."""
     needs_card: bool = False
-    """Whether the user's yes is needed and only the answer to a card counts."""
+    """Whether only the answer to a card counts as confirmation."""
     unnamed: tuple[str, ...] = ()
-    """Optional arguments that no question names: a call with one of them needs a card."""
+    """Optional arguments that no question names. A call with such an argument needs a card."""
     written: dict[str, str] = {}
-    """Values of a question that have a currency or a unit, each with an example."""
+    """Values in a question that need a currency or unit, each with an example."""
     of: tuple[str, ...] = ()
-    """For an action, the tools whose calls perform it."""
+    """For an action: the tools that perform it."""
 
 
 def write_instructions(pack: Pack) -> tuple[WriteInstruction, ...]:
-    """The instructions for each write that needs a look-up or the user's yes, in catalogue order."""
+    """Return the instructions for each write that needs a look-up or confirmation, in catalogue order."""
     rules = [(rule, found) for rule in pack.book.rules if (found := _consents(pack, rule))]
     made = (_instruction(pack, tool, rules) for tool in pack.schema.tools.values() if tool.effect == "write")
     return tuple(each for each in made if each.look_ups or each.questions or each.needs_card)
 
 
 def instructions(pack: Pack, *, heard: bool = True) -> str:
-    """The instructions as Markdown; empty if no write needs a look-up or a yes.
+    """Return the instructions as Markdown; empty if no write needs a look-up or confirmation.
 
-    If the conversation may not be `heard`, as by an MCP proxy, no sentence counts, and the agent is to ask none.
+    Set `heard` to False if the host may not report the conversation, as in an MCP proxy. The agent is then told not to
+    ask.
     """
     writes = write_instructions(pack)
     if not writes:
@@ -123,14 +124,14 @@ def _instruction(pack: Pack, tool: Tool, rules: Sequence[tuple[Rule, Sequence[Pr
 
 
 def _consents(pack: Pack, rule: Rule) -> list[Predicate]:
-    """The predicates about consent of an enforced rule."""
+    """Return the consent predicates of an enforced rule."""
     if rule.policy in pack.held_back:
         return []
     return [each for name in atoms(rule.formula) if (each := pack.book.predicates[name]).consent]
 
 
 def _needs_yes(pack: Pack, rule: Rule, tool: Tool) -> bool:
-    """Whether a call may break a rule for want of the user's yes."""
+    """Whether a call may break a rule for lack of the user's confirmation."""
     act = Act(0, tool.name, {}, "", (), (), 1, 1, False, tool.effect)
     values: dict[str, bool | None] = {}
     for name in atoms(rule.formula):
@@ -146,7 +147,7 @@ def _needs_yes(pack: Pack, rule: Rule, tool: Tool) -> bool:
 
 
 def _questions(tool: Tool, wanted: Sequence[Predicate]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The sentences that name every required argument, and the optional arguments that none of them names."""
+    """Return the sentences that name every required argument, and the optional arguments that no sentence names."""
     if not wanted or any(each.consent == "card" for each in wanted):
         return (), ()
     asks = [ask for ask in wanted[0].words.asks if all(ask in each.words.asks for each in wanted)]
@@ -162,7 +163,7 @@ def _questions(tool: Tool, wanted: Sequence[Predicate]) -> tuple[tuple[str, ...]
 
 
 def _written(pack: Pack, tool: Tool, wanted: Predicate) -> dict[str, str]:
-    """How to write the sentence's values that have a currency or a unit."""
+    """Return examples of the sentence's values that need a currency or unit."""
     facts = pack.schema.card_facts.get(tool.name, ())
     schemas: dict[str, Any] = tool.parameters | {each.name: {**_currency(pack, each), **each.schema} for each in facts}
     found: dict[str, str] = {}
@@ -176,7 +177,7 @@ def _written(pack: Pack, tool: Tool, wanted: Predicate) -> dict[str, str]:
 
 
 def _currency(pack: Pack, fact: CardFact) -> dict[str, str]:
-    """The currency of a shown fact, if all money it reads has the same one."""
+    """Return the currency of a shown fact, if all amounts behind it share one."""
     entities, read = pack.schema.entities, (each.partition(".") for each in fact.reads)
     fields = (entities[entity].fields.get(name) for entity, _, name in read)
     found = {field.currency for field in fields if field is not None} - {""}
@@ -190,7 +191,7 @@ def _matters(tool: Tool, name: str, wanted: Predicate) -> bool:
 
 
 def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
-    """The look-ups for the facts a tool's guards read; those with keys in the call come first."""
+    """Return the look-ups for the facts that a tool's guards read. Facts with keys in the call come first."""
     guards = [guard for policy, guard in pack.by_tool.get(tool.name, ()) if policy.id not in pack.held_back]
     read: dict[str, set[str]] = {}
     facts = [fact for guard in guards for fact in guard.facts]
@@ -203,7 +204,7 @@ def _look_ups(pack: Pack, tool: Tool) -> Iterator[str]:
 
 
 def _ways(pack: Pack, entity: Entity, fields: set[str]) -> Iterator[str]:
-    """How an agent can see these fields: the entity's own look-up, or else the tools that show it."""
+    """Return how an agent can see these fields: the entity's own look-up, or else the tools that show the entity."""
     known = [name for name in entity.fields if name in fields and entity.fields[name].origin == "system"]
     if entity.origin != "system" or not (known or "exists" in fields):
         return
@@ -219,6 +220,6 @@ def _is_read(pack: Pack, tool: str) -> bool:
 
 
 def _called(pack: Pack, tool: str) -> str:
-    """`get_order(order_id)`."""
+    """Return a call's signature, such as `get_order(order_id)`."""
     declared = pack.schema.tools.get(tool)
     return f"{tool}({', '.join(declared.parameters)})" if declared is not None else tool

@@ -1,6 +1,6 @@
-"""Limits across conversations: whether a call has a place left under each, and the message if it does not.
+"""Applies limits across conversations: whether a call exceeds a limit, and the message if it does.
 
-A call that cannot be counted is never allowed: without a log, or without knowing for whom it counts, a person is asked.
+Without a log or a known person, a call cannot be counted. A reviewer is asked then; the call is never simply allowed.
 """
 
 import time as clocks
@@ -20,11 +20,11 @@ from bylaw.text.day import told_duration
 from bylaw.trace.event import Call
 
 LatestUses = Callable[[Sequence[str], float, int], Sequence[float]]
-"""From counted names, a start and a maximum to the times of the latest places."""
+"""Takes counted names, a start time and a maximum; returns the times of the latest uses."""
 
 
 class Places(Struct, frozen=True):
-    """The result of limits for a call: the grounds against it, and the places it takes if made."""
+    """The grounds of limits against a call, and the uses that the call adds if made."""
 
     grounds: tuple[Ground, ...] = ()
     uses: tuple[Use, ...] = ()
@@ -42,7 +42,7 @@ def places_for(
     latest: LatestUses | None,
     now: float,
 ) -> Places:
-    """The places a call needs; `latest` finds those taken, None if they are not counted."""
+    """Check a call against all limits. `latest` finds earlier uses; None if uses are not counted."""
     grounds: list[Ground] = []
     uses: list[Use] = []
     for limit in binding.pack.book.limits:
@@ -68,7 +68,7 @@ def places_for(
         elif may_be_full:
             why = f"{len(near)} may be for the same {limit.whom}"
             grounds.append(_uncounted(binding, limit, why))
-        # The log counts again when writing, unless a person or the posture lets the call through.
+        # The log counts again when writing, unless a reviewer or the posture lets the call through.
         is_over = is_full or (perhaps == whose and may_be_full)
         uses.append(Use(decision, limit.name, whose, most=0 if is_over else limit.most, within=limit.within))
         if perhaps != whose:
@@ -78,8 +78,9 @@ def places_for(
 
 
 def places_beside(binding: Binding, one: Places, other: Places) -> Places:
-    """The combined result for several actions of one call. A decision takes a place once, so two actions that count
-    together must be separate calls.
+    """Combine the results for several actions of one call.
+
+    A decision adds at most one use per limit, so two actions under the same limit must be separate calls.
     """
     taken = {each.name for each in one.uses}
     again = {each.limit for each in other.uses if each.name in taken}
@@ -93,7 +94,7 @@ def places_beside(binding: Binding, one: Places, other: Places) -> Places:
 
 
 def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence[str]) -> LatestUses:
-    """Reads places from a log, given the places others of the turn are about to take and those about to be returned."""
+    """Read earlier uses from a log. `taking` are uses that the turn is about to add, `returned` those it gives back."""
     now = clocks.time()
 
     def latest(names: Sequence[str], since: float, most: int) -> list[float]:
@@ -104,7 +105,7 @@ def latest_uses(log: Log, tenant: str, taking: Sequence[Use], returned: Sequence
 
 
 def recorded_ground(binding: Binding, limit: Limit, *, is_told: bool) -> Ground:
-    """The ground of a limit for a recorded call beyond it, or one that counts for an unknown person."""
+    """Return the limit's ground for a recorded call that exceeds the limit or lacks a known person."""
     if not is_told:
         return _uncounted(binding, limit, _unknown(limit))
     taken = _taken(limit)

@@ -1,9 +1,10 @@
-"""Cards of hosts that keep the history themselves. Each of their requests is a conversation of its own; the card that
-one of them received is found again by the next, together with the user's answer.
+"""Finds cards again for hosts that keep the history themselves.
 
-A card is found by the call, its text, the pack and the principal if the history continues the one in which it was shown
-and the user has said nothing since. Without a principal nothing is found, because two users may say the same. A yes
-ends if the user has since declined a card for any spelling of the call, or such a call was made.
+Each request of such a host is a separate conversation. The next request finds the card of an earlier one, with the
+user's answer. The call, its text, the pack and the principal must match. The history must continue the one that showed
+the card, without a user message in between. Without a principal, no card is found, because two users may say the same.
+
+A confirmation ends when the user declines a card for any spelling of the call, or such a call is made.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,29 +26,29 @@ AGAIN = 200
 
 
 class Recalled(Struct, frozen=True):
-    """A card that waits or was confirmed, if one was found."""
+    """A waiting or confirmed card, if one was found."""
 
     next: str
-    """The id for the entry that shows the next card."""
+    """The id for the entry with the next card."""
     card: Card | None = None
     name: str = ""
-    """The id of the entry that showed it."""
+    """The id of the entry with the found card."""
     home: str = ""
-    """The conversation that showed it."""
+    """The conversation that showed the card."""
     yes: Message | None = None
 
     def name_of(self, decision: Decision) -> str:
-        """The id of a decision's entry, if it shows a card that another request may look for."""
+        """Return the id for a decision's entry if another request may look for its card; otherwise empty."""
         return self.next if decision.card is not None and decision.card.id == decision.id else ""
 
     def used(self, tenant: str, call: Call, decision: str) -> Draft:
-        """The entry that tells its conversation that a call used it; only one such entry is written."""
+        """Return the entry that marks a card as used in its own conversation. The log accepts one such entry."""
         made = Call(call.tool, call.arguments, decision, turn=call.turn, time=call.time)
         return Draft(tenant, self.home, "event", event_body(made), f"{self.name}:used")
 
 
 def is_signed_in(context: Mapping[str, Any]) -> bool:
-    """Whether the host vouches for a principal; otherwise the same words may be another user's."""
+    """Whether the host vouches for a principal. Without one, the same words may come from another user."""
     return bool(str(context.get(PRINCIPAL) or "").strip())
 
 
@@ -58,38 +59,39 @@ class _Home(Struct, frozen=True):
     id: str
     events: Sequence[Event]
     numbers: Sequence[int]
-    """The number of each event's entry in the log."""
+    """The entry number of each event in the log."""
     put: int
     card: Card
 
     def stands(self, now: float) -> bool:
-        """Whether the card may still be answered with yes, or used."""
+        """Whether the user may still confirm the card, or a call may use the confirmation."""
         standing = standing_of(self.events, self.card.id)
         is_over = self.card.expires is not None and now >= self.card.expires
         return not is_over and standing is not None and standing.used_by is None and standing.answer is not False
 
     def is_continued(self, before: Sequence[Event]) -> bool:
-        """Whether a history continues the one in which the card was shown, and the user has said nothing since. A
-        history without the user's words may be anybody's, and may omit later messages.
+        """Whether a history continues the one that showed the card, without a user message since.
+
+        A history without user messages may belong to any user and may omit later messages.
         """
         known = self.events[: self.put]
         return _has_spoken(known) and continues(known, before) and not _has_spoken(before[self.put :])
 
     def yes(self) -> tuple[int, Message] | None:
-        """The user's yes to it, with the number of its entry."""
+        """Return the user's confirmation of the card, with its entry number."""
         for number, event in self._since():
             if isinstance(event, Message) and event.confirmation is not None and event.confirmation.yes:
                 return number, event
         return None
 
     def declined(self, now: float) -> int:
-        """The entry with the user's no to it, while that stands; 0 for none."""
+        """Return the entry number of the user's denial while it counts; 0 if there is none."""
         if self.card.expires is not None and now >= self.card.expires:
             return 0
         return max((number for number, event in self._since() if _is_no(event)), default=0)
 
     def ends_yes(self) -> int:
-        """The last entry that ends every yes to the call which was given before it: a no, or a call; 0 for none."""
+        """Return the last entry that ends earlier confirmations of the call: a denial or a call. 0 if there is none."""
         ends = (
             number
             for number, event in self._since()
@@ -112,8 +114,10 @@ def recalled(
     now: float,
     may_be_made: Callable[[int], bool],
 ) -> Recalled:
-    """The earlier card to use instead of a new one. `before` are the events before its call, `terms` are equal for all
-    spellings of the call, and `may_be_made` says whether one of them may have been made since a step.
+    """Return the earlier card to use instead of a new one.
+
+    `before` are the events before the call. `terms` are equal for all spellings of the call. `may_be_made` says whether
+    a spelling may have run since a step.
     """
     homes, name = _homes(log, tenant, terms, context, pin)
     ended = max((each.ends_yes() for each in homes), default=0)
@@ -133,8 +137,7 @@ def recalled(
 def was_declined(
     log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: str, before: Sequence[Event], now: float
 ) -> bool:
-    """Whether the user has declined a card for a call in any spelling, by a button, and has not been shown another and
-    answered since."""
+    """Whether the user declined a card for any spelling of the call by a button, and has answered no later card."""
     homes, _ = _homes(log, tenant, terms, context, pin)
     declined = max((each.declined(now) for each in homes), default=0)
     last = max((at for at, each in enumerate(before) if _has_spoken([each])), default=-1)
@@ -149,7 +152,7 @@ def was_declined(
 
 
 def _homes(log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: str) -> tuple[Sequence[_Home], str]:
-    """The cards that were put for the spellings of a call, and what to call the entry that puts the next."""
+    """Return the cards shown for the spellings of a call, and the id for the next card's entry."""
     if not is_signed_in(context):
         return (), ""
     key = fingerprint([terms, context[PRINCIPAL], pin])[:32]
@@ -166,7 +169,6 @@ def _homes(log: Log, tenant: str, terms: str, context: Mapping[str, Any], pin: s
 
 
 def _home(name: str, id: str, entries: Sequence[Entry]) -> _Home | None:
-    """The first card shown in a conversation."""
     history = read_history(entries)
     events = history.events if history is not None else []
     numbers = [each.number for each in entries if each.kind == "event"]
@@ -177,19 +179,18 @@ def _home(name: str, id: str, entries: Sequence[Entry]) -> _Home | None:
 
 
 def confirmation_of(found: Recalled) -> Confirmation | None:
-    """The user's answer to it; None if there is none yet."""
     return found.yes.confirmation if found.yes is not None else None
 
 
 def is_of_one_chat(first: Sequence[Event], then: Sequence[Event]) -> bool:
-    """Whether a history continues another that contains the user's words, or neither contains any: otherwise every chat
-    would continue it.
+    """Whether a history continues an earlier chat.
+
+    Both must contain user messages, or neither. Otherwise every chat would continue an empty one.
     """
     return continues(first, then) and (_has_spoken(first) or not _has_spoken(then))
 
 
 def continues(first: Sequence[Event], then: Sequence[Event]) -> bool:
-    """Whether a history begins with all of another."""
     return list(map(_told, first)) == list(map(_told, then[: len(first)]))
 
 
@@ -198,12 +199,11 @@ def _is_no(event: Event) -> bool:
 
 
 def _has_spoken(events: Sequence[Event]) -> bool:
-    """Whether the user has said anything."""
     return any(isinstance(each, Message) and each.by == "user" for each in events)
 
 
 def _told(event: Event) -> tuple[Any, ...]:
-    """An event's content, regardless of its number and time."""
+    """Return an event's content without its number and time."""
     match event:
         case Message():
             return "message", event.by, event.text, event.captured

@@ -1,7 +1,7 @@
-"""Repeated decisions: an allowed call that continues, and a request that is sent again.
+"""Repeats earlier decisions when an allowed call continues or a request is sent again.
 
-Each request is answered once, and a call it allowed is not made twice. An earlier decision is repeated only while
-nothing known now contradicts it.
+Each request is answered once, and a call is not made twice. An earlier decision is repeated only while no newer
+information contradicts it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,18 +20,18 @@ from bylaw.shield.history import History, Named
 from bylaw.trace.event import Call, Card, Event, Message, Result
 
 DONE_BEFORE = "Made before, and its result is known: do not make it again"
-"""The message if a request is repeated after the result of its call."""
+"""The message for a repeated request whose call already has a result."""
 
 
 class Interruption(Struct, frozen=True):
-    """An allowed call is interrupted before it is done."""
+    """Interrupts an allowed call before it is done."""
 
     id: str
     decision: Decision
 
 
 class Resumption(Struct, frozen=True):
-    """An interrupted call continues."""
+    """Continues an interrupted call."""
 
     id: str
     tool: str
@@ -43,7 +43,7 @@ Repeated = Decision | int
 
 
 def resumable(conversation: Conversation, before: Decision | None, wanted: Resumption) -> int | None:
-    """The step of an interrupted call that may continue; None if it is another call, or has a result."""
+    """Return the step of an interrupted call that may continue; None if the call differs or has a result."""
     if before is None or (before.tool, before.arguments) != (wanted.tool, dict(wanted.arguments)):
         return None
     events = conversation.events
@@ -52,7 +52,7 @@ def resumable(conversation: Conversation, before: Decision | None, wanted: Resum
 
 
 def has_result(events: Sequence[Event], step: int) -> bool:
-    """Whether the call at a step has a result, so that continuing would make it twice."""
+    """Whether the call at a step has a result. Continuing would then run it twice."""
     return any(isinstance(event, Result) and event.call == step for event in events[step:])
 
 
@@ -66,15 +66,17 @@ def still_allowed(
     *,
     is_approved: bool,
 ) -> bool:
-    """Whether an allowed call without a result may run by all that is known now: the user has not spoken and was not
-    shown another card for the tool since, the call would still do the same, no person has rejected that, and no policy
-    objects to it more than it did then. If a person approved it (`is_approved`), the facts that the approval rests on
-    must be the same, too."""
+    """Whether an allowed call without a result may still run.
+
+    The user has not spoken and was shown no other card for the tool. The call would still do the same, and no reviewer
+    has rejected it. No policy objects more than before. If a reviewer approved the call (`is_approved`), the facts of
+    the approval must be unchanged.
+    """
     events = conversation.events
     call = events[step]
     if not isinstance(call, Call) or any(_asks_anew(each, call.tool) for each in events[step:]):
         return False
-    # As if it had not been made: what it would change is unchanged.
+    # Judge the call as if it had not run yet.
     held = [*events[:step], replace(call, refused=True, card=None), *events[step + 1 :]]
     turn = max(event.turn for event in events if not isinstance(event, Result)) + 1
     again = replace(call, turn=turn, time=now, context=dict(conversation.context) or None)
@@ -86,12 +88,12 @@ def still_allowed(
         return False
     if is_approved and rested_on != rests_on:
         return False
-    # A person's approval may have settled the earlier objection.
+    # A reviewer's approval may have settled the earlier objection.
     return all(gravest((answer, before := then.get(policy, "allow"))) == before for policy, answer in answers.items())
 
 
 def _asks_anew(event: Event, tool: str) -> bool:
-    """Whether the user spoke, or was shown a card for the tool: a late yes to that card allows a call of its own."""
+    """Whether the user spoke or was shown a card for the tool. Confirming that card allows a separate call."""
     match event:
         case Message(by="user"):
             return True
@@ -104,8 +106,7 @@ def _asks_anew(event: Event, tool: str) -> bool:
 def _answers(
     conversation: Conversation, postures: Postures, events: Sequence[Event], call: Call, lacks: str
 ) -> tuple[list[Call], dict[tuple[str, str], Answer], Any]:
-    """What a call does after these events, as a whole and each of its actions, each policy's answer on it, and the
-    facts an approval of it would depend on."""
+    """Return the call and its actions, each policy's answer on them, and the facts that an approval would depend on."""
     judgement, session = conversation.judged_after(events, call)
     found: dict[tuple[str, str], Answer] = {}
     grounds = find_grounds(session, postures, judgement, lacks, weigh(session, judgement))
@@ -117,8 +118,9 @@ def _answers(
 
 
 def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | None:
-    """The last decision on each call of a request, with the call's step; None if the request is new. Raises if the key
-    was used for a different request.
+    """Return the last decision on each call of a request, with the call's step; None for a new request.
+
+    Raises if the key was used for a different request.
     """
     digest, start = history.state.requests.get(named.name, ("", 0))
     if not digest:
@@ -132,7 +134,6 @@ def taken_of(history: History, named: Named) -> list[tuple[Decision, int]] | Non
 
 
 def _last_try(events: Sequence[Event], step: int) -> int:
-    """The step at which a call was last decided."""
     for place in range(step + 1, len(events)):
         event = events[place]
         if isinstance(event, Result) and event.call == step and event.content == GIVEN_UP:

@@ -1,6 +1,6 @@
-"""`resolve: live`: the shield makes missing look-ups itself, through the host's tools.
+"""Makes missing look-ups through the host's tools (`resolve: live`).
 
-Their results are true, but the agent has not seen them: the decision uses them, its evidence half does not.
+The results are true, but the agent has not seen them. The decision uses them, and its evidence half does not.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from bylaw.shield.grounds import find_grounds
 from bylaw.trace.event import Call, Event, LookedUp, Result
 
 RunTool = Callable[[str, Mapping[str, Any]], Any]
-"""Makes a look-up through the host and returns its result; an exception is a failed look-up."""
+"""Makes a look-up through the host and returns its result. An exception counts as a failed look-up."""
 LINKS = 8
 """Maximum number of look-ups in a chain."""
 
@@ -32,7 +32,7 @@ def resolve(
     grounds: Sequence[Ground],
     run: RunTool,
 ) -> tuple[Sequence[Ground], tuple[LookedUp, ...]]:
-    """The grounds after the look-ups they need, link by link, and the results."""
+    """Make the look-ups that the grounds need, one after another. Return the new grounds and the results."""
     made: dict[str, LookedUp] = {}
     for _ in range(LINKS):
         wanted = {f"{each.tool} {each.arguments}": each for ground in grounds for each in ground.look_ups}
@@ -49,7 +49,7 @@ def resolve(
 def _is_read(pack: Pack, look_up: LookUp) -> bool:
     tool, actions = pack.schema.called.get(look_up.tool), pack.schema.actions
     if actions is not None and actions.pages.changes_with(look_up.tool):
-        # The agent's own browser is not led to another page.
+        # The shield must not move the agent's own browser to another page.
         return False
     return tool is not None and tool.effect == "read" and None not in look_up.arguments.values()
 
@@ -60,14 +60,14 @@ def _made(look_up: LookUp, run: RunTool) -> LookedUp:
     except BylawError as error:
         return LookedUp(look_up.tool, look_up.arguments, str(error), failed=True)
     except Exception as error:
-        # Any failure of the host's tools is a look-up that shows nothing.
+        # A failing host tool counts as a look-up that shows nothing.
         return LookedUp(look_up.tool, look_up.arguments, f"{type(error).__name__}: {error}", failed=True)
     text = content if isinstance(content, str) else "" if content is None else bytes(content).decode()
     return LookedUp(look_up.tool, look_up.arguments, text)
 
 
 def _judged(conversation: Conversation, judgement: Judgement, made: Sequence[LookedUp]) -> tuple[Judgement, Session]:
-    """Judge the call as if the look-ups had been made just before its turn; rules still use what was done."""
+    """Judge the call as if the look-ups had been made just before its turn. Rules still use the actual events."""
     start, shift = judgement.made.start, 2 * len(made)
     call, events = judgement.call, conversation.since(0)
     told: list[Event] = []

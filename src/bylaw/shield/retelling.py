@@ -1,6 +1,6 @@
-"""Merges unwritten local events with entries that another worker wrote.
+"""Merges unwritten local events with entries by another worker that may have received the same history.
 
-Both may have received the same history. Words said once count once: a yes reported by two workers is one yes.
+A message counts once, so a confirmation reported by two workers is one confirmation.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,9 @@ from bylaw.trace.event import Event, Message
 
 
 def told_once(unwritten: Sequence[Mutation], news: Sequence[Event]) -> list[Mutation]:
-    """The mutations without the words that `news` also begins with. If `news` contains other words, their order is
-    unknown, and everything that depends on words is undecided.
+    """Return the mutations without the messages that `news` also begins with.
+
+    If `news` contains other messages, the order is unknown and everything that depends on messages is undecided.
     """
     known = words_of(news)
     left, place, end = list[Mutation](), 0, 0
@@ -34,7 +35,7 @@ def told_once(unwritten: Sequence[Mutation], news: Sequence[Event]) -> list[Muta
 
 
 def _said(mutation: Mutation) -> list[Word]:
-    """The words in a mutation."""
+    """Return the messages in a mutation."""
     given = mutation.given
     match mutation.kind:
         case "messages":

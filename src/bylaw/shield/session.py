@@ -1,7 +1,7 @@
 """One live conversation under a shield: the host reports events, and each call is decided before it runs.
 
-With a log, a decision and everything before it are on disk before it is returned. Messages in between are written with
-the next decision, by `flush`, or at the end of the session's or the shield's `with` block.
+With a log, a decision and all earlier events are on disk before the decision is returned. Other messages are written
+with the next decision, by `flush`, or at the end of a `with` block.
 """
 
 import threading
@@ -45,30 +45,30 @@ class LiveSession:
     ) -> None:
         self.shield = shield
         self.is_named = bool(id)
-        """Whether the host gave the conversation its name."""
+        """Whether the host chose the conversation's id."""
         self._service = DecisionService(shield, id, context, by, lacks)
         self._by = by
-        """The agent that continues it here, whoever began it."""
+        """The agent that continues the conversation here."""
         self._lock = threading.RLock()
-        """Serialises access, because frameworks run tools in separate threads."""
+        """Serialises access, because frameworks run tools in several threads."""
         self._handed_over = 0
 
     def user(self, text: str, *, time: float | None = None, whole: bool = True) -> None:
-        """Report a user message; `whole=False` if it had more than text, such as a voice note or a file.
+        """Report a user message. Set `whole=False` if the message also had a voice note or a file.
 
-        A message without text is nobody's yes, and makes earlier consent undecided.
+        A message without text confirms nothing and makes earlier consent undecided.
         """
         said, at = door.text(text, "what the user said"), door.moment(time, self.shield.clock)
         self._apply(Mutation("user", {"text": said, "time": at, "whole": door.yes_or_no(whole, "`whole`")}))
 
     def agent(self, text: str, *, time: float | None = None) -> None:
-        """Report an agent message."""
         said, at = door.text(text, "what the agent said"), door.moment(time, self.shield.clock)
         self._apply(Mutation("agent", {"text": said, "time": at}))
 
     def messages(self, messages: Iterable[Any]) -> None:
-        """Report all messages so far, or only new ones, with calls and results; nothing is decided. The last message's
-        calls count as not made if you ask about them next.
+        """Report all messages so far, or only new ones, with calls and results. Nothing is decided.
+
+        Calls in the last message count as not made if you ask about them next.
         """
         given = {"messages": door.messages(messages), "asks": True, "time": self.shield.clock()}
         self._apply(Mutation("messages", given))
@@ -84,11 +84,11 @@ class LiveSession:
         tool: str = "",
         refused: bool | None = None,
     ) -> None:
-        """Report a tool's result, or what the agent was told after a refusal.
+        """Report a tool's result, or the agent's message after a refusal.
 
-        Without `id` it belongs to the waiting call; if several are waiting, give its `id`, or the `tool` with only one
-        waiting call. `refused=True` means that the call failed before the tool ran, because of its name or arguments.
-        Any other error of a write may have come after it was executed.
+        Without `id`, the result belongs to the only waiting call. If several calls wait, give the `id`, or a `tool`
+        with one waiting call. `refused=True` means that the call failed before the tool ran, because of its name or
+        arguments. Any other failed write may still have run.
         """
         given = {
             "content": door.writable(content) if isinstance(content, str) else content,
@@ -102,9 +102,9 @@ class LiveSession:
         self._apply(Mutation("result", given))
 
     def vouch(self, context: Mapping[str, Any]) -> bool:
-        """Add context from the next call on; returns whether that hands the conversation over.
+        """Add context from the next call on; return whether this hands the conversation over.
 
-        Another principal (`signed_in_as`) is rejected and begins a conversation of their own, unless the pack allows a
+        Another principal (`signed_in_as`) is rejected and must start a separate conversation, unless the pack allows a
         `handover`. After a handover, a context without a principal is rejected.
         """
         given = door.context(context) or {}
@@ -116,12 +116,14 @@ class LiveSession:
             return self._service.open().handed_over != before
 
     def unheard(self) -> None:
-        """Record that agent and user may have spoken unreported: rules about their words are undecided from here on."""
+        """Record that the agent and the user may have talked unreported. Rules about their messages become
+        undecided.
+        """
         self._apply(Mutation("unheard"))
 
     @contextmanager
     def turn(self, text: str = "") -> Generator[Self]:
-        """One turn of the agent: the calls inside were requested together, even if results arrive in between."""
+        """Group calls into one turn: the agent requested them together, even if results arrive in between."""
         said = door.text(text, "what the agent said")
         begun = Mutation("begin_turn", {"text": said, "time": self.shield.clock()})
         with self._lock:
@@ -135,28 +137,28 @@ class LiveSession:
             self._apply(Mutation("finish_turn"))
 
     def _refuse_nesting(self) -> None:
-        """Reject nested turns: decisions after the inner one would leave the outer turn and see its results."""
+        """Reject nested turns, because the outer turn would end with the inner one."""
         if self._service.open_turn is not None:
             hint = "end the first, or decide its calls with `decide(...)`"
             raise UsageError("a turn of the agent is still open: it must end before another begins", hint=hint)
 
     def resume_turn(self) -> None:
-        """Treat the next decision as part of the agent's last turn, even if results have arrived since."""
+        """Add the next decision to the agent's last turn, even if results have arrived since."""
         self._apply(Mutation("resume_turn"))
 
     def decide(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None, agent: str = ""
     ) -> Decision:
-        """Decide whether the agent may make a call now. A call that is not allowed counts as refused before it ran.
+        """Decide whether the agent may make a call now. A call that is not allowed counts as refused.
 
-        `agent` names an inner agent that makes it for the main one and has seen only what was shown to itself.
+        `agent` names an inner agent that makes the call and has seen only its own results.
         """
         return self._settle(self._asking(tool, arguments, id, time=time, agent=agent))[0]
 
     async def decide_async(
         self, tool: str, arguments: Arguments, *, id: str = "", time: float | None = None
     ) -> Decision:
-        """`decide` for coroutines, which wait only for the log."""
+        """The same as `decide`, for coroutines."""
         return (await self._loop.settle(self._asking(tool, arguments, id, time=time)))[0]
 
     def _asking(
@@ -169,8 +171,8 @@ class LiveSession:
     def decide_turn(self, text: str, calls: Sequence[TurnCall], *, time: float | None = None) -> list[Decision]:
         """Decide the calls of a turn, each `(tool, arguments)` or `(tool, arguments, id)`.
 
-        They are decided in order, each for the turn as a whole: under a policy about its shape, such as one call at a
-        time, the first may be refused because of the others.
+        They are decided in order but with regard to the whole turn. If a policy allows one call at a time, the first
+        call may be refused because of the others.
         """
         asked = self._turn_of(calls, time)
         with self.turn(text):
@@ -179,7 +181,7 @@ class LiveSession:
     async def decide_turn_async(
         self, text: str, calls: Sequence[TurnCall], *, time: float | None = None
     ) -> list[Decision]:
-        """`decide_turn` for coroutines."""
+        """The same as `decide_turn`, for coroutines."""
         asked = self._turn_of(calls, time)
         with self.turn(text):
             return await self._loop.settle(WantedDecisions(asked, by=self._by, is_turn=True))
@@ -187,7 +189,7 @@ class LiveSession:
     def _turn_of(self, calls: Sequence[TurnCall], time: float | None) -> list[AskedCall]:
         calls = door.calls(calls)
         if self.shield.log is None:
-            # With a log, a turn that failed is not written and has not happened.
+            # With a log, a failed turn leaves no trace.
             with self._lock:
                 door.none_waits(self._service.open().waiting(), [each[2] for each in calls if len(each) == 3])
         return [self._asking(tool, given, *(id or [""]), time=time).asked[0] for tool, given, *id in calls]
@@ -201,11 +203,11 @@ class LiveSession:
         agent: str = "",
         context: Mapping[str, Any] | None = None,
     ) -> list[Decision]:
-        """Apply mutations, then decide the calls of one turn: all or, on any error, nothing.
+        """Apply mutations, then decide the calls of one turn. An error undoes everything.
 
-        `agent` makes the calls if another one began the conversation; `context` comes with them. A request with an
-        idempotency key takes effect once: repeated, it changes nothing and gets the same answer. A different request
-        with that key is rejected.
+        `agent` makes the calls if another agent began the conversation. `context` comes with them. A request with an
+        idempotency key takes effect once: a repeat gets the same answer. A different request with the same key is
+        rejected.
         """
         asked, is_turn = self._turn_of(calls, None), len(calls) > 1
         by = door.text(agent, "the name of an agent").strip() or self._by
@@ -221,15 +223,15 @@ class LiveSession:
                 self._apply(Mutation("finish_turn"))
 
     def decide_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = "") -> Decision:
-        """`decide` after these messages, or for a call in the last of them; `id` chooses between two
-        identical calls.
+        """Decide a call after these messages, or a call in the last message. `id` chooses between two identical
+        calls.
         """
         return self._settle(self._asking_after(messages, tool, arguments, id))[0]
 
     async def decide_after_async(
         self, messages: Iterable[Any], tool: str, arguments: Arguments, *, id: str = ""
     ) -> Decision:
-        """`decide_after` for coroutines."""
+        """The same as `decide_after`, for coroutines."""
         return (await self._loop.settle(self._asking_after(messages, tool, arguments, id)))[0]
 
     def _asking_after(self, messages: Iterable[Any], tool: str, arguments: Arguments, id: str) -> WantedDecisions:
@@ -247,14 +249,15 @@ class LiveSession:
         after: int | None = None,
         time: float | None = None,
     ) -> None:
-        """Report the user's answer to the card of a decision; on disk when this returns.
+        """Report the user's answer to a card. The answer is on disk when this returns.
 
-        A yes lets the same call run once, until the card expires or the user writes something else. `by` says how it
-        was given, such as the button. `at` is the time of the answer (`time` is its old name), and `after` is how many
-        messages of the conversation the user had seen (`position`). If the user has written anything but a yes or a
-        courtesy since the card was shown, a yes counts only with both. Raises `UsageError` for a yes that does not
-        count, and for a card that is unknown, used, expired or answered otherwise. The same answer given again
-        changes nothing. A person's approval is no such answer.
+        A confirmation lets the same call run once, until the card expires or the user writes another message. `by` says
+        how the user answered, such as the button. `at` is the time of the answer; `time` is its deprecated name.
+        `after` is the number of messages that the user had seen; `position` returns the current number. Give `at` and
+        `after` if the user may have written since the card was shown. Otherwise the confirmation does not count.
+
+        Raises `UsageError` if the card is unknown, used, expired or has another answer, and if a confirmation does not
+        count. Repeating the same answer is harmless. A reviewer's approval does not answer a card.
         """
         self._apply(self._confirming(card, yes, by, at, time, after))
         self.flush()
@@ -271,8 +274,9 @@ class LiveSession:
         named: Named | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> None:
-        """`confirm` for coroutines; a request with an idempotency key takes effect once. `context` is that of the
-        person who answers.
+        """The same as `confirm`, for coroutines. A request with an idempotency key takes effect once.
+
+        `context` describes the person who answers.
         """
         await self.take_async([self._confirming(card, yes, by, at, time, after)], named=named, context=context)
 
@@ -289,7 +293,7 @@ class LiveSession:
         return Mutation("confirm", {"confirmation": said, "time": given, "now": self.shield.clock()})
 
     def asked(self, id: str) -> Decision | None:
-        """The decision on the call with this id, if it stopped the call and somebody was asked."""
+        """Return the decision on a call, if it stopped the call and somebody was asked."""
         with self._lock:
             before, state = self._service.open().handed_over, self._service.state
             if before != self._handed_over:
@@ -298,26 +302,26 @@ class LiveSession:
             return state.asked.get(id)
 
     def interrupt(self, id: str, decision: Decision) -> None:
-        """Interrupt an allowed call, which may continue later, here or in another worker."""
+        """Interrupt an allowed call, so that it can continue later, here or in another worker."""
         self._settle(WantedDecisions(again=Interruption(id, decision)))
 
     def resume(self, id: str, tool: str, arguments: Mapping[str, Any]) -> Decision | None:
-        """Continue an interrupted call: returns its decision, once; None if the call must be decided again.
+        """Continue an interrupted call. Return its decision once; None if the call must be decided again.
 
-        That is the case if no such call waits, it has a result, the user has spoken since, a person has stopped such
-        calls, what was shown is too old, or a policy objects because of later events.
+        The call is decided again if it is not waiting, has a result, or was stopped. It is also decided again if the
+        user has spoken, the facts are stale, or a policy objects because of later events.
         """
         return next(iter(self._settle(WantedDecisions(again=Resumption(id, tool, arguments), by=self._by))), None)
 
     def flush(self) -> None:
-        """Write the events since the last decision; they are on disk when this returns."""
+        """Write all events since the last decision to disk."""
         if self._service.live is not None and self._service.live.has_undecided:
             self._apply(Mutation("assume_executed"))
         if self._service.unwritten:
             self._settle(WantedDecisions(by=self._by))
 
     def catch_up(self) -> None:
-        """Read what others have written to the conversation meanwhile."""
+        """Read what other workers have written to the conversation."""
         with self._lock:
             if not self._service.unwritten:
                 self._service.catch_up()
@@ -326,7 +330,7 @@ class LiveSession:
         with self._lock:
             self._service.apply(mutation)
             if self._service.has_news:
-                # Events are written when the shield closes, even if nobody holds the session.
+                # The shield writes these events when it closes, even if nobody holds the session any more.
                 self.shield.unwritten[id(self._service)] = self
 
     def _settle(self, wanted: WantedDecisions) -> list[Decision]:
@@ -337,14 +341,12 @@ class LiveSession:
 
     @cached_property
     def _loop(self) -> LoopSettling:
-        """Settles decisions for coroutines; created on demand."""
         has_models = self.shield.answers is not None or self.shield.requests is not None
         shield = self.shield
         return LoopSettling(self._service, shield.log, self._lock, has_models=has_models, scheduled=shield.scheduled)
 
     @property
     def id(self) -> str:
-        """The name of the conversation."""
         return self._service.id
 
     @property
@@ -358,61 +360,58 @@ class LiveSession:
 
     @property
     def channel(self) -> Channel:
-        """How the host reaches the user; an adapter may change it."""
+        """How the host reaches the user. An adapter may set it."""
         return self._service.channel
 
     @property
     def pack(self) -> Pack:
-        """The pack that the conversation is under."""
         return self._service.pack
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything of it was found in the log, or written there."""
+        """Whether the log has entries of the conversation."""
         return self._service.state.length > 0
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """Update the values vouched for by the host."""
+        """A copy of the values vouched for by the host."""
         return dict(self._service.vouched)
 
     @property
     def may_be_handed_over(self) -> bool:
-        """Whether the pack lets another principal continue it."""
+        """Whether the pack lets another principal continue the conversation."""
         return self._service.postures.handover
 
     @property
     def length(self) -> int:
-        """The number of events so far."""
         with self._lock:
             return self._service.open().length
 
     @property
     def running(self) -> list[str]:
-        """The ids of allowed calls that have no result and were not interrupted."""
+        """The ids of allowed calls without a result that were not interrupted."""
         with self._lock:
             return [call.id for call in self._service.open().running().values()]
 
     @property
     def position(self) -> int:
-        """The number of messages of user and agent so far; `confirm` takes it as `after`."""
+        """The number of user and agent messages so far; pass it to `confirm` as `after`."""
         return sum(map(is_message, self.since(0)))
 
     def since(self, step: int) -> Sequence[Event]:
-        """The events from a step on."""
         with self._lock:
             return self._service.open().since(step)
 
     def trajectory(self, agent: str = "") -> Trajectory:
-        """The conversation so far as an audit reads it: refused calls are marked, as are calls that used an approval or
-        the shield's own look-ups.
+        """Return the conversation as an audit reads it. Refused calls, approvals and the shield's look-ups are
+        marked.
         """
         with self._lock:
             return self._service.trajectory(agent)
 
     @property
     def allowance(self) -> Allowance | None:
-        """What the user's words so far allow; None if the pack does not use requests, or nobody has said anything."""
+        """What the user's messages allow so far; None without messages, or if the pack does not use requests."""
         with self._lock:
             requests = self._service.open().session.requests
             return None if requests is None else requests.latest()

@@ -1,7 +1,7 @@
-"""Settles a decision: read others' entries, decide, write, and start again if somebody was faster.
+"""Settles a decision: read others' entries, decide, write, and start again if another writer was faster.
 
-The steps are the same for blocking callers and coroutines. In an event loop, slow steps run in threads: the loop waits
-for the log, a model or the host's tools, and never blocks.
+Blocking callers and coroutines share the same steps. In an event loop, slow steps run in threads and never block the
+loop.
 """
 
 import asyncio
@@ -25,23 +25,21 @@ from bylaw.shield.host import RunScheduled
 from bylaw.shield.repeating import Repeated
 
 MANY = 50
-"""Number of drafts from which the log's own thread writes them, instead of the loop."""
+"""From this many drafts on, the log's own thread writes them instead of the loop."""
 ASKING = 200
-"""Maximum number of conversations that wait for a model or the host's tools at once."""
+"""The maximum number of conversations that wait for a model or a host tool at once."""
 
 Found = TypeVar("Found")
 
 
 class SettlingStep(Struct, frozen=True):
-    """A potentially slow step of settling."""
-
     kind: Literal["catch_up", "read", "ask", "attempt", "write"]
     run: Callable[[], Any]
     drafts: Sequence[Draft] = ()
 
 
 def settle(service: DecisionService, log: Log, wanted: WantedDecisions) -> list[Decision]:
-    """Apply and decide; on disk when this returns."""
+    """Apply and decide. The result is on disk when this returns."""
     steps = _steps(service, log, wanted)
     try:
         step = next(steps)
@@ -60,7 +58,7 @@ def _steps(service: DecisionService, log: Log, wanted: WantedDecisions) -> Gener
     known: int | None = None
     for _ in range(TRIES):
         yield SettlingStep("catch_up", service.catch_up)
-        # The caller did not know what others have written meanwhile.
+        # The caller could not know what others have written meanwhile.
         known = service.state.events if known is None else known
         left, before = service.aligned(wanted, known), None
         if wanted.named is not None:
@@ -88,9 +86,7 @@ def _steps(service: DecisionService, log: Log, wanted: WantedDecisions) -> Gener
 
 
 def _left_of(wanted: WantedDecisions, answers: Sequence[Repeated]) -> WantedDecisions:
-    """The rest of a repeated request: earlier events happened once, and a call decided again may have been made
-    meanwhile.
-    """
+    """Return the part of a repeated request that must be decided again."""
     asked, places = list(wanted.asked), list[int]()
     for place, each in enumerate(answers):
         if not isinstance(each, Decision):
@@ -100,14 +96,14 @@ def _left_of(wanted: WantedDecisions, answers: Sequence[Repeated]) -> WantedDeci
 
 
 def _filled(answers: Sequence[Repeated], decisions: Sequence[Decision]) -> list[Decision]:
-    """The answer to a request some of whose calls were decided again."""
+    """Fill in the new decisions of a partly repeated request."""
     new = iter(decisions)
     return [each if isinstance(each, Decision) else next(new) for each in answers]
 
 
 @cache
 def _asking() -> ThreadPoolExecutor:
-    """Threads that wait for others; the event loop's own are few, and the log needs them."""
+    """Return threads for slow requests to others. The event loop's own threads are few, and the log needs them."""
     return ThreadPoolExecutor(ASKING, thread_name_prefix="bylaw-asking")
 
 
@@ -123,9 +119,7 @@ class LoopSettling:
         has_models: bool,
         scheduled: RunScheduled | None = None,
     ) -> None:
-        """`scheduled` runs work that waits for nobody, in the loop or in a thread; without it, everything runs in the
-        loop.
-        """
+        """`scheduled` runs quick work in the loop or in a thread. Without it, all quick work runs in the loop."""
         self._service = service
         self._log = log
         self._lock = lock
@@ -134,7 +128,7 @@ class LoopSettling:
         self._queue: asyncio.Lock | None = None
 
     async def settle(self, wanted: WantedDecisions) -> list[Decision]:
-        """Apply and decide; the answer is on disk."""
+        """Apply and decide. The result is on disk when the coroutine ends."""
         service, log = self._service, self._log
         if log is None:
             return (await self._asked(partial(service.attempt, wanted))).decisions
@@ -175,7 +169,7 @@ class LoopSettling:
             case "read":
                 return await self._here(step.run) if log.reads_at_once else await asyncio.to_thread(run)
             case "catch_up":
-                # Decisions are written soon, but a host's tools and models may take long.
+                # The log writes quickly, but host tools and models may take long.
                 catch_up = partial(self._alone, partial(service.catch_up, settled=self._may_ask_others))
                 if not service.must_read:
                     return catch_up()
@@ -184,29 +178,28 @@ class LoopSettling:
                 return await self._here(catch_up) if log.reads_at_once else await asyncio.to_thread(catch_up)
 
     async def _here(self, do: Callable[[], Found]) -> Found:
-        """Run work that waits for nobody, where the host wants it run."""
+        """Run quick work where the host wants it to run."""
         run = partial(self._alone, do)
         return run() if self._scheduled is None else await self._scheduled(run)
 
     async def _beside(self, do: Callable[[], Found]) -> Found:
-        """Run large work outside the loop."""
         return await (asyncio.to_thread(do) if self._scheduled is None else self._scheduled(do, is_large=True))
 
     def _alone(self, do: Callable[[], Found]) -> Found:
-        """Run one thing at a time, whatever else is asked of the session."""
+        """Run work under the session's lock."""
         with self._lock:
             return do()
 
     @property
     def _may_ask_others(self) -> bool:
-        """Whether a decision may ask the host's tools or a model, which is slow and done once."""
+        """Whether a decision may wait for the host's tools or a model."""
         return self._has_models or self._service.postures.resolve != "agent"
 
     async def _asked(self, do: Callable[[], Found]) -> Found:
-        """Run work that may ask others, waiting in a thread."""
+        """Run work that may wait for others in a thread."""
         if not self._may_ask_others:
             return await self._here(do)
-        # Each may wait long for a model, which must not delay those that need none.
+        # A slow model must not delay decisions that need none.
         context = contextvars.copy_context()
 
         def alone() -> Found:

@@ -1,4 +1,4 @@
-"""The shield: one pack, many live conversations, a decision before each call runs."""
+"""The shield decides each call of many live conversations under one pack, before the call runs."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -37,8 +37,8 @@ class PinnedPack(BylawError):
 class Shield:
     """A pack, ready to decide live agents' calls. Sessions of one shield may run in different threads.
 
-    With a `log`, a path or `postgresql://...`, every decision is on disk before it is returned, and a conversation can
-    be continued by its id, here or in another process. It stays under the pack it began with: `earlier` lists older
+    With a `log` (a path or `postgresql://...`), every decision is on disk before it is returned. A conversation can
+    then continue by its id, here or in another process. It keeps the pack version it began with. `earlier` lists older
     versions that conversations may still use.
     """
 
@@ -59,7 +59,7 @@ class Shield:
         firmness = self.pack.postures if postures is None else door.postures(postures, self.pack)
         self.postures = held_to(firmness, self.pack.held_back)
         self.unaccepted = self.pack.held_back
-        """Policies that decide no call, because of a review or as `unenforced`, with their status."""
+        """Policies that decide no call, each with the reason: a review status or `unenforced`."""
         if self.unaccepted:
             _logger.warning("%s: %s; see `bylaw review`", self.pack.name, told_unaccepted(self.unaccepted))
         if self.pack.now is not None and not self.pack.root.is_relative_to(READY):
@@ -74,15 +74,16 @@ class Shield:
         self.answers = answers
         if answers is not None:
             warn_of_model(self.pack)
-        """Settles predicates that code cannot, such as `bylaw.answering.Answerer`."""
+        """Answers predicates that code cannot decide, such as `bylaw.answering.Answerer`."""
         self.requests = requests
         """Reads what a request allows, such as `bylaw.answering.RequestReader`."""
         self.scheduled: RunScheduled | None = None
-        """Runs coroutine work that waits for nobody; a host with many tenants may set it."""
+        """Runs quick coroutine work. A host with many tenants may set it."""
         self.doubts: Mapping[str, str] = {}
-        """The host's current objection to each tool: a person decides every call of it, whatever the policies say."""
+        """The host's objection to each tool. A reviewer decides every call of such a tool, whatever the policies
+        say.
+        """
         self.clock = clock
-        """The clock for events without a time."""
         self.unwritten: dict[int, LiveSession] = {}
         """Sessions with events that are not in the log yet."""
         self.is_closed = False
@@ -91,16 +92,16 @@ class Shield:
         older = [each if isinstance(each, Pack) else load_pack(each) for each in earlier]
         self._packs = {each.pin: (each, held_to(each.postures, each.held_back)) for each in older}
         self._packs[self.pack.pin] = (self.pack, self.postures)
-        # Logs of earlier Bylaw versions contain the digest of all files.
+        # Logs of earlier Bylaw versions name a pack by the digest of all its files.
         self._packs |= {each.digest: self._packs[each.pin] for each in (*older, self.pack)}
 
     def session(
         self, id: str = "", *, context: Mapping[str, Any] | None = None, agent: str = "", lacks: str = ""
     ) -> LiveSession:
-        """Open a conversation: a new one or, if the log has this id, the existing one.
+        """Open a conversation: a new one, or the existing one with this id in the log.
 
-        `context` is what the host vouches for, such as who is signed in; `agent` names the agent for statistics.
-        `lacks` says why earlier events are unknown: then no call that a policy binds is allowed.
+        `context` has the values that the host vouches for, such as the signed-in user. `agent` names the agent for
+        statistics. `lacks` says why earlier events are unknown. No call that a policy binds is allowed then.
         """
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = f'give `"{id}"`, and the same text each time'
@@ -121,22 +122,24 @@ class Shield:
         id: str = "",
         context: Mapping[str, Any] | None = None,
     ) -> Decision:
-        """Decide for a caller that keeps the history itself: all messages so far, in any log format.
+        """Decide one call for a caller that keeps the history and sends all messages so far, in any log format.
 
-        The last message may already ask for this call, alone or with others. If it asks for the same call twice, `id`
-        chooses one; by default the second, which comes after the first.
+        The last message may already contain the call. If it contains the same call twice, `id` chooses one; without
+        `id`, the second is decided.
         """
         return LiveSession(self, context=door.context(context)).decide_after(messages, tool, arguments, id=id)
 
     def instructions(self, *, heard: bool = True) -> str:
-        """Text for the agent's system prompt, as Markdown: which writes need the user's yes, the sentence or card for
-        each, and what to look up first. Empty if no write needs any of it. If user messages are not reported (not
-        `heard`), it says to make each call without asking.
+        """Return Markdown for the agent's system prompt: which writes need confirmation, how to ask, and what to look
+        up first.
+
+        Empty if no write needs confirmation or a look-up. With `heard=False` (user messages are not reported), the text
+        tells the agent to make each call without asking.
         """
         return instructions(self.pack, heard=heard)
 
     def pinned(self, opening: Opening | None = None) -> tuple[Pack, Postures]:
-        """The current pack, or the one a conversation began under, with its postures."""
+        """Return the current pack with its postures, or those a conversation began under."""
         digest = self.pack.pin if opening is None else opening.digest
         found = self._packs.get(digest)
         if found is None:
@@ -148,7 +151,7 @@ class Shield:
         return found
 
     def stranded(self, *, within: float = 24 * 3600.0) -> int:
-        """The number of conversations, written to within this time, that began under a pack that is not loaded."""
+        """Count recent conversations that began under a pack version that is not loaded. `within` is in seconds."""
         if self.log is None:
             return 0
         openings = self.log.openings(self.tenant, since=self.clock() - within)
@@ -194,6 +197,5 @@ class Shield:
 
 
 def shield_of(session: LiveSession) -> Shield:
-    """The shield that a session was opened under."""
     assert isinstance(session.shield, Shield)
     return session.shield

@@ -1,4 +1,4 @@
-"""Applies stops: which ones cover a call, and the grounds they give."""
+"""Applies stops: finds those that cover a call and returns their grounds."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -14,7 +14,7 @@ from bylaw.record.stop import Stop, Stops, Target
 from bylaw.shield.decision import Ground, Question
 
 LOOKED_AT = 5000
-"""Maximum log entries searched for a name."""
+"""The maximum number of log entries searched for a name."""
 
 
 class _NamedPolicy(Struct):
@@ -22,7 +22,7 @@ class _NamedPolicy(Struct):
 
 
 class _Named(Struct):
-    """The names in an entry that can be stopped."""
+    """The names in a log entry that a stop may use."""
 
     tool: str = ""
     agent: str = ""
@@ -34,14 +34,14 @@ def _read_name(body: bytes | None) -> _Named:
 
 
 def stop_grounds(stops: Stops, pack: Pack, judgement: Judgement, agents: Collection[str], now: float) -> list[Ground]:
-    """The grounds of stops against a judged call; `agents` are the names of the agents making it."""
+    """Return the grounds of stops against a judged call. `agents` are the names of the calling agents."""
     call, parts = judgement.call, judgement.parts or (judgement,)
     tools = (call.tool, *(part.made.call.tool for part in parts))
     return [_ground(stop) for stop in stops_of(stops, pack, tools, {*agents, call.agent}, now)]
 
 
 def stops_of(stops: Stops, pack: Pack, tools: Sequence[str], agents: Collection[str], now: float) -> Sequence[Stop]:
-    """The stops that cover a call, by its tool and its actions; none if it certainly changes nothing."""
+    """Return the stops that cover a call by its tool or actions; none for a certain read."""
     declared = [pack.schema.tools.get(tool) for tool in tools]
     if all(each is not None and each.effect != "write" for each in declared):
         return ()
@@ -59,12 +59,12 @@ def _is_under(stop: Stop, pack: Pack, tool: str, agents: Collection[str]) -> boo
             return _is_called(stop, agents)
         case "policy":
             named = [policy for name, policy in pack.policies.items() if _is_called(stop, (name,))]
-            # A rule that names no tools covers everything the agent does.
+            # A rule without tools covers everything the agent does.
             return any(not policy.tools or tool in policy.tools for policy in named)
 
 
 def _is_called(stop: Stop, names: Collection[str]) -> bool:
-    """Whether a stop names one of these, ignoring case and spaces: better to stop one too many."""
+    """Whether a stop matches one of these names. Case and spaces are ignored, because stopping too much is safer."""
     return stop.name in names or (bool(wanted := loose(stop.name)) and wanted in map(loose, names))
 
 
@@ -76,7 +76,7 @@ def check_target(pack: Pack, what: Target, name: str) -> None:
 
 
 def unheard_of(log: Log, tenant: str, what: Target, name: str) -> str:
-    """A warning if nothing in the recent log matches such a stop, because the name may be mistyped; empty otherwise."""
+    """Return a warning if no recent log entry matches the stop, because the name may be mistyped; otherwise empty."""
     if what == "all":
         return ""
     known = {each for each in _names_in(log, tenant, what) if each}
@@ -100,7 +100,7 @@ def _names_in(log: Log, tenant: str, what: Target) -> Iterable[str]:
 
 
 def told(stop: Stop) -> str:
-    """The message about it for the agent."""
+    """Return the stop's message for the agent."""
     return f"{stop.stopped} is stopped until {stop.end}: {stop.reason}"
 
 
