@@ -27,8 +27,8 @@ from bylaw.guard.operation import (
 
 
 def one_currency(items: Iterable[Any]) -> str | None:
-    """The currency shared by these amounts. An amount without a currency is compatible with any; two different
-    currencies are an error.
+    """Return the currency of these amounts. An amount without a currency matches any other; two different currencies
+    fail.
     """
     named = [item for item in items if item.__class__ is Amount]
     for one, other in pairwise(named):
@@ -37,19 +37,19 @@ def one_currency(items: Iterable[Any]) -> str | None:
 
 
 class BuiltIns(Operations):
-    """Everything compiled code calls except operators."""
+    """Everything that compiled guards call, except operators."""
 
     __slots__ = ()
 
     # Records, lists, texts.
 
     def listed(self, value: Any) -> Any:
-        """A list or record literal in a guard; its contents are size-limited at every depth."""
+        """Return a list or record literal, with its contents size-limited at every depth."""
         self.spend(1 + weight(value) // 8)
         return value
 
     def part(self, value: Any, name: str) -> Any:
-        """`value.name` of a record or a date."""
+        """Return `value.name` of a record or a date."""
         if value.__class__ is dict:
             return admit(value[name], self.zone) if name in value else fail(f"there is no key `{name}`; use get()")
         if isinstance(value, Unknown):
@@ -59,7 +59,7 @@ class BuiltIns(Operations):
         return fail(f"{name_of(value)} has no `{name}`")
 
     def item(self, value: Any, index: Any) -> Any:
-        """`value[index]`. Indexing a table with an unknown word tries each of its keys."""
+        """Return `value[index]`. Indexing a table with an unknown word tries each key."""
         if isinstance(index, Unknown):
             if value.__class__ is not dict:
                 raise Stuck(index)
@@ -80,12 +80,12 @@ class BuiltIns(Operations):
         return fail(f"cannot index {name_of(value)} by {name_of(index)}")
 
     def require(self, truth: Any) -> None:
-        """Fail the guard if `truth` is false, which ends the path in a denial."""
+        """End the path in a denial if `truth` is false."""
         if not truth:
             raise Absent("an unknown list may be too short")
 
     def section(self, value: Any, start: Any, end: Any) -> Any:
-        """`value[start:end]`."""
+        """Return `value[start:end]`."""
         for part in (value, start, end):
             if isinstance(part, Unknown):
                 raise Stuck(part)
@@ -114,15 +114,15 @@ class BuiltIns(Operations):
     # Loops.
 
     def present(self, part: Any, name: str) -> Any:
-        """A part of a record; the guard fails if it is `null`."""
+        """Return a part of a record. Fails if the part is `null`."""
         return part
 
     def truth(self, part: Any) -> Any:
-        """A part of a record used as a condition; the guard fails if it is text that may stand for a boolean."""
+        """Return a part of a record as a condition. Fails if the part is text that may stand for a boolean."""
         return part
 
     def turns(self, values: Any, weight: int) -> Iterator[Any]:
-        """The iterations of a loop, each counted against the budget."""
+        """Yield the items of a loop and charge each to the budget."""
         if values.__class__ not in (list, tuple, range):
             if isinstance(values, Unknown):
                 raise Stuck(values)
@@ -136,7 +136,7 @@ class BuiltIns(Operations):
             yield value if value.__class__ is dict else self.present(admit(value, self.zone), "item")
 
     def turns_or_none(self, values: Any, weight: int) -> Iterator[Any]:
-        """Like `turns`, for a list whose items may be None."""
+        """Like `turns`, for a list with None items."""
         if values.__class__ not in (list, tuple) or None not in values:
             yield from self.turns(values, weight)
             return
@@ -144,7 +144,7 @@ class BuiltIns(Operations):
         yield from (admit(value, self.zone) for value in admit(values, self.zone))
 
     def do_zip(self, *lists: Any) -> Any:
-        """Python's `zip`: stops at the end of the shortest list."""
+        """Python's `zip`, which stops at the end of the shortest list."""
         for values in lists:
             if not isinstance(values, Unknown):
                 self.many("zip", values)
@@ -153,7 +153,6 @@ class BuiltIns(Operations):
         return list(zip(*lists, strict=False))
 
     def do_enumerate(self, values: Any) -> Any:
-        """Each item with its index, from 0."""
         if isinstance(values, Unknown):
             return derive("enumerate", (values,), "list")
         items: list[Any] = list(self.many("enumerate", values))
@@ -177,7 +176,7 @@ class BuiltIns(Operations):
         return getattr(self, f"do_{name}")(items)
 
     def distinct(self, items: Sequence[Any]) -> int:
-        """The number of distinct items; fails if two items may be the same value in different forms."""
+        """Count distinct items. Fails if two items may be the same value in different forms."""
         kinds = {item.__class__: item for item in items if item.__class__ is not str}
         text = next((item for item in items if item.__class__ is str), None)
         for item in kinds.values() if text is not None else ():
@@ -186,7 +185,7 @@ class BuiltIns(Operations):
         return len(set(items))
 
     def opaque(self, name: str, text: str, parts: Sequence[Any]) -> Unknown:
-        """The result of a built-in for an unknown list."""
+        """Return a built-in's result for an unknown list."""
         decider = next(part.decider for part in parts if isinstance(part, Unknown))
         needs = gathered(parts)
         match name:
@@ -209,7 +208,7 @@ class BuiltIns(Operations):
     # Built-ins.
 
     def many(self, name: str, values: Any) -> Any:
-        """The items of a list; for an unknown list, the built-in's result."""
+        """Return the items of a list; for an unknown list, the built-in's result."""
         self.spend(1)
         if isinstance(values, Unknown):
             return self.opaque(name, f"{name}({values.text})", (values,))
@@ -235,11 +234,10 @@ class BuiltIns(Operations):
         return items if isinstance(items, Unknown) else all(map(self.is_true, items))
 
     def is_true(self, item: Any) -> Any:
-        """A list item used as a condition."""
+        """Return a list item as a condition."""
         return self.truth(self.present(item, "item"))
 
     def do_count(self, values: Any) -> Any:
-        """The number of true items."""
         items = self.many("count", values)
         if isinstance(items, Unknown):
             return items
@@ -312,19 +310,19 @@ class BuiltIns(Operations):
         return round(value, digits)
 
     def do_date(self, value: Any) -> Any:
-        """The day of an ISO text as written, whatever its offset; or of a time or date."""
+        """Return the day of a date, a time or an ISO text. The day is taken as written, whatever the offset."""
         if isinstance(value, Unknown):
             whole = value.kind == "time" and value.step == DAY and value.offset % DAY == 0
             return value if whole else derive("date", (value,), "time", step=DAY)
         if value.__class__ is date:
             return value
         if value.__class__ is str:
-            # In UTC `2026-03-03T00:30+14:00` is the day before, but tools use the written day.
+            # In UTC, `2026-03-03T00:30+14:00` is on the previous day, but tools use the written day.
             return self._moment(value).date()
         return self.do_time(value).date()
 
     def do_time(self, value: Any) -> Any:
-        """The instant of an ISO text or time, or the start of a date."""
+        """Return the instant of a time or ISO text, or the start of a date."""
         if isinstance(value, Unknown):
             is_time = value.kind == "time" and (self.zone is None or value.step != DAY)
             return value if is_time else derive("time", (value,), "time", step=1)
@@ -357,7 +355,7 @@ class BuiltIns(Operations):
         return timedelta(**{unit: count})
 
     def do_money(self, value: Any) -> Any:
-        """An amount of money from text, a number or another amount."""
+        """Return an amount of money from a text, a number or another amount."""
         if isinstance(value, Unknown):
             return value if value.kind == "number" else derive("money", (value,), "number")
         if value.__class__ in AMOUNTS:
@@ -385,13 +383,13 @@ class BuiltIns(Operations):
         return self.method(value, "strip")
 
     def get_or_none(self, value: Any, key: Any, default: Any = None) -> Any:
-        """A part of a record that may be None."""
+        """Return a part of a record that may be None."""
         if value.__class__ is dict and value.get(key, value) is None:
             return None
         return self.do_get(value, key, default)
 
     def do_get(self, value: Any, key: Any, default: Any = None) -> Any:
-        """A part of a record or an item of a list, with a default."""
+        """Return a part of a record or an item of a list, with a default."""
         if isinstance(key, Unknown):
             if value.__class__ is not dict:
                 raise Stuck(key)

@@ -32,7 +32,7 @@ _KINDS: Mapping[str, ValueKind] = {
 
 
 class Trial:
-    """The trial of one member: its answer (None if unsure) and what the answer used."""
+    """The answer of one member (None if unsure), and the facts behind the answer."""
 
     __slots__ = ("answer", "asked", "doubtful", "is_noting", "key", "memo", "open", "reads")
 
@@ -40,17 +40,17 @@ class Trial:
         self.key = key
         self.answer: bool | None = None
         self.memo: dict[Fact, Any] = {}
-        """Facts first read for this member."""
+        """Facts first read while testing this member."""
         self.reads: list[Fact] = []
         self.asked: dict[Fact, None] = {}
         self.doubtful: dict[Fact, tuple[str, Any]] = {}
         self.is_noting = True
         self.open: set[str] = set()
-        """Variables the answer depends on."""
+        """Variables that the answer depends on."""
 
 
 NOT_SURE = (Unsure, Stuck, Absent, Failure, ArithmeticError, TypeError, ValueError, LookupError)
-"""Exceptions that leave a member without a yes or no."""
+"""Exceptions that leave a member's answer unknown."""
 
 
 def any_seen(
@@ -65,8 +65,8 @@ def any_seen(
 ) -> Any:
     """Evaluate `any(body for x in facts.X.seen(match))`.
 
-    One certain yes is enough; then only the facts read of that member count. In a run over the world, fully seen
-    members come first.
+    One certain yes settles the question; then only that member's reads count. In a run over the world, members that the
+    agent had fully seen come first.
     """
     run.is_open = True
     run.spend(weight)
@@ -99,7 +99,9 @@ def any_seen(
 def _try_members(
     run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> bool | None:
-    """True if some member certainly answers yes, False if all certainly answer no; records the reads that count."""
+    """Return True if a member certainly matches, False if certainly none does; otherwise None. Record the relevant
+    reads.
+    """
     trials, best = _find_sure(run, question, keys, specs, body, weight)
     is_no = all(trial.answer is False for trial in trials)
     for trial in [best] if best else trials if is_no else ():
@@ -115,9 +117,9 @@ def _try_members(
 def _find_sure(
     run: GuardRun, question: str, keys: Sequence[Key], specs: tuple[Spec, ...], body: Callable[[Key], Any], weight: int
 ) -> tuple[list[Trial], Trial | None]:
-    """Ask members in turn until one certainly answers yes; returns it and every member asked.
+    """Test members in turn until one certainly matches. Return all tested members and the match.
 
-    A member's answer is the same on every path that has decided none of the variables it depends on.
+    A member's answer is reused on every path that has decided none of the variables behind it.
     """
     kept: dict[Key, Trial] = run.tried.setdefault(question, {}) if not run.has_decided_existence else {}
     trials: list[Trial] = []
@@ -141,7 +143,7 @@ def _find_sure(
 
 
 def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Callable[[Key], Any]) -> None:
-    """Ask one member without deciding anything, keeping its reads separate."""
+    """Test one member without deciding anything, and keep its reads separate."""
     before = (run.memo, run.reads, run.is_noting, run.looking, run.touched, run.asked, run.doubtful, run.open)
     run.memo, run.reads, run.looking, run.open = dict(run.memo), trial.reads, True, trial.open
     run.is_noting = run.hushed is None
@@ -159,12 +161,12 @@ def _try_member(run: GuardRun, trial: Trial, specs: tuple[Spec, ...], body: Call
 
 
 FOLDED = ("date", "time", "days", "hours", "money")
-"""Built-ins evaluated at load time if their argument is a constant, which also finds malformed constants."""
+"""Built-ins that are evaluated at load time for a constant argument. This also reports malformed constants early."""
 
 
 class Calling:
-    """Translates calls. The first list of a comprehension is checked before the loop, so that an unknown list gives an
-    opaque value.
+    """Translates calls. A comprehension's first list is checked before the loop, so that an unknown list gives an
+    Unknown.
     """
 
     def __init__(self, reading: Reading, test: Translate) -> None:
@@ -333,7 +335,7 @@ class Calling:
         return self.run("turns_or_none" if may_be_none else "turns", source, ast.Constant(1 + size // NODES_PER_TICK))
 
     def targets(self, node: ast.expr, source: ast.expr) -> list[str]:
-        """The loop variables: one, or one for each element of a pair."""
+        """Return the loop variables: one, or one for each element of a pair."""
         width = _width(source)
         if not width or not isinstance(node, ast.Tuple):
             return [self.target(node)]
@@ -364,7 +366,6 @@ class Calling:
         return self.expression(node)
 
     def paired(self, node: ast.Call, name: str) -> ast.expr:
-        """Translate `zip(...)` or `enumerate(...)`."""
         least, most = (2, 8) if name == "zip" else (1, 1)
         if node.keywords or not least <= len(node.args) <= most or any(isinstance(a, ast.Starred) for a in node.args):
             return self.fault(node, f"`{name}` takes {'lists' if name == 'zip' else 'one list'}", f"write {name}(...)")
@@ -415,7 +416,9 @@ class Calling:
         return ast.Call(self.scope.constant(any_seen), [ast.Name("_", ast.Load()), *told], [])
 
     def free(self, node: ast.AST, outer: Sequence[set[str]]) -> ast.expr:
-        """The free variables of a comprehension. Together with its text they identify the question it asks."""
+        """Return a comprehension's free variables. With its text, they identify the question that the comprehension
+        asks.
+        """
         known = set[str]().union(*outer) | self.scope.sure
         targets = [part.target for part in ast.walk(node) if isinstance(part, ast.comprehension)]
         own = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
@@ -424,18 +427,18 @@ class Calling:
 
 
 def one_argument(name: str) -> ast.arguments:
-    """The arguments of a `lambda name: ...`."""
+    """Return the parameters of `lambda name: ...`."""
     return ast.arguments([], [ast.arg(name)], None, [], [], None, [])
 
 
 def stored(names: Sequence[str]) -> ast.expr:
-    """The assignment target of a loop."""
+    """Return the assignment target of a loop."""
     stores: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
     return stores[0] if len(stores) == 1 else ast.Tuple(stores, ast.Store())
 
 
 def _width(source: ast.expr) -> int:
-    """The number of values per iteration of `zip` or `enumerate`; 0 for other loops."""
+    """Return how many values `zip` or `enumerate` gives per iteration; 0 for other loops."""
     if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Name):
         return 0
     return {"zip": len(source.args), "enumerate": 2}.get(source.func.id, 0)

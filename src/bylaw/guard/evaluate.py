@@ -1,8 +1,8 @@
-"""Evaluates a guard for one call against a source of facts, exploring every path that unknown facts leave possible.
+"""Evaluates a guard for one call and explores every path that unknown facts leave possible.
 
-A run that meets an unknown system fact is repeated with the other answer. Facts only the user or the host can supply
-split the evaluation into completions, each settled separately. After forking in symbolic execution (King 1976), on
-guards small enough to run in full.
+A run that meets an unknown system fact is repeated with the other answer. Facts that only the user or the host can
+supply split the evaluation into completions. The method follows forking in symbolic execution (King 1976), for guards
+small enough to run in full.
 """
 
 import os
@@ -28,39 +28,39 @@ GuardOutcome = Literal["permit", "deny", "undetermined", "failed"]
 
 
 class Completion(Struct, frozen=True):
-    """The result of a guard under one assumption about the user's and the host's facts."""
+    """A guard's result under one assumption about the user's and the host's facts."""
 
     assume: Assumptions
-    """Passed back to `evaluate`, it restricts evaluation to this completion."""
+    """Pass this to `evaluate` to restrict evaluation to this completion."""
     outcome: GuardOutcome
     because: str = ""
-    """The denial's text, the reason and line of a failure, or the limit that was reached."""
+    """The text of the denial, the reason and line of a failure, or the limit that was reached."""
     reads: tuple[Fact, ...] = ()
-    """System facts in the order they were read, ending with the first unknown one."""
+    """System facts in the order of reading, up to the first unknown fact."""
     lacking: tuple[Fact, ...] = ()
-    """System facts that the outcome depends on; empty unless undetermined."""
+    """System facts that the outcome depends on; empty if the outcome is certain."""
     asked: tuple[Fact, ...] = ()
-    """User and context facts decided by assumption."""
+    """User and host facts that were decided by assumption."""
     paths: int = 1
     plain: bool = False
-    """The result depends only on the known facts it read, so a source with the same values gives the same answer."""
+    """Whether the result depends only on known facts that were read. The same values then give the same result."""
 
 
 class Inquiry(GuardRun):
-    """Runs several guards on one call over one source, asking the source for each fact once."""
+    """Runs several guards on one call. Each fact is read from the source once."""
 
     __slots__ = ()
 
     def knows(self, fact: Fact) -> bool:
-        """Whether the source had an answer when a guard asked for the fact."""
+        """Whether the source knew a fact that a guard read."""
         return is_known(self.given.get(fact, UNSEEN))
 
     def ask(
         self, guard: Guard, assume: Assumptions = NO_ASSUMPTIONS, *, coverage: set[int] | None = None
     ) -> tuple[Completion, ...]:
-        """Evaluate a guard; returns one completion for each relevant state of the user's facts.
+        """Evaluate a guard; return one completion for each relevant state of the user's facts.
 
-        The guard runs once, and again for every other answer to something unknown.
+        The guard runs once, and again for every other answer to an unknown question.
         """
         self.zone = guard.zone
         self.begin(assume, coverage)
@@ -86,9 +86,9 @@ def evaluate(
     seen: Callable[[Fact], bool] | None = None,
     coverage: set[int] | None = None,
 ) -> tuple[Completion, ...]:
-    """Evaluate `guard` for a call of `tool`; returns one completion for each relevant state of the user's facts.
+    """Evaluate `guard` for a call of `tool`; return one completion for each relevant state of the user's facts.
 
-    Pass `seen` if the source is the world; it says what the agent had seen.
+    If `source` is the world, pass `seen`, which tells what the agent had seen.
     """
     inquiry = Inquiry(arguments, source, tool=tool, now=now, seen=seen)
     said = inquiry.ask(guard, assume, coverage=coverage)
@@ -97,7 +97,7 @@ def evaluate(
 
 
 def _complete(guard: Guard, function: Callable[..., Any], run: GuardRun, split: Split) -> tuple[Completion, ...]:
-    """One completion for each state of the user's and the host's facts that leads to a different outcome."""
+    """Return one completion for each state of the user's and host's facts that changes the outcome."""
     start = run.assumptions
     pending = [start.narrowed(split.variable, split.rest), start.narrowed(split.variable, split.region)]
     found: list[Completion] = []
@@ -121,7 +121,7 @@ def _complete(guard: Guard, function: Callable[..., Any], run: GuardRun, split: 
 
 
 def _explore(guard: Guard, function: Callable[..., Any], run: GuardRun, outcome: str, because: str) -> Completion:
-    """Explore every path of a completion whose first path has just run."""
+    """Explore all paths of a completion after its first path has run."""
     reads = tuple(run.reads)
     outcomes = {outcome: because}
     limit = ""
@@ -150,7 +150,7 @@ def _explore(guard: Guard, function: Callable[..., Any], run: GuardRun, outcome:
 
 
 def _turn(decisions: list[bool], used: int) -> bool:
-    """Flip the last decision that can still be flipped; False if every path has been taken."""
+    """Flip the last decision that has another branch. Return False if every path was taken."""
     del decisions[used:]
     while decisions and not decisions[-1]:
         decisions.pop()
@@ -160,7 +160,7 @@ def _turn(decisions: list[bool], used: int) -> bool:
 
 
 def run_path(guard: Guard, function: Callable[..., Any], run: GuardRun) -> tuple[Any, str]:
-    """Run the guard along one path. Guard code runs nowhere else."""
+    """Run the guard along one path. No other function runs guard code."""
     try:
         return function(run)
     except Split:
@@ -193,7 +193,7 @@ def _stuck(guard: Guard, run: GuardRun, stuck: Stuck) -> tuple[Any, str]:
 
 
 def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
-    """For incompatible values, name the call's arguments on that line and their types."""
+    """Name the call's arguments on a failing line, with types, if two values were incompatible."""
     if not isinstance(error, TypeError):
         return ""
     named = [name for name in guard.parts_named_at(line) if name in run.admitted]
@@ -202,9 +202,7 @@ def _whose(error: Exception, guard: Guard, run: GuardRun, line: int) -> str:
 
 
 def is_ours(error: Exception) -> bool:
-    """Whether an error is a bug in Bylaw: raised below the guards, and not because a value differs from its
-    declaration.
-    """
+    """Whether an error is a bug in Bylaw, not the guard's or a badly typed value's."""
     if isinstance(error, Failure | ValueError | ArithmeticError | RecursionError | MemoryError):
         return False
     last = ""
@@ -217,7 +215,7 @@ def is_ours(error: Exception) -> bool:
 
 
 def line_of(trace: TracebackType | None, guard: Guard) -> int:
-    """The guard's line on which an error was raised."""
+    """Return the guard's line that raised an error."""
     line = guard.line
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == guard.file:
@@ -240,11 +238,11 @@ _KINDS = {
     "datetime": "a time",
     "timedelta": "a duration",
 }
-"""Names of Python types in messages."""
+"""Python types as messages name them."""
 
 
 def reason_of(error: Exception) -> str:
-    """A one-line message: our own errors unchanged, Python's reworded."""
+    """Return a one-line message. Bylaw's errors stay unchanged; Python's errors are reworded."""
     match error:
         case Failure():
             return str(error)

@@ -1,7 +1,7 @@
 """Translates expressions of the guard language to instrumented Python and rejects everything else.
 
-Known values stay plain Python values. `_` is the run, through which reads, arithmetic and calls go. Comparisons with
-plain constants, `and`, `or`, `not` and `if` stay Python's own, because Unknown overloads them.
+Known values stay plain Python values. Reads, arithmetic and calls go through the run, named `_`. Comparisons with plain
+constants, `and`, `or`, `not` and `if` stay Python's own, because Unknown overloads them.
 """
 
 import ast
@@ -16,15 +16,13 @@ from bylaw.guard.scope import Reading, Scope
 from bylaw.text.number import figure
 
 _MADE = {"money": "money", "date": "date", "datetime": "time"}
-"""The built-in that converts text for comparison with a field of each type."""
+"""The built-in that converts text to a field's type before a comparison."""
 
 _PARTS = frozenset(("present", "part", "item", "do_get"))
-"""Operations that return a part of a record, whose type is not declared."""
+"""Operations that return a part of a record. The part's type is not declared."""
 
 
 class Expressions:
-    """Translates expressions inside one function."""
-
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.fault, self.run, self.meant = self.scope.fault, self.scope.run, self.scope.meant
@@ -62,7 +60,7 @@ class Expressions:
         return ast.copy_location(made, node)
 
     def test(self, node: ast.expr) -> ast.expr:
-        """Translate a condition; a part of a record may be text that stands for a boolean."""
+        """Translate a condition. A part of a record may be text that stands for a boolean."""
         if isinstance(node, ast.BoolOp):
             return ast.copy_location(ast.BoolOp(node.op, [self.test(value) for value in node.values]), node)
         made = self.expression(node)
@@ -147,7 +145,7 @@ class Expressions:
         return self.run("chain", orders, made[0], *later)
 
     def container(self, node: ast.expr) -> ast.expr:
-        """Translate the right side of `in`, the only place where a set is allowed; constants stay a plain tuple."""
+        """Translate the right side of `in`, where alone a set is allowed. Constants become a plain tuple."""
         if not isinstance(node, (ast.Set, ast.List, ast.Tuple)):
             return self.expression(node)
         items = [self.expression(item) for item in node.elts]
@@ -168,7 +166,7 @@ class Expressions:
         return self.run(method, left, right)
 
     def check_words(self, node: ast.Compare, operands: Sequence[ast.expr]) -> None:
-        """Report a comparison of a field with a constant it can never equal, which is a typo."""
+        """Report a comparison of a field with a constant that the field can never equal, probably a typo."""
         for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
             for side, other in ((left, right), (right, left)):
                 if isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) or self.reading.field_of(other) is not None:
@@ -186,7 +184,7 @@ class Expressions:
                         self.check_word(constant, field)
 
     def check_text(self, side: ast.expr, other: ast.expr, or_else: str = "") -> None:
-        """Report a text argument that is compared as a number, an amount or a day."""
+        """Report a text argument that is compared with a number, an amount or a day."""
         if not isinstance(side, ast.Attribute) or not self.scope.is_root(side.value, self.scope.call):
             return
         made = other.func.id if isinstance(other, ast.Call) and isinstance(other.func, ast.Name) else ""
@@ -253,12 +251,12 @@ def _is_of_no_text(node: ast.expr) -> TypeGuard[ast.Set | ast.List | ast.Tuple]:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Whether Python's own comparison with this constant is correct; it is not for a float and money."""
+    """Whether Python compares this constant correctly. It does not for a float and money."""
     return isinstance(node, ast.Constant) and (node.value is None or type(node.value) in (str, int, bool))
 
 
 def _may_be_read_otherwise(node: ast.expr) -> bool:
-    """Whether a value of another type may look like this constant, where Python would see two different values."""
+    """Whether a value of another type may mean the same as this constant, although Python sees two different values."""
     return isinstance(node, ast.Constant) and node.value is not None and may_be_read_otherwise(node.value)
 
 

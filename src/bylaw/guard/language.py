@@ -1,4 +1,4 @@
-"""The subset of Python that guards may use: names, methods, limits, and the messages for everything else."""
+"""Names, methods, limits and error messages of the guard language, a subset of Python."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,31 +14,31 @@ ANSWERS = ("permit", "deny")
 """The calls that end a guard."""
 
 TICKS = 10_000
-"""Loop iterations and calls along one path."""
+"""The budget of loop iterations and calls along one path."""
 ALL_TICKS = 100_000
-"""The same over all paths of one evaluation."""
+"""The budget over all paths of one evaluation."""
 PATHS = 256
 COMPLETIONS = 64
 LARGEST = 10**18
 SMALLEST = 100
-"""Decimal places."""
+"""The maximum number of decimal places."""
 LONGEST = 10_000
-"""Characters of a string, items of a list."""
+"""The maximum length of a text or list."""
 
 SOURCE = 100_000
-"""Characters of one guard file."""
+"""The maximum length of a guard file, in characters."""
 NODES = 4_000
-"""Syntax nodes of one function."""
+"""The maximum number of syntax nodes in one function."""
 DEPTH = 40
-"""Nesting depth of one function."""
+"""The maximum nesting depth of one function."""
 HELPERS = 64
-"""Functions one guard may call, counted once for each combination of argument kinds."""
+"""How many functions one guard may call. A function counts once for each combination of argument kinds."""
 LOOPS = 12
-"""Nested loops; Python's own limit is twenty blocks."""
+"""The maximum nesting of loops. Python itself allows twenty blocks."""
 UNKNOWN_TICKS = 4
-"""Ticks for reading or deciding something unknown, which takes about that much longer."""
+"""Ticks for reading or deciding an unknown value, which takes about four times as long."""
 NODES_PER_TICK = 50
-"""A larger loop body costs more ticks, so that ticks bound the run time."""
+"""A larger loop body costs more ticks, so that ticks limit the run time."""
 
 
 class Vocabulary(Struct, frozen=True):
@@ -48,11 +48,11 @@ class Vocabulary(Struct, frozen=True):
     arguments: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     declared: Mapping[str, frozenset[str]] | None = None
-    """The declared arguments of each tool, if they are known."""
+    """The declared arguments of each tool."""
     texts: frozenset[str] = frozenset()
-    """Arguments that are text in every tool that takes them."""
+    """Arguments that are text in every tool that has them."""
     zone: tzinfo | None = None
-    """The time zone of all times; None for UTC."""
+    """The time zone of all times; None means UTC."""
 
 
 GATHERING = frozenset(("any", "all", "sum", "min", "max", "len", "sorted", "count"))
@@ -74,10 +74,10 @@ TEXT_METHODS: Mapping[str, tuple[int, int]] = {
 DATE_METHODS: Mapping[str, tuple[int, int]] = {"weekday": (0, 0), "isoformat": (0, 0)}
 DATE_PARTS = frozenset(("year", "month", "day", "hour", "minute", "days"))
 LOOPING = frozenset(("range", "zip", "enumerate"))
-"""Allowed only after the `in` of a `for`."""
+"""Built-ins allowed only after the `in` of a `for`."""
 RESERVED = BUILT_INS | LOOPING | {"call", "facts", "permit", "deny"}
 OF_LOOKUPS = frozenset(("found", "unseen", "history"))
-"""Reserved in look-up functions; ordinary names in guards."""
+"""Names reserved in look-up functions but free in guards."""
 
 INSTEAD: Mapping[str, str] = {
     "datetime": "write now(), date(x), time(x), days(n) or hours(n)",
@@ -90,7 +90,7 @@ INSTEAD: Mapping[str, str] = {
     "hasattr": "use get() for what may be missing",
     "getattr": "use get() for what may be missing",
 }
-"""What to write for names of Python that guards do not have."""
+"""Hints for Python names that the guard language lacks."""
 METHODS_INSTEAD: Mapping[str, str] = {
     "get": "use get(record, key, default)",
     "date": "write date(x)",
@@ -166,7 +166,6 @@ _NONE: list[ast.AST] = []
 
 
 def children_of(node: ast.AST) -> list[ast.AST]:
-    """The direct children of a node."""
     if not node._fields:
         return _NONE
     found: list[ast.AST] = []
@@ -180,7 +179,7 @@ def children_of(node: ast.AST) -> list[ast.AST]:
 
 
 def parts_of(node: ast.AST) -> list[ast.AST]:
-    """A node and all its descendants, level by level; cached, because a guard's tree never changes."""
+    """Return a node and all its descendants, level by level. Cached, because a guard's tree never changes."""
     kept = vars(node)
     parts: list[ast.AST] | None = kept.get("parts")
     if parts is None:
@@ -191,26 +190,25 @@ def parts_of(node: ast.AST) -> list[ast.AST]:
 
 
 def fields_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """The attribute names compared with `None`, directly or through a variable."""
+    """Return attribute names that are compared with `None`, directly or through a variable."""
     named = _named(parts, _after_dot)
     return frozenset(name for side in _sides(parts) for name in _names(side, named, _after_dot))
 
 
 def parts_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """The parts of records compared with `None`, including `x["name"]` and `get(x, "name")`, but not the call's
-    arguments.
+    """Return parts of records that are compared with `None`, such as `x["name"]` and `get(x, "name")`. The call's
+    arguments are left out.
     """
     named = _named(parts, _part)
     return frozenset(name for side in _sides(parts) for name in _names(side, named, _part))
 
 
 def variables_compared(parts: Sequence[ast.AST]) -> frozenset[str]:
-    """The variables compared with `None`."""
     return frozenset(side.id for side in _sides(parts) if isinstance(side, ast.Name))
 
 
 def named_once(parts: Sequence[ast.AST]) -> dict[str, ast.expr]:
-    """The variables assigned exactly once, by a plain assignment, with their values."""
+    """Return the variables that are assigned exactly once, by a plain assignment, with their values."""
     stored: dict[str, int] = {}
     for node in parts:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -236,7 +234,7 @@ _Reader = Callable[[ast.expr], str]
 
 
 def _named(parts: Sequence[ast.AST], read: _Reader) -> dict[str, set[str]]:
-    """For each variable, the fields it may refer to."""
+    """Return the fields that each variable may refer to."""
     named: dict[str, set[str]] = {}
     for node in parts:
         if isinstance(node, ast.Assign) and (field := read(node.value)):
@@ -279,13 +277,13 @@ def _is_none(side: ast.expr) -> bool:
 
 
 _OF_ACT = "act.arguments"
-"""The arguments in a predicate; in a guard `act` is an ordinary name."""
+"""The arguments in a predicate. In a guard, `act` is an ordinary name."""
 
 
 def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> frozenset[str]:
-    """The entities read by a key that is not simply an argument of the call.
+    """Return the entities whose key is not simply an argument of the call.
 
-    `parts` are the nodes of a function and of the shared functions it calls.
+    `parts` are the nodes of a function and of the shared functions that it calls.
     """
     named = _names_of_arguments(list(_bindings(parts, shared)))
     return frozenset(
@@ -298,7 +296,7 @@ def unnamed_kinds(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef
 
 
 def _reads(node: ast.Call) -> Iterator[tuple[str, list[ast.expr]]]:
-    """The entities a call reads, with the parts of their keys; empty for searches."""
+    """Yield the entities that a call reads, with the parts of their keys; empty for searches."""
     match node.func:
         case ast.Attribute(value=ast.Name(id="facts"), attr=kind):
             yield kind, [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -328,7 +326,7 @@ def _is_argument(node: ast.expr, named: frozenset[str]) -> bool:
 
 
 def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> frozenset[str]:
-    """The variables that only ever hold arguments. The same name in two functions counts as one."""
+    """Return variables that hold only arguments. The same name in two functions counts as one variable."""
     named = frozenset(name for name, _ in bindings)
     named |= frozenset[str]() if "act" in named else {_OF_ACT}
     while others := {name for name, value in bindings if value is None or not _is_argument(value, named)} & named:
@@ -337,7 +335,7 @@ def _names_of_arguments(bindings: Sequence[tuple[str, ast.expr | None]]) -> froz
 
 
 def _bindings(parts: Sequence[ast.AST], shared: Mapping[str, ast.FunctionDef]) -> Iterator[tuple[str, ast.expr | None]]:
-    """Every assigned variable, with the expression it equals or iterates over; None for anything else."""
+    """Yield every assigned variable with the expression it holds or iterates over; None for other assignments."""
     plain: set[int] = set()
     for node in parts:
         match node:

@@ -1,6 +1,6 @@
-"""Look-up functions search the results shown so far when a mapping cannot describe what a tool's results show.
+"""Look-up functions: they search earlier tool results when a mapping cannot describe what the results show.
 
-The language is that of guards: `def find_<Entity>_<field>(key, history)` returns `found(value)` or `unseen()`.
+They use the guard language. `def find_<Entity>_<field>(key, history)` returns `found(value)` or `unseen()`.
 """
 
 import ast
@@ -34,12 +34,12 @@ class LookupFunction(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """`file:line` of its definition."""
+        """The function's position as `file:line`."""
         return f"{self.file}:{self.line}"
 
     @property
     def search(self) -> Callable[..., Any]:
-        """The function to call with the results shown and a key."""
+        """The function to call with earlier results and a key."""
         return self.function.made
 
     def __repr__(self) -> str:
@@ -71,7 +71,7 @@ class _Search(BuiltIns):
 def parse_lookups(
     text: str, *, file: str, vocabulary: Vocabulary
 ) -> tuple[dict[str, LookupFunction], list[GuardError]]:
-    """The look-up functions of one file by name, and all errors found in it."""
+    """Return the look-up functions of one file by name, and all errors in the file."""
     functions, faults = functions_of(text, file=file)
     lookups: dict[str, LookupFunction] = {}
     for node in functions:
@@ -93,7 +93,7 @@ def parse_lookups(
 
 
 def run_lookup(lookup: LookupFunction, key: Key, history: ShownResults) -> Any:
-    """The value found, or UNSEEN. Raises ValueError if the look-up fails or the value is malformed."""
+    """Return the value found, or UNSEEN. Raises ValueError if the look-up fails or the value is malformed."""
     record = dict(zip(lookup.entity.key, key, strict=True))
     try:
         return lookup.search(_Search(history, lookup.zone), record)

@@ -1,7 +1,8 @@
-"""Operations on values: arithmetic, comparison, built-ins. Total, size-limited, and aware of Unknowns.
+"""Arithmetic, comparison and built-ins on values. All are size-limited and accept Unknowns.
 
-A float combined with money is the decimal it prints as (JSON writes 19.99, not its binary neighbour). A date combined
-with a time is the start of its day. Times are compared in UTC; a time without an offset is in UTC.
+A float combined with money counts as the decimal it prints as, since JSON writes 19.99 and not the nearest binary
+number. A date combined with a time counts as the start of its day. Times are compared in UTC, and a time without an
+offset is in UTC.
 """
 
 import operator
@@ -39,7 +40,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "remainder": operator.mod,
 }
 MONEY = Context(prec=50)
-"""A separate decimal context, independent of the host's; only its flags ever change."""
+"""A decimal context of Bylaw's own. Only its flags ever change."""
 MONEY_ARITHMETIC: dict[str, Callable[[Any, Any], Decimal]] = {
     "add": MONEY.add,
     "subtract": MONEY.subtract,
@@ -55,24 +56,23 @@ PLAIN: frozenset[type] = frozenset((int, float, Decimal, bool, str, date, timede
 TIMES = frozenset((date, datetime))
 _DAY = re.compile(r"\s*\d{4}-\d\d-\d\d", re.ASCII)
 TRUTHS = frozenset(("true", "false", "yes", "no", "1", "0"))
-"""Texts a system may use for booleans."""
+"""Texts that may stand for booleans."""
 
 
 class Failure(Exception):
-    """The guard cannot answer. The path ends as failed, with this message."""
+    """The guard cannot answer. The path ends as a failure with this message."""
 
 
 class Absent(Exception):
-    """A value the guard needs may not exist: the path ends in a denial."""
+    """A value that the guard needs may not exist. The path ends in a denial."""
 
 
 def fail(message: str) -> NoReturn:
-    """End the path as a failure."""
     raise Failure(message)
 
 
 def name_of(value: Any) -> str:
-    """The type of a value, for messages."""
+    """Return a value's type for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -81,9 +81,9 @@ def name_of(value: Any) -> str:
 
 
 def admit(value: Any, zone: tzinfo | None = None) -> Any:
-    """Convert a value to the guard language: size-limited, with times in the pack's zone or UTC.
+    """Convert a value to the guard language, size-limited and with times in the pack's zone or UTC.
 
-    Called wherever values enter and results are computed.
+    Every value that enters or is computed passes through here.
     """
     cls = value.__class__
     if cls is str or cls is list or cls is dict or cls is tuple:
@@ -93,9 +93,9 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
     if cls is bool or value is None or cls is date or cls is timedelta:
         return value
     if cls is int or cls is float or cls is Decimal or cls is Amount:
-        # Phrased so that a float NaN fails too; a Decimal NaN raises by itself.
+        # A float NaN fails this comparison; a Decimal NaN raises.
         if -LARGEST <= value <= LARGEST:
-            # Decimal places are exact: an amount of 10**-999999999 would exhaust memory.
+            # Decimals are exact, so an amount of 10**-999999999 would exhaust memory.
             if cls in AMOUNTS and value.adjusted() < -SMALLEST:
                 fail(f"an amount is smaller than 10**-{SMALLEST}")
             return value
@@ -108,7 +108,7 @@ def admit(value: Any, zone: tzinfo | None = None) -> Any:
 
 
 def weight(value: Any) -> int:
-    """The number of values in a list or record at any depth; fails above the limit."""
+    """Count the values in a list or record at all depths. Fails above the limit."""
     parts: list[Any] = [value]
     count = 0
     while parts:
@@ -138,8 +138,8 @@ def alike(one: Any, other: Any) -> tuple[Any, Any]:
 
 
 def not_alike(one: Any, other: Any) -> str:
-    """Why two values that look the same to a person are never equal, for example text and a number, a date or a
-    boolean. Empty if they are comparable.
+    """Explain why two values that look alike are never equal, such as the text "5" and the number 5. Empty if they are
+    comparable.
     """
     left, right = one.__class__, other.__class__
     if left is not str:
@@ -153,7 +153,7 @@ def not_alike(one: Any, other: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def may_be_read_otherwise(constant: Any) -> bool:
-    """Whether a constant is, or may be the text of, a number, a day or a boolean."""
+    """Whether a constant is a number, a day or a boolean, or a text that may stand for one."""
     if constant.__class__ is not str:
         return True
     return is_truth_word(constant) or figure(constant) is not None or _DAY.match(constant) is not None
@@ -165,7 +165,7 @@ def is_truth_word(text: str) -> bool:
 
 
 def parts_not_alike(one: Any, other: Any) -> str:
-    """`not_alike` for lists and records, part by part."""
+    """Compare lists and records part by part with `not_alike`."""
     pairs = [(one, other)]
     while pairs:
         left, right = pairs.pop()
@@ -179,7 +179,7 @@ def parts_not_alike(one: Any, other: Any) -> str:
 
 
 def _comparison(order: Order) -> "Callable[[Operations, Any, Any], Any]":
-    """The operation for one comparison sign, fast for two plain values of the same type."""
+    """Return the operation of a comparison sign, fast for two plain values of one type."""
     plainly = ORDERS[order]
 
     def compared(self: "Operations", one: Any, other: Any) -> Any:
@@ -198,25 +198,25 @@ def _arithmetic(name: str) -> "Callable[[Operations, Any, Any], Any]":
 
 
 class Operations:
-    """The operations that compiled code calls; `ticks` is the rest of the path's budget."""
+    """Operations that compiled code calls. `ticks` is what remains of the path's budget."""
 
     __slots__ = ("ticks", "zone")
 
     def __init__(self, zone: tzinfo | None = None) -> None:
         self.ticks: int = TICKS
         self.zone = zone
-        """The time zone of all times; None for UTC."""
+        """The time zone of all times; None means UTC."""
 
     def instant(self, moment: datetime) -> datetime:
-        """Convert a local time to UTC, so that durations are elapsed time even across clock changes."""
+        """Convert a local time to UTC, so that durations stay correct across clock changes."""
         return moment if self.zone is None else moment.replace(tzinfo=self.zone).astimezone(UTC).replace(tzinfo=None)
 
     def on_clocks(self, instant: datetime) -> datetime:
-        """Convert a UTC time to the pack's zone."""
+        """Convert a UTC time to local time in the pack's zone."""
         return instant if self.zone is None else admit(instant.replace(tzinfo=UTC), self.zone)
 
     def placed(self, value: Any, beside: Any) -> Any:
-        """Convert a value that is compared with an unknown one, which is measured in elapsed time.
+        """Convert a value before it is compared with an unknown time, which is measured in UTC.
 
         Dates stay calendar dates, because an unknown date is compared by the calendar.
         """
@@ -244,7 +244,7 @@ class Operations:
         elif one.__class__ is not other.__class__:
             one, other = alike(one, other)
             if order in ("==", "!=") and (why := not_alike(one, other)):
-                # Without this check a message could read "The fee is 25.00, not 25.00."
+                # Without this check a message could say "The fee is 25.00, not 25.00."
                 fail(why)
         elif one.__class__ is Amount:
             shared_currency(one, other)
@@ -253,7 +253,7 @@ class Operations:
             if order in ("==", "!=") and one != other and (why := parts_not_alike(one, other)):
                 fail(why)
         if one.__class__ is datetime and other.__class__ is datetime:
-            # When clocks are set back, an hour occurs twice; UTC tells which time was first.
+            # An hour occurs twice when clocks are set back, and only UTC orders its times.
             one, other = self.instant(one), self.instant(other)
         return ORDERS[order](one, other)
 
@@ -261,7 +261,7 @@ class Operations:
     less, at_most, more, at_least = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
 
     def chain(self, orders: Sequence[str], first: Any, *later: Callable[[], Any]) -> Any:
-        """`a < b <= c`: each operand is evaluated once, and only while the earlier comparisons hold."""
+        """Return `a < b <= c`. An operand is evaluated once, and only if the earlier comparisons hold."""
         result: Any = True
         for order, next_value in zip(orders, later, strict=True):
             second = next_value()
@@ -272,7 +272,7 @@ class Operations:
         return result
 
     def among(self, value: Any, constants: tuple[Any, ...]) -> Any:
-        """`value in ("a", "b")`."""
+        """Return `value in ("a", "b")`."""
         if isinstance(value, Unknown):
             return among(value, constants)
         return value in constants or self._is_none_of(value, filter(may_be_read_otherwise, constants))
@@ -281,7 +281,7 @@ class Operations:
         return negated(self.among(value, constants))
 
     def within(self, value: Any, container: Any) -> Any:
-        """`value in container`."""
+        """Return `value in container`."""
         if isinstance(container, Unknown):
             text = f"{expression_text(value)} in {container.text}"
             return opaque_bool(container.decider, text, gathered((value, container)))
@@ -306,11 +306,13 @@ class Operations:
         return self._is_none_of(value, container)
 
     def _is(self, one: Any, other: Any) -> Any:
-        """Whether a value equals an item of a list that may also hold incomparable items."""
+        """Whether a value equals a list item. The list may also hold incomparable items."""
         return not not_alike(one, other) and self.equal(one, other)
 
     def _is_none_of(self, value: Any, items: Iterable[Any]) -> bool:
-        """False if no item can be the value in another form. `"4711"` is not in `[4711]` but may be meant to be."""
+        """Whether the value equals none of the items. Fails if an item may be the value in another form, such as
+        `"4711"` and `4711`.
+        """
         for item in items:
             if item.__class__ is not value.__class__ and (why := not_alike(value, item)):
                 fail(why)
@@ -352,7 +354,7 @@ class Operations:
                 return derive(name, parts, result_kind(name, kind_of(one), kind_of(other)))
             return ARITHMETIC[name](self.placed(one, other), self.placed(other, one))
         if name != "multiply" and isinstance(other, Unknown):
-            # It may be zero, in which case the guard fails.
+            # The divisor may be zero, and then the guard fails.
             raise Stuck(other)
         if name != "multiply" and not other:
             raise ZeroDivisionError
@@ -390,7 +392,7 @@ class Operations:
 
 
 def negated(truth: Any) -> Any:
-    """`not truth`, without deciding an Unknown."""
+    """Return `not truth` without deciding an Unknown."""
     return truth.denied() if isinstance(truth, UnknownBool) else not truth
 
 
@@ -399,7 +401,7 @@ def _whole(value: Any) -> Any:
 
 
 def _is_of_both(one: Any, other: Any) -> bool:
-    """Whether an operation mixes calendar days with elapsed time, with one operand unknown."""
+    """Whether an operation with one unknown operand mixes calendar days with elapsed time."""
     unknown, known = (one, other) if isinstance(one, Unknown) else (other, one)
     if unknown.step != DAY:
         return unknown.kind == "duration" and known.__class__ is date
@@ -409,7 +411,9 @@ def _is_of_both(one: Any, other: Any) -> bool:
 
 
 def _moments(one: Any, other: Any) -> tuple[Any, Any]:
-    """A date counts as the start of its day if part of a day is added, or if it is subtracted from a time."""
+    """Convert two operands to times. A date becomes the start of its day if a time is subtracted from it or part of a
+    day is added.
+    """
     one, other = alike(one, other)
     for part, shift in ((one, other), (other, one)):
         if part.__class__ is date and shift.__class__ is timedelta and (shift.seconds or shift.microseconds):

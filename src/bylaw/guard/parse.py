@@ -17,19 +17,19 @@ from bylaw.policy.python import parse_python
 
 
 class Branch(Struct, frozen=True):
-    """One branch of a guard that a case can take."""
+    """A branch of a guard that a test case can take."""
 
     id: int
     line: int
     kind: str
     """`then`, `else`, `loop` or `return`."""
     file: str = ""
-    """The file of the guard, or of the shared function with the branch."""
+    """The file of the branch: the guard's own, or a shared function's."""
     column: int = 0
 
 
 class Guard:
-    """A compiled guard: permits or denies one call under one policy."""
+    """A compiled guard, which permits or denies one call under one policy."""
 
     def __init__(
         self, node: ast.FunctionDef, scope: Scope, function: LazyFunction, helpers: FileHelpers | None = None
@@ -48,24 +48,24 @@ class Guard:
 
     @property
     def place(self) -> str:
-        """`file:line` of its definition."""
+        """The guard's position as `file:line`."""
         return f"{self.file}:{self.line}"
 
     def parts_named_at(self, line: int) -> list[str]:
-        """The attribute names read on a line, in order."""
+        """Return the attribute names on a line, in order."""
         named = [node for node in self._nodes() if isinstance(node, ast.Attribute) and node.lineno == line]
         return list(dict.fromkeys(node.attr for node in sorted(named, key=lambda node: node.col_offset)))
 
     @property
     def functions(self) -> list[tuple[str, int]]:
-        """File and line of every function it calls, directly or indirectly."""
+        """Return file and line of every function that the guard calls, directly or indirectly."""
         if self._helpers is None:
             return []
         nodes, files = self._helpers.nodes, self._helpers.files
         return sorted((files.get(name, self.file), nodes[name].lineno) for name in self._helpers.used)
 
     def _nodes(self) -> Iterator[ast.AST]:
-        """Every syntax node of the guard and of the functions it calls."""
+        """Yield every syntax node of the guard and of the functions that it calls."""
         yield from parts_of(self._node)
         if self._helpers is not None:
             for name in sorted(self._helpers.used):
@@ -73,7 +73,7 @@ class Guard:
 
     @property
     def denials(self) -> list[str]:
-        """The texts of its denials, with `...` for each value."""
+        """The texts of the guard's denials, with `...` for each value."""
         calls = [node for node in self._nodes() if isinstance(node, ast.Call) and len(node.args) == 1]
         texts = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "deny"]
         parts = [text.values if isinstance(text, ast.JoinedStr) else [text] for text in texts]
@@ -81,14 +81,14 @@ class Guard:
 
     @cached_property
     def arguments(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The call's arguments it reads as an entity's key, and those it reads as values."""
+        """Return the call's arguments that the guard uses as entity keys, and those that it uses as values."""
         call, facts = (argument.arg for argument in self._node.args.args)
         keys: set[int] = set()
         shared = self._helpers.used if self._helpers is not None else ()
         for node in self._nodes():
             if isinstance(node, ast.Call):
                 named = node.func.value if isinstance(node.func, ast.Attribute) else None
-                # The argument of a shared function is nearly always an entity's key.
+                # A shared function's argument is nearly always an entity's key.
                 is_shared = isinstance(node.func, ast.Name) and node.func.id in shared
                 if is_shared or (isinstance(named, ast.Name) and named.id == facts):
                     keys.update(id(part) for argument in node.args for part in parts_of(argument))
@@ -100,13 +100,13 @@ class Guard:
 
     @cached_property
     def built_ins(self) -> frozenset[str]:
-        """The functions it calls by name, including built-ins."""
+        """The functions and built-ins that the guard calls by name."""
         calls = [node.func for node in self._nodes() if isinstance(node, ast.Call)]
         return frozenset(function.id for function in calls if isinstance(function, ast.Name))
 
     @cached_property
     def facts(self) -> frozenset[str]:
-        """The attribute names it reads, with those of entities it names: `Request.reason`."""
+        """The attribute names that the guard reads, also with their entity, such as `Request.reason`."""
         nodes = [node for node in self._nodes() if isinstance(node, ast.Attribute)]
         facts = self._node.args.args[1].arg
         entities = {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == facts}
@@ -114,17 +114,16 @@ class Guard:
 
     @cached_property
     def searches(self) -> bool:
-        """Whether it asks for things by their fields, so that it permits only where all of them are known."""
+        """Whether the guard searches entities by field. Such a guard permits only if all entities are known."""
         return any(isinstance(node, ast.Attribute) and node.attr == "seen" for node in self._nodes())
 
     @cached_property
     def unnamed(self) -> frozenset[str]:
-        """The entities it reads whose keys the call's arguments do not name."""
+        """The entities that the guard reads by a key other than the call's arguments."""
         return unnamed_kinds(list(self._nodes()), self._helpers.nodes if self._helpers is not None else {})
 
     @cached_property
     def function(self) -> Callable[..., Any]:
-        """The compiled function."""
         return self._function.made
 
     @cached_property
@@ -145,7 +144,7 @@ class Guard:
 def parse_guards(
     text: str, *, file: str, vocabulary: Vocabulary, policies: Collection[str] = ()
 ) -> tuple[dict[str, Guard], list[GuardError]]:
-    """The guards of one file by name, and all errors; a guard with an error is left out."""
+    """Return the guards of one file by name, and all errors. Guards with errors are left out."""
     guards, faults = parse_guard_files({file: text}, vocabulary=vocabulary, policies=policies)
     return {guard.name: guard for guard in guards}, faults
 
@@ -153,10 +152,10 @@ def parse_guards(
 def parse_guard_files(
     files: Mapping[str, str], *, vocabulary: Vocabulary, policies: Collection[str] = ()
 ) -> tuple[list[Guard], list[GuardError]]:
-    """The guards of several files, and all errors.
+    """Return the guards of several files, and all errors.
 
-    A function that others call is shared, unless `policies` names it as a guard. A guard may call functions of another
-    file if their names, and those of every function they call, are defined in only one file.
+    A function that others call is shared, unless `policies` names it as a guard. A guard may call a function of another
+    file if its name is unique, as are the names of all functions that it calls.
     """
     own = {file: functions_of(text, file=file) for file, text in files.items()}
     places: dict[str, list[str]] = {}
@@ -200,7 +199,7 @@ def parse_guard_files(
 
 
 def _closed(names: set[str], calls: Mapping[str, set[str]], among: Collection[str] | None = None) -> set[str]:
-    """The given functions and everything they call, restricted to `among` if given."""
+    """Return the given functions and everything they call, restricted to `among` if given."""
     while more := set[str]().union(*(calls.get(name, ()) for name in names)) - names:
         if among is not None and not (more := more & set(among)):
             break
@@ -209,13 +208,12 @@ def _closed(names: set[str], calls: Mapping[str, set[str]], among: Collection[st
 
 
 def _called_by(node: ast.FunctionDef) -> set[str]:
-    """The names of the functions it calls."""
     calls = [part.func for part in parts_of(node) if isinstance(part, ast.Call)]
     return {called.id for called in calls if isinstance(called, ast.Name)} - {node.name}
 
 
 def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[GuardError]]:
-    """The functions of one file that are within the size limits, and the errors around them."""
+    """Return the functions of one file within the size limits, and the errors around them."""
     tree, faults = parse_text(text, file=file)
     functions: list[ast.FunctionDef] = []
     names: set[str] = set()
@@ -237,7 +235,7 @@ def functions_of(text: str, *, file: str) -> tuple[list[ast.FunctionDef], list[G
 
 
 def parse_text(text: str, *, file: str, mode: str = "exec") -> tuple[Any, list[GuardError]]:
-    """The syntax tree of `text`; an empty module and the error if it cannot be parsed."""
+    """Return the syntax tree of `text`; an empty module and the error if parsing fails."""
     nothing = ast.Module([], [])
     if len(text) > SOURCE:
         return nothing, [_fault(f"the file has {len(text)} characters", file, 1, f"keep it under {SOURCE}")]
@@ -262,7 +260,7 @@ def _mend(error: SyntaxError) -> str:
 
 
 def size_fault(node: ast.AST, file: str) -> GuardError | None:
-    """The error if a function is too large or too deep; computed without recursion."""
+    """Return the error for a function that is too large or too deep. Computed without recursion."""
     line = getattr(node, "lineno", 1)
     level = [node]
     count = depth = 0
@@ -280,7 +278,7 @@ def size_fault(node: ast.AST, file: str) -> GuardError | None:
 
 
 def _foreign_names(text: str, file: str) -> Iterator[GuardError]:
-    """Report names that Python normalises (`ﬁeld` becomes `field`), which a reviewer may misread."""
+    """Report names that Python normalises, such as `ﬁeld` to `field`, because a reviewer may misread them."""
     seen: set[str] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.NAME and not token.string.isascii() and token.string not in seen:
@@ -297,7 +295,7 @@ def _line(fault: GuardError) -> int:
 
 
 def compared_with_none(functions: Iterable[str], expressions: Iterable[str] = ()) -> frozenset[str]:
-    """The names of fields compared with `None`, directly or through a variable; errors are ignored."""
+    """Return the fields that are compared with `None`, directly or through a variable. Errors are ignored."""
     trees = [parse_text(text, file="")[0] for text in functions if "None" in text]
     trees += [parse_text(text.strip(), file="", mode="eval")[0] for text in expressions if "None" in text]
     return frozenset[str]().union(*(fields_compared(parts_of(tree)) for tree in trees))

@@ -1,7 +1,7 @@
 """Runs a guard along one path: reads facts, records them, and decides Unknown booleans.
 
-If everything is known, the guard simply runs on plain values. An unknown fact is represented by an Unknown, and each
-condition that depends on it is a decision of the path.
+With known facts, the guard simply runs on plain values. An unknown fact is represented by an Unknown, and each
+condition on it is a decision of the path.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,7 @@ from bylaw.text.cost import spend
 
 
 class Assumptions:
-    """One possible state of the user's and the host's facts: a set of values for each."""
+    """One possible state of the user's and the host's facts, as a set of values for each fact."""
 
     __slots__ = ("regions",)
 
@@ -53,7 +53,7 @@ class Assumptions:
         self.regions: Mapping[str, tuple[Variable, ValueSet]] = regions or {}
 
     def narrowed(self, variable: Variable, region: ValueSet) -> "Assumptions":
-        """A copy with `variable` restricted to `region`."""
+        """Return a copy with `variable` restricted to `region`."""
         return Assumptions({**self.regions, variable.name: (variable, region)})
 
     def __bool__(self) -> bool:
@@ -82,45 +82,47 @@ def _regions(assumptions: Assumptions) -> dict[str, ValueSet]:
 
 
 class Unsure(Exception):
-    """Raised while testing a member that depends on something unknown."""
+    """Raised while testing a member whose answer depends on an unknown value."""
 
 
 class Split(Exception):
-    """The path depends on a fact only the user or the host can supply; both cases are evaluated separately."""
+    """Raised when the path depends on a fact that only the user or the host can supply. Both cases are then evaluated
+    separately.
+    """
 
     def __init__(self, variable: Variable, region: ValueSet, rest: ValueSet) -> None:
         self.variable, self.region, self.rest = variable, region, rest
 
 
 class Hushed(Exception):
-    """A denial text depends on something unknown and is rendered without that value."""
+    """Raised when a denial's text depends on an unknown value. The text is then composed without that value."""
 
 
 def no_such(entity: str, key: Any) -> str:
-    """The denial text for an entity that does not exist."""
+    """Return the denial for an entity that does not exist."""
     shown = ", ".join(str(part) for part in key) if isinstance(key, tuple) else "?"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return f"no such {entity} `{shown}`" if shown else f"no {entity} so far: nothing has shown one"
 
 
 NOW = Fact("context", (), "now")
 HISTORY = Fact("context", (), "history")
-"""The missing fact if part of the conversation is unknown."""
+"""The fact to report if part of the conversation is unknown."""
 UNCOUNTED = "done()"
-"""Takes the place of the entity in facts that counts lack."""
+"""Stands for the entity in a fact about an unknown count."""
 REQUEST = Fact("request", (), "allows")
-"""Whether the user wants a call that the request does not ask for."""
+"""The fact that the user wants a call outside the request."""
 _TRACED = Field("provenance", "object")
 _REQUESTED = Field("requested", "boolean", origin="user")
 ODD_KEYS = frozenset((bool, float, Decimal))
-"""Types of key parts that are kept as text."""
+"""Types of key parts that need conversion to text."""
 _UNKEPT = frozenset((list, dict, tuple, bool))
-"""Types that cannot be part of a cached question: a list is not hashable, and `True` would equal `1`."""
+"""Types that cannot be part of a cached question. A list is not hashable, and `True` would equal `1`."""
 
 
 def unknown_fact(
     decider: BranchDecider, field: Field, name: str, needs: Mapping[Fact, Origin], thing: Any = None
 ) -> Unknown:
-    """The Unknown for a field without a known value."""
+    """Return the Unknown for a field without a known value."""
     match field.type:
         case "boolean":
             whose = (thing[0], thing[1]) if field.name == "exists" and thing is not None else None
@@ -149,7 +151,7 @@ DIGITS = frozenset("123456789")
 
 
 class References:
-    """The facts one path has read, searched incrementally for names."""
+    """The facts that one path has read, indexed for names."""
 
     __slots__ = ("_looked_through", "_names", "_read")
 
@@ -159,9 +161,9 @@ class References:
         self._looked_through = 0
 
     def name(self, key: Key, read: Mapping[Fact, Any]) -> bool:
-        """Whether a fact read on this path names the entity.
+        """Whether a fact that this path has read names the entity.
 
-        A word without a digit, or a 0, may mean "none" (`none`, `n/a`) and names nothing.
+        A key without a digit, or 0, may mean "none" and names no entity.
         """
         if len(key) != 1 or DIGITS.isdisjoint(str(key[0])):
             return False
@@ -177,7 +179,7 @@ class References:
 
 
 class GuardRun(BuiltIns):
-    """The run of a guard along one path, `_` in its compiled code: one call and a source of facts.
+    """Runs guards on one call, one path at a time. Compiled code knows this object as `_`.
 
     Guards run one after another and share the source's answers.
     """
@@ -203,67 +205,66 @@ class GuardRun(BuiltIns):
         """Arguments read so far, converted to the guard language."""
         self.source = source
         self.given: dict[Any, Any] = {}
-        """The source's answers over all guards and paths, by fact or other question."""
+        """The source's answers for all guards and paths, by fact or question."""
         self.tool = tool
         self.time = now
         self.zone: tzinfo | None = None
         self.seen = seen
-        """If the source is the world: whether the agent had seen a fact."""
+        """If the source is the world: tells whether the agent had seen a fact."""
         self.unknowns: dict[Fact, tuple[Unknown, bool, tuple[str, Any]]] = {}
         """For each unknown fact: its Unknown, whether its entity may not exist, and the entity."""
         self.references = References()
 
     def begin(self, assumptions: Assumptions = NO_ASSUMPTIONS, coverage: set[int] | None = None) -> None:
-        """Start a guard."""
         self.coverage = coverage
         self.left = ALL_TICKS
         self.is_open = False
-        """Whether anything other than plain known facts was met since the start."""
+        """Whether the guard has met anything but plain known facts."""
         self.tried: dict[str, dict[Key, Any]] = {}
-        """The trials of an entity's members, by question."""
+        """Tested members of an entity, by question."""
         self.open: set[str] = set()
-        """Variables needed while searching for a member."""
+        """Variables that a search for a member depends on."""
         self.complete(assumptions)
         self.start()
 
     def complete(self, assumptions: Assumptions) -> None:
-        """Start a completion, with nothing decided."""
+        """Start a completion without decisions."""
         self.assumptions = assumptions
         self.decisions: list[bool] = []
-        """The decisions along this path; the other branch of each True is still to be run."""
+        """Decisions along this path. A True still has another branch to run."""
         self.paths = 1
         self.lacking: dict[Fact, None] = {}
         self.doubtful: dict[Fact, tuple[str, Any]] = {}
-        """Facts of entities not shown to exist."""
+        """Facts of entities that may not exist."""
         self.asked: dict[Fact, None] = {}
 
     def restart(self) -> None:
-        """Start another path. Values read so far stay known, and ticks stay spent."""
+        """Start another path. Known values and spent ticks carry over."""
         used = TICKS - self.ticks
         self.left -= used
         spend(used)
         self.start()
 
     def start(self) -> None:
-        """Start a path."""
         self.ticks = TICKS
         self.memo: dict[Fact, Any] = {}
-        """The values read on the path, or the Unknowns that represent them."""
+        """Values read on the path, or the Unknowns for them."""
         self.reads: list[Fact] = []
         self.is_noting = True
-        """Whether reads count: not after the first unknown fact, and not in a denial's text."""
+        """Whether reads are recorded. They are not after the first unknown fact, nor in a denial's text."""
         self.hushed: str | None = None
         self.looking = False
         self.has_decided_existence = False
         self.has_taken_none = False
-        """Whether the path assumed that an unknown field is null; a later failure may be due to that and is a denial.
+        """Whether the path assumed that an unknown field is null. A later failure may result from this and counts as a
+        denial.
         """
         self.position = 0
         self.path: dict[str, ValueSet] = {}
         self.touched: set[tuple[str, Any]] = set()
 
     def close(self) -> None:
-        """Finish: drop every Unknown. Each refers back to this run, a cycle only the garbage collector could free."""
+        """Drop every Unknown, because each refers back to this run in a cycle."""
         self.unknowns, self.memo, self.tried = {}, {}, {}
         self.references = References()
 
@@ -296,7 +297,7 @@ class GuardRun(BuiltIns):
     # Facts.
 
     def key_of(self, entity: str, parts: tuple[Any, ...]) -> Any:
-        """An entity's key; an Unknown, named after all parts, if any part is unknown."""
+        """Return an entity's key; an Unknown if any part is unknown."""
         is_text = is_known = True
         for part in parts:
             if part.__class__ is not str:
@@ -310,7 +311,7 @@ class GuardRun(BuiltIns):
         if is_text:
             return parts
         if is_known:
-            # To a dict, `True`, `1` and `1.0` are the same key; to a source they are three entities.
+            # `True`, `1` and `1.0` are one dict key but three different entities.
             return tuple([key_of((part,))[0] if part.__class__ in ODD_KEYS else part for part in parts])
         return parts[0] if len(parts) == 1 else derive("key", parts)
 
@@ -320,7 +321,7 @@ class GuardRun(BuiltIns):
         return key[index]
 
     def read(self, spec: Spec, key: Any) -> Any:
-        """The value of a field, or its Unknown."""
+        """Return a field's value or its Unknown."""
         if key.__class__ is not tuple:
             return self.read_of_unknown(spec, key)
         fact = Fact(spec.entity_name, key, spec.field_name)
@@ -344,7 +345,6 @@ class GuardRun(BuiltIns):
         return value
 
     def fetch(self, spec: Spec, key: Key, fact: Fact) -> Any:
-        """Ask the source for a fact for the first time."""
         value = self.source.read(spec.entity, key, spec.field)
         if value.__class__ not in NOT_KNOWN:
             try:
@@ -363,7 +363,7 @@ class GuardRun(BuiltIns):
         return admit(self.time, self.zone)
 
     def do_provenance(self, value: Any) -> Any:
-        """The source of one of the call's values, as a record; see `Traced.record`."""
+        """Return the source of one of the call's values, as a record; see `Traced.record`."""
         self.spend(1)
         if isinstance(value, Unknown):
             raise Stuck(value)
@@ -375,7 +375,7 @@ class GuardRun(BuiltIns):
         return unknown_fact(self, _TRACED, f"provenance({str(value)[:80]})", {HISTORY: "context"})
 
     def do_requested(self) -> Any:
-        """Whether the call stays within the user's request; if it does not, only the user can decide."""
+        """Whether the user's request covers the call. Otherwise only the user can decide."""
         self.spend(1)
         self.is_open = True
         requested = getattr(self.source, "requested", None)
@@ -397,20 +397,20 @@ class GuardRun(BuiltIns):
         return self.count_between(tool, match, count) if count.__class__ is Between else count
 
     def count_between(self, tool: str, match: Mapping[str, Any], count: Between) -> Unknown:
-        """An Unknown count with known bounds: it answers what they decide and fails otherwise."""
+        """Return an Unknown count with known bounds. A question that the bounds do not decide fails."""
         asked = f"done({', '.join([tool, *(f'{name}={value!r}' for name, value in match.items())])})"
         needs: dict[Fact, Origin] = {Fact(UNCOUNTED, (tool, count.least, count.most), asked): "system"}
         return Unknown(self, asked, needs, "number", step=1, lowest=count.least, highest=count.most)
 
     def check_counted(self, needs: Mapping[Fact, Origin]) -> None:
-        """Fail if the answer depends on an unknown count, which no look-up would show."""
+        """Fail if the answer depends on an unknown count, which no look-up can show."""
         for fact in needs:
             if fact.entity == UNCOUNTED and fact.key is not None:
                 tool, least, most = fact.key
                 fail(f"the log does not show exactly how often `{tool}` was called: between {least} and {most} times")
 
     def once(self, kind: str, name: str, match: Mapping[str, Any], ask: Callable[[], Any]) -> Any:
-        """Ask the source a question that is not about a single fact; cached."""
+        """Ask the source a question other than one fact's value, and cache the answer."""
         if any(value.__class__ in _UNKEPT for value in match.values()):
             return ask()
         question = (kind, name, tuple(match.items()))
@@ -428,7 +428,7 @@ class GuardRun(BuiltIns):
         return "deny", "".join(parts)
 
     def shown(self, value: Any) -> str:
-        """A value as shown in a denial."""
+        """Return a value as a denial shows it."""
         if isinstance(value, Unknown):
             return "..."
         if isinstance(value, (list, tuple)):
@@ -443,7 +443,7 @@ class GuardRun(BuiltIns):
     # Forks.
 
     def decide(self, truth: UnknownBool) -> bool:
-        """Decide an Unknown boolean on this path: the value the path implies, or else the next decision."""
+        """Decide an Unknown boolean: by the path so far, or as a new decision."""
         self.is_open = True
         variable = truth.variable
         assert variable is not None
@@ -493,7 +493,7 @@ class GuardRun(BuiltIns):
     # Unknown facts.
 
     def choose(self, spec: Spec, key: Key, fact: Fact, possible: tuple[Any, ...]) -> Any:
-        """Choose one of the few values a fact may have; other paths choose the others."""
+        """Choose one of a fact's few possible values. Other paths choose the others."""
         self.missing(spec, key, fact)
         name = name_of_fact(spec.entity_name, key, spec.field_name)
         for place, value in enumerate(possible[:-1]):
@@ -542,19 +542,18 @@ class GuardRun(BuiltIns):
         return found is not UNSEEN
 
     def doubt(self, fact: Fact, thing: tuple[str, Any]) -> None:
-        """Record that the entity may not exist, which adds an outcome that is a denial."""
+        """Record that the entity may be missing, which adds a denial to the possible outcomes."""
         if self.hushed is None and fact not in self.doubtful and not self.is_there(thing):
             self.doubtful[fact] = thing
 
     def is_there(self, thing: tuple[str, Any]) -> bool:
-        """Whether this path assumed that the entity exists."""
         if not self.has_decided_existence:
             return False
         possible = self.path.get(name_of_fact(*thing, "exists"))
         return isinstance(possible, Words) and False not in possible.values
 
     def read_of_unknown(self, spec: Spec, key: Unknown) -> Unknown | None:
-        """A field of an entity with an unknown key; the missing facts are those of the key."""
+        """Return the field of an entity with an unknown key. The missing facts are those of the key."""
         self.is_open = True
         thing = (spec.entity_name, key.text)
         if spec.field_name != "exists":
@@ -567,12 +566,14 @@ class GuardRun(BuiltIns):
         return self.value_or_none(spec, unknown_fact(self, spec.field, name, key.needs, thing))
 
     def check_exists(self, thing: tuple[str, Any]) -> None:
-        """End the path if it reads a field of an entity it assumed not to exist; `decide` covers the reverse."""
+        """End the path if it reads a field of an entity that it assumed to be missing. `decide` covers the reverse
+        order.
+        """
         if self.has_decided_existence and self.is_gone(thing):
             raise Absent(no_such(*thing))
         self.touched.add(thing)
 
     def is_gone(self, thing: tuple[str, Any]) -> bool:
-        """Whether this path assumed that the entity does not exist."""
+        """Whether this path assumed that the entity is missing."""
         possible = self.path.get(name_of_fact(*thing, "exists"))
         return isinstance(possible, Words) and True not in possible.values

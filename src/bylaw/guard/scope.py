@@ -1,5 +1,6 @@
-"""The state of translating one function (names, constants, branches, errors), and the syntax that names facts and
-arguments: `facts.Reservation(call.reservation_id).cabin`.
+"""Holds the state of translating one function, and translates the syntax for facts and arguments.
+
+An example is `facts.Reservation(call.reservation_id).cabin`.
 """
 
 import ast
@@ -28,13 +29,12 @@ class Helper(Struct, frozen=True):
     """A translated shared function."""
 
     kind: str | None
-    """The entity it returns, if it returns one."""
+    """The entity that the function returns, if any."""
     called: Any
-    """The function that the compiled code calls."""
 
 
 class FileHelpers:
-    """The functions one guard may call, translated on first use."""
+    """Functions that one guard may call, translated on first use."""
 
     def __init__(
         self, nodes: Mapping[str, ast.FunctionDef], files: Mapping[str, str], translate: "TranslateHelper"
@@ -42,13 +42,13 @@ class FileHelpers:
         self.nodes = nodes
         self._translate = translate
         self.files = files
-        """The files of functions defined outside the guard's own file."""
+        """Files of functions that are defined outside the guard's own file."""
         self.used: set[str] = set()
         self._made: dict[tuple[str, tuple[str | None, ...]], Helper | None] = {}
         self._open: list[str] = []
 
     def find(self, scope: "Scope", node: ast.Call, kinds: Sequence[str | None]) -> Helper | None:
-        """The function `node` calls, translated for arguments of these kinds; None if it has errors."""
+        """Return the function that `node` calls, translated for arguments of these kinds; None if it has errors."""
         assert isinstance(node.func, ast.Name)
         name = node.func.id
         self.used.add(name)
@@ -80,7 +80,7 @@ class FileHelpers:
 
 
 def _returned(node: ast.FunctionDef) -> Iterator[str]:
-    """The names of the functions whose answer it returns."""
+    """Yield the names of functions whose result is returned unchanged."""
     ways: list[ast.expr | None] = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
     for way in ways:
         if isinstance(way, ast.IfExp):
@@ -90,11 +90,11 @@ def _returned(node: ast.FunctionDef) -> Iterator[str]:
 
 
 TranslateHelper = Callable[["Scope", ast.FunctionDef, Sequence[str | None]], Helper | None]
-"""Translates a function for arguments of certain kinds."""
+"""Translates a function for arguments of given kinds."""
 
 
 class Scope:
-    """The names in scope and the errors found so far; errors are collected, not raised."""
+    """The names in scope, and the errors found so far. Errors are collected, not raised."""
 
     def __init__(
         self,
@@ -114,35 +114,34 @@ class Scope:
         self.faults: list[GuardError] = []
         self.constants: dict[str, Any] = {}
         self.branches: list[tuple[str, int, int, str]] = []
-        """File, line, column and kind."""
+        """File, line, column and kind of each branch."""
         self.parameters = tuple(parameters)
-        """Parameters that hold plain values: the records a predicate reads."""
+        """Parameters with plain values: the records that a predicate reads."""
         self.kinds: dict[str, str | None] = dict.fromkeys(parameters)
-        """Every variable of the function, with its entity if it is one."""
+        """Every variable of the function, with its entity if it holds one."""
         self.sure: set[str] = set(parameters)
-        """Variables that are assigned on every path to this point."""
+        """Variables that every path to this point assigns."""
         self.scopes: list[dict[str, str | None]] = []
-        """Variables of the enclosing comprehensions."""
         self.call, self.facts, self.history = call, facts, history
-        """The names of these parameters; empty if the function lacks one."""
+        """The names of these parameters; empty for a missing parameter."""
         self.reserved = RESERVED | OF_LOOKUPS if history else RESERVED
         self.unavailable = frozenset(unavailable)
-        """Built-ins not available in this kind of function."""
+        """Built-ins that this kind of function lacks."""
         self.nullable: frozenset[str] = frozenset()
-        """Parts of records, and loop variables, that are compared with `None` and may therefore be None."""
+        """Parts of records and loop variables that may be None, because the function compares them with `None`."""
         self.nullable_names: frozenset[str] = frozenset()
         self.aliases: dict[str, ast.expr] = {}
-        """Variables assigned exactly once, with their value."""
+        """Variables assigned exactly once, with values."""
         self.records: frozenset[str] = frozenset()
-        """Parameters that hold records Bylaw builds, in which `None` means absent."""
+        """Parameters with records that Bylaw builds. In these, `None` means absent."""
         self.looped: set[str] = set()
         """Loop variables."""
         self.helpers: FileHelpers | None = None
         self.label = ""
-        """Distinguishes questions that have the same text but concern different entities."""
+        """Distinguishes questions with the same text about different entities."""
 
     def note_nullable(self, node: ast.AST) -> None:
-        """Collect the values a function compares with `None`."""
+        """Collect the values that a function compares with `None`."""
         parts = parts_of(node)
         self.nullable, self.nullable_names = parts_compared(parts), variables_compared(parts)
         self.aliases = named_once(parts)
@@ -165,7 +164,7 @@ class Scope:
         return ast.Call(ast.Attribute(ast.Name("_", ast.Load()), method, ast.Load()), list(arguments), [])
 
     def constant(self, value: Any) -> ast.expr:
-        """A name for an object that compiled code needs."""
+        """Return a name for an object that compiled code needs."""
         for name, known in self.constants.items():
             if known is value:
                 return ast.Name(name, ast.Load())
@@ -178,7 +177,7 @@ class Scope:
         return len(self.branches) - 1
 
     def kind(self, name: str) -> str | None:
-        """The entity `name` refers to, if any."""
+        """Return the entity that `name` holds, if any."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
@@ -212,7 +211,7 @@ Translate = Callable[[ast.expr], ast.expr]
 
 
 class Spec:
-    """One field of one entity, as compiled code refers to it."""
+    """A field of an entity, as compiled code refers to it."""
 
     __slots__ = ("entity", "entity_name", "field", "field_name", "is_system", "origin")
 
@@ -221,7 +220,7 @@ class Spec:
         self.field = field
         self.entity_name = entity.name
         self.field_name = field.name
-        # A fact established in the conversation is shown by tools, like a system fact.
+        # A fact established in the conversation counts as a system fact, because tools show it.
         self.origin: Origin = (
             "context" if entity.name == "context" else "system" if field.origin == "conversation" else field.origin
         )
@@ -229,7 +228,7 @@ class Spec:
 
 
 class Reading:
-    """Translates reads of facts, arguments and records; `expression` translates their parts."""
+    """Translates reads of facts, arguments and records. `expression` translates their parts."""
 
     def __init__(self, scope: Scope, expression: Translate) -> None:
         self.scope = scope
@@ -237,7 +236,7 @@ class Reading:
         self.expression = expression
 
     def entity(self, node: ast.expr) -> Entity | None:
-        """The entity of `facts.X`."""
+        """Return the entity of `facts.X`."""
         if isinstance(node, ast.Attribute) and self.scope.is_root(node.value, self.scope.facts):
             found = self.scope.vocabulary.entities.get(node.attr)
             if found is None:
@@ -247,7 +246,7 @@ class Reading:
         return None
 
     def thing(self, node: ast.expr) -> tuple[Entity, ast.expr] | None:
-        """The entity and key of an expression that denotes an entity; None for a value."""
+        """Return the entity and key of an expression; None if it is not an entity."""
         if isinstance(node, ast.Name):
             entity = self.scope.kind(node.id)
             if entity is None:
@@ -269,7 +268,7 @@ class Reading:
         return entity, ast.copy_location(ast.Tuple([], ast.Load()), node)
 
     def is_thing(self, node: ast.expr) -> str | None:
-        """The name of the entity an assigned expression denotes, without translating it."""
+        """Return the entity's name if an assigned expression is an entity, without translating it."""
         func = node.func if isinstance(node, ast.Call) else node
         if (
             isinstance(func, ast.Attribute)
@@ -283,7 +282,6 @@ class Reading:
         return helper.kind if helper is not None else None
 
     def is_helped(self, node: ast.expr) -> TypeGuard[ast.Call]:
-        """Whether `node` calls a shared function."""
         return (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
@@ -292,7 +290,6 @@ class Reading:
         )
 
     def is_answering(self, node: ast.expr) -> bool:
-        """Whether `node` calls a shared function that permits or denies."""
         helpers = self.scope.helpers
         return (
             self.is_helped(node)
@@ -302,9 +299,9 @@ class Reading:
         )
 
     def helper(self, node: ast.Call) -> Helper | None:
-        """The shared function called, translated for these arguments; None if there is an error.
+        """Return the called shared function, translated for these arguments; None on error.
 
-        `call` and `facts` must be passed under their own names and then mean what they mean in a guard.
+        `call` and `facts` must be passed under these names. They keep their meaning in the function.
         """
         assert self.scope.helpers is not None
         assert isinstance(node.func, ast.Name)
@@ -325,7 +322,7 @@ class Reading:
         return self.scope.helpers.find(self.scope, node, [self.is_thing(value) for value in self.given(node)])
 
     def given(self, node: ast.Call) -> list[ast.expr]:
-        """The arguments of a shared function besides `call` and `facts`."""
+        """Return a shared function's arguments other than `call` and `facts`."""
         return [
             value
             for value in node.args
@@ -333,7 +330,6 @@ class Reading:
         ]
 
     def helped(self, node: ast.Call) -> ast.expr:
-        """Translate the call of a shared function."""
         found = self.helper(node)
         things = [(value, self.thing(value)) for value in self.given(node)]
         values = [thing[1] if thing else self.expression(value) for value, thing in things]
@@ -364,7 +360,7 @@ class Reading:
         return self.run("key_of", ast.Constant(entity.name), ast.Tuple(values, ast.Load()))
 
     def field_of(self, node: ast.expr) -> Field | None:
-        """The declared field that `node` reads, directly or through a variable, if that is evident without running."""
+        """Return the declared field that `node` certainly reads, directly or through a variable."""
         if isinstance(node, ast.Name):
             value = self.scope.aliases.get(node.id)
             return self.field_of(value) if isinstance(value, ast.Attribute) else None
@@ -410,7 +406,7 @@ class Reading:
         return part if self.scope.is_of_ours(node) else self.present(part, name)
 
     def present(self, part: ast.expr, name: str) -> ast.expr:
-        """Translate a part of a record that must not be `null`, unless the function tests it for None."""
+        """Translate a part of a record. Unless the function compares the part with None, it must not be `null`."""
         return part if name in self.scope.nullable else self.run("present", part, ast.Constant(name))
 
     def key_part(self, entity: Entity, key: ast.expr, name: str) -> ast.expr:

@@ -1,4 +1,4 @@
-"""Single expressions of the guard language in YAML: conditions of rules and effects of writes."""
+"""Compiles single expressions of the guard language in YAML: conditions of rules and effects of writes."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from bylaw.guard.statement import LazyFunction, Statements
 NAMES = ("args", "item", "old", "result")
 """Names available in these expressions."""
 _NOT_OF_FACTS = ("now", "done", "requested", "provenance")
-"""Built-ins whose results can change without a fact changing."""
+"""Built-ins whose results may change while all facts stay the same."""
 
 
 class Condition(Struct, frozen=True):
@@ -36,7 +36,7 @@ class Condition(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """`file:line` of its text."""
+        """The text's position as `file:line`."""
         return self.guard.place
 
     def __repr__(self) -> str:
@@ -46,7 +46,7 @@ class Condition(Struct, frozen=True):
 def compile_condition(
     text: str, *, parameters: tuple[str, ...], vocabulary: Vocabulary, file: str, line: int = 1
 ) -> Condition:
-    """Compile a predicate; raises GuardError with the first error."""
+    """Compile a predicate. Raises GuardError with the first error."""
     node = _parsed(text, file, line)
     scope = Scope(file, vocabulary, call="", parameters=parameters)
     scope.note_nullable(node)
@@ -63,7 +63,7 @@ def compile_condition(
 def judge_predicate(
     predicate: Condition, arguments: Mapping[str, Any], source: FactSource, *, now: datetime | None = None
 ) -> tuple[bool | None, str]:
-    """Whether the predicate holds; None and the reason if that is unknown."""
+    """Whether the predicate holds; None with the reason if this is unknown."""
     completions = evaluate(predicate.guard, arguments, source, now=now)
     outcomes = {completion.outcome for completion in completions}
     absent = [completion.because for completion in completions if completion.outcome == "deny" and completion.because]
@@ -79,12 +79,12 @@ def judge_predicate(
 def evaluate_condition(
     predicate: Condition, arguments: Mapping[str, Any], source: FactSource, *, now: datetime | None = None
 ) -> bool | None:
-    """Whether the predicate holds; None if that is unknown or it fails."""
+    """Whether the predicate holds; None if this is unknown or the predicate fails."""
     return judge_predicate(predicate, arguments, source, now=now)[0]
 
 
 def compile_value(text: str, *, vocabulary: Vocabulary, file: str, line: int = 1) -> Guard:
-    """Compile an expression over a call and the facts tools show; raises GuardError with the first error."""
+    """Compile an expression over a call and facts. Raises GuardError with the first error."""
     node = _parsed(text, file, line)
     scope = Scope(file, vocabulary, unavailable=_NOT_OF_FACTS)
     scope.note_nullable(node)
@@ -103,7 +103,7 @@ def compile_value(text: str, *, vocabulary: Vocabulary, file: str, line: int = 1
 
 
 def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource) -> Computed:
-    """The value of a compiled expression for one call, or the unknown facts it depends on."""
+    """Return the value of a compiled expression for one call, or the unknown facts behind it."""
     run = Inquiry(arguments, source)
     run.zone = guard.zone
     run.begin()
@@ -120,14 +120,14 @@ def compute_value(guard: Guard, arguments: Mapping[str, Any], source: FactSource
         fault = reason_of(error)
     for unknown in _unknown_parts(value):
         lacking.update(unknown.needs)
-    # A value computed on one of several possible paths is not known.
+    # A value from one of several possible paths is not known.
     lacking.update(dict.fromkeys((*run.lacking, *run.asked, *run.doubtful)))
     run.close()
     return Computed(None, tuple(lacking)) if lacking else Computed(value, (), fault)
 
 
 def _unknown_parts(value: Any) -> Iterator[Unknown]:
-    """The unknown values inside a value, at any depth."""
+    """Yield the unknown values inside a value, at any depth."""
     pending = [value]
     for part in pending:
         if isinstance(part, Unknown):
@@ -139,7 +139,7 @@ def _unknown_parts(value: Any) -> Iterator[Unknown]:
 
 
 def _guard(node: ast.expr, line: int, scope: Scope, function: LazyFunction) -> Guard:
-    """A predicate as a guard that permits if it is true and denies if it is false."""
+    """Return a guard that permits exactly if the predicate is true."""
 
     def call(run: Any) -> Any:
         return function.made(run, *(run.argument(name) for name in scope.parameters))
@@ -151,9 +151,9 @@ def _guard(node: ast.expr, line: int, scope: Scope, function: LazyFunction) -> G
 
 
 def compile_expression(text: str, place: str, *, zone: tzinfo | None = None) -> Callable[[Mapping[str, Any]], Any]:
-    """Compile an expression over `args`, `item`, `old` and `result`.
+    """Compile an expression over `args`, `item`, `old` and `result`. Raises GuardError with the first error.
 
-    It returns NOTHING if a value it needs is unknown or if it fails. Raises GuardError with the first error.
+    The function returns NOTHING if it fails or needs an unknown value.
     """
     file, _, line = place.rpartition(":")
     node = _parsed(text, file or place, int(line) if line.isdigit() else 1)
@@ -180,7 +180,7 @@ def compile_expression(text: str, place: str, *, zone: tzinfo | None = None) -> 
 
 
 def _parsed(text: str, file: str, line: int) -> ast.expr:
-    """Parse an expression at a line of a file; raises GuardError with the first error."""
+    """Parse an expression at a line of a file. Raises GuardError with the first error."""
     tree, faults = parse_text(text.strip(), file=file, mode="eval")
     if fault := faults[0] if faults else size_fault(tree, file):
         number = int(fault.place.rpartition(":")[2])

@@ -31,12 +31,11 @@ class LazyFunction:
 
     @cached_property
     def made(self) -> Callable[..., Any]:
-        """The function."""
         return self._compile()
 
 
 class Statements:
-    """Translates the body of one function; `answers` are the calls allowed after `return`."""
+    """Translates the body of one function. `answers` are the calls allowed after `return`."""
 
     def __init__(self, scope: Scope, answers: Sequence[str] = ANSWERS) -> None:
         self.scope = scope
@@ -47,7 +46,7 @@ class Statements:
         self.loops = 0
 
     def function(self, node: ast.FunctionDef, parameters: Sequence[str]) -> "LazyFunction | None":
-        """The compiled function, or None if there are errors."""
+        """Return the compiled function, or None after errors."""
         self.signature(node, parameters)
         self.scope.note_nullable(node)
         self.collect(node.body)
@@ -63,7 +62,7 @@ class Statements:
         return " or ".join(f"{name}(...)" for name in self.answers)
 
     def compiled(self, node: ast.AST, body: list[ast.stmt]) -> "LazyFunction":
-        """The function, compiled when first called, because an audit calls only a few of a pack's guards."""
+        """Return the function, compiled on its first call. An audit calls only a few of a pack's guards."""
         return LazyFunction(lambda: self._compiled(node, body))
 
     def _compiled(self, node: ast.AST, body: list[ast.stmt]) -> Callable[..., Any]:
@@ -100,7 +99,7 @@ class Statements:
             self.fault(node, f"`{node.name}` begins with an underscore", "name it after its policy")
 
     def collect(self, body: Sequence[ast.stmt]) -> None:
-        """Collect every variable the function assigns, with its entity if that is always the same."""
+        """Collect every variable that the function assigns, with its entity if all assignments agree."""
         for statement in body:
             match statement:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -202,7 +201,7 @@ class Statements:
                 return self.fault(node, f"`{name}` takes {'one text' if name == 'deny' else 'other arguments'}", hint)
 
     def denying(self, text: ast.expr) -> ast.expr:
-        """Translate a denial's text. Facts read for the text alone cannot affect the decision, fail or fork."""
+        """Translate a denial's text. Facts read only for the text cannot affect the decision, fail or fork."""
         if isinstance(text, ast.Constant) and isinstance(text.value, str) and text.value.strip():
             self.values.literal(text)
             return self.scope.constant(("deny", text.value))
@@ -301,7 +300,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _names_tools(argument: ast.arg) -> bool:
-    """Whether the annotation lists tools, as in `call: one_tool | another` or `call: write(order_id)`; see
+    """Whether the annotation names tools, such as `call: one_tool | another` or `call: write(order_id)`; see
     `policy.stated`.
     """
     named = (ast.Name, ast.BinOp, ast.BitOr, ast.Call, ast.Load)
@@ -313,7 +312,7 @@ def _names_tools(argument: ast.arg) -> bool:
 
 
 def _inherit_lines(node: ast.AST, line: int) -> None:
-    """Give generated nodes the line of the source node around them, so that failures name that line."""
+    """Give generated nodes the line of the source around them, so that failures name this line."""
     pending: list[tuple[ast.AST, int]] = [(node, line)]
     while pending:
         part, line = pending.pop()
@@ -326,7 +325,7 @@ def _inherit_lines(node: ast.AST, line: int) -> None:
 
 
 class Translated(Statements):
-    """A function that returns a value, translated for arguments of certain kinds."""
+    """A function that returns a value, translated for arguments of given kinds."""
 
     def __init__(self, scope: Scope) -> None:
         super().__init__(scope, ())
