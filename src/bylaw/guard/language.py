@@ -100,7 +100,7 @@ METHODS_INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("items", "keys", "values"), "name the parts of a record, or loop over a list"),
     **dict.fromkeys(("append", "add", "extend"), "use any, all, sum, count or len over the list"),
 }
-"""The same of methods."""
+"""Hints for methods that the guard language lacks."""
 
 REFUSED: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.While: ("`while` is not part of the language", "loop over a list with `for`"),

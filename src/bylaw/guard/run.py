@@ -210,7 +210,7 @@ class GuardRun(BuiltIns):
         self.time = now
         self.zone: tzinfo | None = None
         self.seen = seen
-        """If the source is the world: tells whether the agent had seen a fact."""
+        """For each unknown fact: its Unknown, whether its entity may be missing, and the entity."""
         self.unknowns: dict[Fact, tuple[Unknown, bool, tuple[str, Any]]] = {}
         """For each unknown fact: its Unknown, whether its entity may not exist, and the entity."""
         self.references = References()

@@ -1,4 +1,4 @@
-"""Rules that reason over time: LTL-f formulas, their monitors, the weighted circuits they form. Start at `monitor`."""
+"""Rules over time: LTL-f formulas, their monitors, and the weighted circuits built from them. Start at `monitor`."""
 
 from bylaw.rule.formula import Formula
 from bylaw.rule.monitor import Family, Monitor, MonitorReport, MonitorSet

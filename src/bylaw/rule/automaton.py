@@ -1,8 +1,7 @@
-"""Automata of formulas: minimal and whole up to a cap, made as they are walked beyond it.
+"""Automata of formulas. A small automaton is built in full and minimal; a large one is built state by state as needed.
 
-An automaton is shared by all formulas with the same skeleton and the same possible letters. It has two faces. `plain`
-reads a trace once and says what the formula's value is; `rearming` is the same for a rule that is reported where it is
-broken for good and asked anew of what follows, history kept.
+Formulas with the same skeleton and the same possible letters share an automaton. It has two versions. `plain` reads a
+trace once. `rearming` starts the formula again after each step that breaks it for good, and keeps the history.
 """
 
 from collections.abc import Hashable, Sequence
@@ -23,25 +22,27 @@ VERDICTS: tuple[StateVerdict, ...] = (
     "permanently_violated",
 )
 BROKEN = 3
-"""The place of `permanently_violated` in `VERDICTS`."""
+"""The index of `permanently_violated` in `VERDICTS`."""
 
 STATE_CAP = 400
-"""Automata with more states before minimisation than these are made as they are walked."""
+"""An automaton with more states before minimisation is built lazily."""
 STEP_CAP = 20_000
-"""And so are those with more transitions."""
+"""An automaton with more transitions is built lazily."""
 SEARCH_CAP = 2_000
-"""How many transitions a lazy automaton looks ahead for a verdict before it gives none; large demands count more."""
+"""How many transitions a lazy automaton searches for a verdict. A large demand counts as several."""
 REPEAT_CAP = 2_000
-"""And how many it spends before that on letters said again and again, each up to `REPEATS` times."""
+"""How many transitions a lazy automaton first spends on repeated letters."""
 REPEATS = 32
 
 
 class WholeAutomaton(Struct, frozen=True):
-    """A whole automaton, minimal: flat tables indexed by state times the number of letters plus the letter's column."""
+    """A complete, minimal automaton in flat tables. The index is state times the number of letters, plus the letter's
+    column.
+    """
 
     letters: tuple[int, ...]
     columns: dict[int, int]
-    """Letter -> column."""
+    """Maps a letter to its column."""
     after: tuple[int, ...]
     verdicts: tuple[int | None, ...]
     accepting: tuple[bool, ...]
@@ -49,11 +50,11 @@ class WholeAutomaton(Struct, frozen=True):
 
     @property
     def states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.accepting)
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:
-        """The next state, and the place in `VERDICTS` of the verdict on the steps read so far."""
+        """Return the next state, and the index in `VERDICTS` of the verdict so far."""
         place = state * len(self.letters) + self.columns[letter]
         return self.after[place], self.verdicts[place]
 
@@ -65,18 +66,18 @@ class WholeAutomaton(Struct, frozen=True):
 
 
 class LazyAutomaton:
-    """An automaton beyond the caps: states are made as they are reached.
+    """An automaton that creates its states on demand.
 
-    The verdict is found by a search of at most `SEARCH_CAP` transitions: another value found ahead makes it current, a
-    search that ends without one makes it permanent, a search cut short (or over some of the letters only) leaves it
-    None. No verdict given is ever wrong.
+    A search of at most `SEARCH_CAP` transitions finds the verdict. The verdict is current if the search reaches the
+    other value, and permanent if it completes without reaching it. A search that is cut short, or knows only some
+    letters, gives None. Every verdict given is correct.
     """
 
     def __init__(self, progression: Progression, letters: Sequence[int], *, complete: bool, rearming: bool) -> None:
         self._progression = progression
         self._letters = letters
         self._complete = complete
-        """Whether these are all the letters there are; otherwise a search can only find that a value may change."""
+        """Whether these are all letters. Otherwise a search can only show that a value may change."""
         self._rearming = rearming
         self._states: list[State] = [progression.start]
         self._numbers: dict[State, int] = {progression.start: 0}
@@ -84,7 +85,7 @@ class LazyAutomaton:
         self.start = 0
 
     def step(self, state: int, letter: int) -> tuple[int, int | None]:
-        """The next state, and the verdict's place in `VERDICTS`; None if it could not be found."""
+        """Return the next state and the verdict's index in `VERDICTS`, or None if the search found no verdict."""
         reached = self._progression.step(self._states[state], letter)
         verdict = self._verdict(reached)
         if self._rearming and verdict == BROKEN:
@@ -127,7 +128,7 @@ class LazyAutomaton:
         return 0 if value else BROKEN
 
     def _changes_under_one_letter(self, state: State, value: bool) -> bool:
-        """Whether one letter, said again and again, leads to the other value: cheap, and finds what lies far ahead."""
+        """Whether repeating one letter leads to the other value. This is cheap and reaches far."""
         left = REPEAT_CAP
         for letter in self._letters:
             here = state
@@ -143,7 +144,7 @@ class LazyAutomaton:
         return False
 
     def _changes(self, state: State, value: bool) -> bool | None:
-        """Whether anything leads to the other value; None where the search was cut short."""
+        """Whether any path leads to the other value; None if the search was cut short."""
         seen = {state}
         waiting = [state]
         left = SEARCH_CAP
@@ -163,16 +164,16 @@ class LazyAutomaton:
 
 
 Automaton = WholeAutomaton | LazyAutomaton
-"""Reads one letter after another. States are numbers; of no steps at all nothing is asked."""
+"""Reads one letter at a time. States are numbers. The start state has no verdict."""
 
 
 def _cost(state: State) -> int:
-    """What a step from this state counts for in a search: taking a large demand one step further is slow."""
+    """Return what a step from this state costs in a search. Large demands are slow."""
     return 1 + len(state[1]) ** 2 // 500
 
 
 class Pair:
-    """Both faces of the automaton of one skeleton over its possible letters."""
+    """Both versions of the automaton for one skeleton and its possible letters."""
 
     def __init__(self, skeleton: Formula, letters: tuple[int, ...], exact: bool, samples: tuple[int, ...] = ()) -> None:
         self._letters = letters
@@ -186,7 +187,7 @@ class Pair:
 
     @cached_property
     def plain(self) -> Automaton:
-        """Reads a trace once."""
+        """The automaton that reads a trace once."""
         if not self.is_whole:
             return LazyAutomaton(self._progression, self._ahead, complete=self._exact, rearming=False)
         classes, rows = self._classes, self._rows
@@ -196,7 +197,7 @@ class Pair:
 
     @cached_property
     def rearming(self) -> Automaton:
-        """Starts anew after each step that breaks the formula for good."""
+        """The automaton that starts again after each step that breaks the formula for good."""
         if not self.is_whole:
             return LazyAutomaton(self._progression, self._ahead, complete=self._exact, rearming=True)
         classes, verdicts = self._classes, self._class_verdicts
@@ -214,7 +215,9 @@ class Pair:
 
     @cached_property
     def _class_verdicts(self) -> list[int | None]:
-        """The verdict of each class of equivalent states: permanent where every letter leads back to it."""
+        """Return the verdict of each class of equivalent states. A verdict is permanent if every letter leads back to
+        its class.
+        """
         found: list[int | None] = [None] * (max(self._classes) + 1)
         for state, row, number in zip(self._states, self._rows, self._classes, strict=True):
             permanent = all(self._classes[there] == number for there in row)
@@ -227,7 +230,7 @@ class Pair:
         return found
 
     def _explore(self) -> bool:
-        """Walk every state that can be reached, re-armed ones included; False beyond the caps."""
+        """Visit every reachable state, restarted ones included. Return False beyond the caps."""
         progression = self._progression
         states = self._states = [progression.start]
         numbers = {progression.start: 0}
@@ -255,7 +258,7 @@ class Pair:
     def _table(
         self, classes: list[int], rows: list[list[int]], outputs: Sequence[Sequence[int | None]]
     ) -> WholeAutomaton:
-        """The quotient by `classes`, numbered in the order in which states are reached from the start."""
+        """Build the automaton of the classes, numbered as they are reached from the start."""
         numbers = {classes[0]: 0}
         members = [0]
         after: list[int] = []
@@ -277,7 +280,7 @@ class Pair:
 
 
 def _classes(rows: Sequence[Sequence[int]], labels: Sequence[Hashable]) -> list[int]:
-    """Moore's partition: the class of each state, states being together iff no word tells them apart."""
+    """Return the class of each state by Moore's algorithm. Two states share a class if no input tells them apart."""
     numbers: dict[Hashable, int] = {}
     classes = [numbers.setdefault(label, len(numbers)) for label in labels]
     while True:
@@ -297,5 +300,5 @@ def _pair(skeleton: Formula, letters: tuple[int, ...], exact: bool, samples: tup
 
 
 def automaton(alphabet: Alphabet) -> Pair:
-    """The automaton for an alphabet, shared with every rule that has the same one."""
+    """Return the automaton for an alphabet, shared by all rules with this alphabet."""
     return _pair(alphabet.skeleton, alphabet.possible, alphabet.exact, alphabet.samples)

@@ -1,4 +1,4 @@
-"""The weighted rules that bear on one action, and what they say of it (ShieldAgent, 3.2.4)."""
+"""Weighted rules about one action, and their combined assessment (ShieldAgent, 3.2.4)."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -11,26 +11,28 @@ from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule
 
 Belief = bool | float | None
-"""What is known of a predicate: its value, the probability that it is true, or nothing."""
+"""A predicate's value, the probability that it is true, or None if unknown."""
 
 Evidence = Mapping[str, Belief]
 
 CircuitAnswer = Literal["allow", "deny", "ask"]
 
 Speech = Literal["silent", "against", "for", "broken", "undecided"]
-"""`against`: broken only with the action. `for`: broken only without it. `broken`: both ways. `silent`: neither."""
+"""How a rule sees the action. `against`: broken only with the action. `for`: broken only without the action. `broken`:
+broken both ways. `silent`: broken neither way.
+"""
 
 WIDTH_CAP = 12
 
 
 class Circuit(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules that bear on one action, with the margin it must reach."""
+    """The rules about one action, and the margin that the action must reach."""
 
     action: str
     rules: tuple[Rule, ...]
     eps: float = 0.0
     width_cap: int = WIDTH_CAP
-    """Exact inference over unknown predicates stops at this width; beyond it there is the interval only."""
+    """Exact inference over unknown predicates stops at this width. Beyond it, only the interval is computed."""
 
     def __post_init__(self) -> None:
         faults = [
@@ -46,13 +48,13 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def predicates(self) -> tuple[str, ...]:
-        """Every predicate of the rules but the action itself."""
+        """The rules' predicates without the action itself."""
         names = set[str]().union(*(atoms(rule.formula) for rule in self.rules))
         return tuple(sorted(names - {self.action}))
 
 
 class RuleState(msgspec.Struct, frozen=True, kw_only=True):
-    """What one rule says of the action."""
+    """How one rule sees the action."""
 
     name: str
     speech: Speech
@@ -60,29 +62,29 @@ class RuleState(msgspec.Struct, frozen=True, kw_only=True):
     hard: bool = False
     policy: str = ""
     with_action: bool | None = None
-    """Whether it is kept if the action is taken; None: that hangs on an unknown predicate."""
+    """Whether the rule is kept if the action is taken; None if this depends on an unknown predicate."""
     without_action: bool | None = None
     unknown: tuple[str, ...] = ()
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
-    """What a circuit says of its action under the evidence given."""
+    """A circuit's assessment of its action under the given evidence."""
 
     action: str
     safe: bool
     decision: CircuitAnswer
     margin: float | None
-    """P(action) - P(no action); None above the width cap, and where the evidence contradicts the physical rules."""
+    """P(action) - P(no action). None above the width cap, or if the evidence contradicts the physical rules."""
     interval: tuple[float, float]
-    """Every margin that completions of the unknown predicates can give lies in it."""
+    """The range of the margin over all completions of the unknown predicates."""
     eps: float
     rules: tuple[RuleState, ...]
     veto: tuple[str, ...] = ()
-    """Hard rules broken only with the action."""
+    """Hard rules that are broken only with the action."""
     conflict: tuple[str, ...] = ()
-    """Hard rules broken with the action and without it, and physical rules the evidence contradicts."""
+    """Hard rules that are broken with and without the action, and physical rules that the evidence contradicts."""
     influence: dict[str, float] = {}
-    """How far each unknown predicate could move the answer; empty where the answer is settled."""
+    """How much each unknown predicate could change the answer. Empty if the answer is certain."""
 
     @property
     def p_action(self) -> float | None:
@@ -91,13 +93,13 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ask_next(self) -> str | None:
-        """The predicate that would most change the answer."""
+        """The predicate with the most influence on the answer."""
         if not self.influence:
             return None
         return max(sorted(self.influence), key=self.influence.__getitem__)
 
 
 def answer_of(interval: tuple[float, float], eps: float) -> CircuitAnswer:
-    """Allow when the low end passes, deny when the high end fails, else ask."""
+    """Return allow if the low end passes, deny if the high end fails, and ask otherwise."""
     low, high = interval
     return "allow" if low >= eps else "deny" if high < eps else "ask"

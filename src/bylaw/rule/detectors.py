@@ -1,12 +1,12 @@
-"""Detectors: what stands in an act's text. They find what looks like something; whose it is they cannot say.
+"""Detectors of personal data in an act's text. They recognise a format and cannot tell whose data it is.
 
 | name | finds |
 |---|---|
 | `email` | an address with a dot in its domain |
 | `phone` | 8 to 15 digits written as a number with `+`, or in groups with spaces, dots, hyphens or brackets |
-| `card` | 13 to 19 digits in a row or in groups, that pass Luhn's check |
-| `iban` | two letters, two check digits, 11 to 30 more, that pass the check modulo 97 |
-| `ssn` | `123-45-6789` with the area, group and serial numbers that are given out |
+| `card` | 13 to 19 digits, in a row or in groups, that pass Luhn's check |
+| `iban` | two letters, two check digits and 11 to 30 more characters that pass the check modulo 97 |
+| `ssn` | `123-45-6789` with an area, group and serial number in use |
 | `pii` | any of these |
 
 Names, postal addresses, dates of birth and numbers written as words are not found.
@@ -26,12 +26,12 @@ _DATE = re.compile(r"\d{4}[ .-]\d{2}[ .-]\d{2}|\d{2}[ .-]\d{2}[ .-]\d{4}")
 
 
 def emails(text: str) -> Iterator[str]:
-    """E-mail addresses."""
+    """Yield e-mail addresses."""
     return (found.group() for found in _EMAIL.finditer(text))
 
 
 def phones(text: str) -> Iterator[str]:
-    """Telephone numbers; bare digits without `+`, groups or brackets are ids more often than telephones."""
+    """Yield telephone numbers. Digits without `+`, groups or brackets are ignored, because they are usually ids."""
     for found in _PHONE.finditer(text):
         number = found.group()
         digits = sum(c.isdigit() for c in number)
@@ -40,12 +40,12 @@ def phones(text: str) -> Iterator[str]:
 
 
 def cards(text: str) -> Iterator[str]:
-    """Payment card numbers."""
+    """Yield payment card numbers."""
     return (found.group() for found in _CARD.finditer(text) if passes_luhn(found.group()))
 
 
 def ibans(text: str) -> Iterator[str]:
-    """International bank account numbers."""
+    """Yield international bank account numbers."""
     for found in _IBAN.finditer(text):
         number = found.group().replace(" ", "")
         if int("".join(str(int(c, 36)) for c in number[4:] + number[:4])) % 97 == 1:
@@ -53,12 +53,12 @@ def ibans(text: str) -> Iterator[str]:
 
 
 def social_security_numbers(text: str) -> Iterator[str]:
-    """Numbers like those of the US Social Security Administration."""
+    """Yield numbers that look like US social security numbers."""
     return (found.group() for found in _SSN.finditer(text))
 
 
 def passes_luhn(number: str) -> bool:
-    """Whether the last digit is the check digit of the others; a row of one digit is no number."""
+    """Whether the last digit is the check digit of the others. One digit repeated does not count."""
     digits = [int(c) for c in number if c.isdigit()]
     doubled = [sum(divmod(2 * d, 10)) for d in digits[-2::-2]]
     return len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
@@ -74,7 +74,6 @@ PERSONAL: dict[str, Callable[[str], Iterator[str]]] = {
 
 
 def personal(text: str) -> dict[str, list[str]]:
-    """Everything found in the text, by kind."""
     found = {kind: list(find(text)) for kind, find in PERSONAL.items()}
     return {kind: each for kind, each in found.items() if each}
 

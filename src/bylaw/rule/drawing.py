@@ -1,4 +1,4 @@
-"""SVG pictures: a rule's automaton, one row per state with where each act leads; an action's circuit."""
+"""Draws SVG pictures of a rule's automaton and of an action's circuit."""
 
 from collections.abc import Sequence
 from html import escape
@@ -16,16 +16,15 @@ COLOURS: dict[StateVerdict, tuple[str, str]] = {
     "currently_violated": ("#fff3cd", "#b8860b"),
     "permanently_violated": ("#f8c9c4", "#a4262c"),
 }
-"""Fill and line."""
+"""Fill and line colours."""
 STATE_LIMIT = 40
-"""An automaton with more states is not drawn."""
+"""The maximum number of states to draw."""
 _WIDTH = 1020
 _LINE = 20
 _BOX = 34
 
 
 def draw_automaton(rule: Rule) -> str:
-    """The rule's automaton as an SVG document."""
     own = alphabet(rule.formula)
     table = automaton(own).plain
     title = wrap(rule.text, 130)[:3]
@@ -39,7 +38,7 @@ def draw_automaton(rule: Rule) -> str:
     y += 56
     for state in range(table.states):
         edges = _edges(table, state)
-        # Before the first act nothing has been asked: the start has a verdict only if acts lead back to it.
+        # The start has a verdict only if acts lead back to it.
         is_start = state == 0 and 0 not in table.after
         colours = ("#ffffff", "#444444") if is_start else COLOURS[_verdict(table, state)]
         body.append(_circle(56, y + 22, 24, colours))
@@ -53,7 +52,7 @@ def draw_automaton(rule: Rule) -> str:
 
 
 def condition_of(letters: Sequence[int], own: Alphabet) -> Formula:
-    """A short formula over the leaves that, of all possible letters, holds exactly at these."""
+    """Return a short formula that holds for exactly these of the possible letters."""
     wanted = set(letters)
     others = [letter for letter in own.possible if letter not in wanted]
     joined: Formula | None = None
@@ -80,7 +79,7 @@ def _cube(letter: int, mask: int, leaves: Sequence[Formula]) -> Formula:
 
 
 def _edges(table: WholeAutomaton, state: int) -> dict[int, list[int]]:
-    """The states that an act leads to, each with the letters that lead there."""
+    """Return the next states, each with the letters that lead to it."""
     found: dict[int, list[int]] = {}
     for column, letter in enumerate(table.letters):
         found.setdefault(table.after[state * len(table.letters) + column], []).append(letter)
@@ -97,7 +96,7 @@ def _name(state: int) -> str:
 
 
 def draw_circuit(circuit: Circuit) -> str:
-    """The circuit as SVG: predicates, rules with their weights, the action; a dashed line is knowledge."""
+    """Return the circuit as SVG, with predicates, weighted rules and the action. Dashed lines mark knowledge."""
     predicates, rules = circuit.predicates, circuit.rules
     row, top, left, middle, right = 46, 64, 20, 300, 800
     rows = max(len(predicates), len(rules), 1)
@@ -121,7 +120,7 @@ def draw_circuit(circuit: Circuit) -> str:
 
 
 def _box(x: float, y: float, width: float, text: str, colour: str, *, kept: int = 16, hint: str = "") -> str:
-    """A box with as much of the text as fits beside `kept` pixels, and all of it as its title."""
+    """Draw a box with the text, shortened to fit. The full text is its tooltip."""
     most = int((width - kept) / 7)
     short = text if len(text) <= most else text[: most - 1] + "…"
     return (

@@ -1,7 +1,7 @@
 """Exact variable elimination over small tables of numbers, in plain Python.
 
-A table over the variables `scope` is a list in which variable `scope[j]` is bit `j + lanes` of the index; the `lanes`
-low bits are never eliminated. One lane carries the action, so that both its values are computed in one pass.
+A table over the variables `scope` is a list. Variable `scope[j]` is bit `j + lanes` of the index. The `lanes` low bits
+are never eliminated. One lane holds the action, so that one pass computes both of its values.
 """
 
 import math
@@ -17,15 +17,13 @@ Gather = Callable[[Numbers], Numbers]
 
 
 EliminationStep = tuple[tuple[int, Gather | None], ...]
-"""The elimination of one variable, the last of the scope: table numbers, each with how to spread it to that scope."""
+"""Eliminates the last variable of the scope: table numbers, each with the way to extend that table to this scope."""
 
 
 class EliminationPlan(msgspec.Struct, frozen=True):
-    """An order of elimination for tables of known scopes."""
-
     steps: tuple[EliminationStep, ...]
     roots: tuple[int, ...]
-    """Tables left without variables: their product is the result."""
+    """Tables left without variables. Their product is the result."""
     width: int
 
 
@@ -33,9 +31,9 @@ class EliminationPlan(msgspec.Struct, frozen=True):
 def plan(
     scopes: tuple[Variables, ...], lanes: int, width_cap: int, order: tuple[int, ...] | None = None
 ) -> EliminationPlan | None:
-    """How to eliminate every variable of `scopes`; None where that needs more than the cap.
+    """Plan how to eliminate every variable of `scopes`; None if this exceeds the cap.
 
-    Without an `order` it is found by `elimination_order`. One that was found for larger scopes serves as well.
+    The default `order` comes from `elimination_order`. An order found for larger scopes also works.
     """
     if order is None:
         order = elimination_order(tuple(sum(1 << variable for variable in scope) for scope in scopes), width_cap)
@@ -73,7 +71,7 @@ def plan(
 
 @lru_cache(maxsize=512)
 def elimination_order(masks: tuple[int, ...], width_cap: int) -> tuple[int, ...] | None:
-    """Variables in the order of fewest fill-ins; scopes are bit masks. None where some step is wider than the cap."""
+    """Order variables by fewest fill-ins. Scopes are bit masks. None if a step exceeds the width cap."""
     neighbours: dict[int, int] = {}
     for mask in masks:
         for variable in _members(mask):
@@ -113,7 +111,9 @@ def _members(mask: int) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _spread(places: tuple[int, ...], lanes: int) -> Gather | None:
-    """Takes a table to a wider scope, given where each variable of the wider one is in the table's own."""
+    """Return how to extend a table to a wider scope. `places` gives each table variable's position in the wider
+    scope.
+    """
     if places == tuple(range(len(places))):
         return None
     index = list(range(1 << lanes))
@@ -143,7 +143,7 @@ def greatest(left: Numbers, right: Numbers) -> Numbers:
 
 
 def total_of_logs(left: Numbers, right: Numbers) -> Numbers:
-    """log(exp x + exp y), for weights too large for floating point."""
+    """Return log(exp x + exp y), for weights too large for floating point."""
     return [
         y if x == -math.inf else x if y == -math.inf else max(x, y) + math.log1p(math.exp(-abs(x - y)))
         for x, y in zip(left, right, strict=True)
@@ -153,7 +153,7 @@ def total_of_logs(left: Numbers, right: Numbers) -> Numbers:
 def eliminate(
     plan: EliminationPlan, tables: Sequence[Numbers], combine: Combine = multiply, reduce: Combine = total
 ) -> Numbers:
-    """The product of all tables with every variable summed out: one number per value of the lanes."""
+    """Multiply all tables and sum out every variable. Return one number for each value of the lanes."""
     made = list(tables)
     for step in plan.steps:
         product: Numbers | None = None

@@ -1,7 +1,6 @@
-"""Formulas of finite-trace linear temporal logic (LTL-f) with past, and how they are written.
+"""Formulas of linear temporal logic on finite traces (LTL-f) with past operators.
 
-`str(formula)` is the surface language of `parser` with as few parentheses as it allows; parsing it gives the same
-formula again.
+`str(formula)` gives the language of `parser` with few parentheses. Parsing this text gives the same formula.
 """
 
 import re
@@ -17,92 +16,88 @@ class _Printed(Struct, frozen=True):
 
 
 class Constant(_Printed, frozen=True):
-    """True or false, whatever the step."""
+    """True or false at every step."""
 
     value: bool
 
 
 class Atom(_Printed, frozen=True):
-    """A predicate, at this step."""
+    """A predicate at the current step."""
 
     name: str
 
 
 class _Unary(_Printed, frozen=True):
-    """An operator before one formula."""
-
     operand: "Formula"
 
 
 class _Binary(_Printed, frozen=True):
-    """An operator between two formulas."""
-
     left: "Formula"
     right: "Formula"
 
 
 class Not(_Unary, frozen=True):
-    """The operand does not hold."""
+    """True if the operand is false."""
 
 
 class And(_Binary, frozen=True):
-    """Both hold."""
+    """True if both operands are true."""
 
 
 class Or(_Binary, frozen=True):
-    """One or both hold."""
+    """True if at least one operand is true."""
 
 
 class Xor(_Binary, frozen=True):
-    """Exactly one holds."""
+    """True if exactly one operand is true."""
 
 
 class Implies(_Binary, frozen=True):
-    """Where the left holds, the right does."""
+    """False only if the left operand is true and the right one false."""
 
 
 class Always(_Unary, frozen=True):
-    """At this step and every later one."""
+    """The operand holds now and at every later step."""
 
 
 class Eventually(_Unary, frozen=True):
-    """At this step or a later one."""
+    """The operand holds now or at a later step."""
 
 
 class Next(_Unary, frozen=True):
-    """There is a next step, and the operand holds there (strong)."""
+    """There is a next step and the operand holds there (strong next)."""
 
 
 class WeakNext(_Unary, frozen=True):
-    """This is the last step, or the operand holds at the next."""
+    """This is the last step, or the operand holds at the next step."""
 
 
 class Until(_Binary, frozen=True):
-    """The right holds now or later, and the left at every step before that one."""
+    """The right operand holds now or later, and the left operand holds at every step before."""
 
 
 class Release(_Binary, frozen=True):
-    """The right holds up to and including the first step where the left does, or to the end."""
+    """The right operand holds until the left one does, that step included, or to the end."""
 
 
 class WeakUntil(_Binary, frozen=True):
-    """Like `Until`, but the right need never come if the left holds to the end."""
+    """Like `Until`, but the left operand may also hold to the end."""
 
 
 class Yesterday(_Unary, frozen=True):
-    """There is a step before this one, and the operand held there (strong)."""
+    """There is a previous step and the operand held there (strong)."""
 
 
 class Once(_Unary, frozen=True):
-    """At this step or an earlier one."""
+    """The operand holds now or held at an earlier step."""
 
 
 class Historically(_Unary, frozen=True):
-    """At this step and every earlier one."""
+    """The operand holds now and held at every earlier step."""
 
 
 class Since(_Binary, frozen=True):
-    """The right held now or earlier, and the left at every step after that one, this one included."""
+    """The right operand held now or earlier, and the left operand at every step after that."""
 
 
 Formula = (
@@ -133,12 +128,12 @@ Past = Yesterday | Once | Historically | Since
 KEYWORDS: dict[type[Unary] | type[Binary], str] = {
     kind: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).upper() for kind in (*get_args(Unary), *get_args(Binary))
 }
-"""How operators are written: `WeakNext` is `WEAK_NEXT`."""
+"""How operators are written, such as `WEAK_NEXT` for `WeakNext`."""
 RESERVED = frozenset(KEYWORDS.values()) | {"TRUE", "FALSE", "true", "false", "IFF", "FOR", "EACH"}
-"""Words that a predicate of that name must be quoted to avoid."""
+"""Words that must be quoted when they name a predicate."""
 
 LEVELS: dict[type[Binary], int] = {Implies: 1, Or: 2, Xor: 3, And: 4, Until: 5, Release: 5, WeakUntil: 5, Since: 5}
-"""How tightly binary operators bind; unary ones bind tighter than all of them."""
+"""How tightly binary operators bind. Unary operators bind more tightly than all of these."""
 UNARY_LEVEL = 6
 RIGHT_ASSOCIATIVE = (Implies, Until, Release, WeakUntil, Since)
 
@@ -146,7 +141,6 @@ _PLAIN_NAME = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 
 
 def operands(formula: Formula) -> tuple[Formula, ...]:
-    """The direct parts of a formula, left to right."""
     match formula:
         case _Unary():
             return (formula.operand,)
@@ -157,7 +151,7 @@ def operands(formula: Formula) -> tuple[Formula, ...]:
 
 
 def walk(formula: Formula) -> Iterator[Formula]:
-    """The formula and all its parts, each before its own parts, left to right."""
+    """Yield the formula and all its parts, each part before its own parts, left to right."""
     waiting = [formula]
     while waiting:
         part = waiting.pop()
@@ -166,17 +160,17 @@ def walk(formula: Formula) -> Iterator[Formula]:
 
 
 def atoms(formula: Formula) -> tuple[str, ...]:
-    """The predicates' names in the order they first appear."""
+    """Return the predicate names in order of first appearance."""
     return tuple(dict.fromkeys(part.name for part in walk(formula) if isinstance(part, Atom)))
 
 
 def size(formula: Formula) -> int:
-    """How many operators, atoms and constants it is written with."""
+    """Count the operators, atoms and constants."""
     return sum(1 for _ in walk(formula))
 
 
 def depth(formula: Formula) -> int:
-    """How many parts stand inside one another at the deepest place."""
+    """Return the nesting depth."""
     deepest = 0
     waiting = [(formula, 1)]
     while waiting:
@@ -187,22 +181,21 @@ def depth(formula: Formula) -> int:
 
 
 def is_propositional(formula: Formula) -> bool:
-    """Whether it speaks of one step only."""
+    """Whether the formula has no temporal operator."""
     return not any(isinstance(part, Future | Past) for part in walk(formula))
 
 
 def is_past_only(formula: Formula) -> bool:
-    """Whether no step after this one can matter."""
+    """Whether the formula has no future operator."""
     return not any(isinstance(part, Future) for part in walk(formula))
 
 
 def show(formula: Formula) -> str:
-    """The formula in the surface language."""
     return _show(formula, 0)
 
 
 def show_name(name: str) -> str:
-    """A predicate's name, quoted where it would not read as one."""
+    """Return a predicate's name, quoted if needed."""
     if _PLAIN_NAME.fullmatch(name) and name not in RESERVED:
         return name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,8 +1,8 @@
-"""How safe an action is under a circuit: closed form, exact elimination, sound interval, veto.
+"""Computes how safe an action is under a circuit.
 
-The model is a Markov logic network over the action and the unknown predicates (ShieldAgent, Eq. 4): P(world) is
-proportional to exp(sum of the weights of the rules it keeps), worlds that break a hard physical rule have none, and a
-predicate with evidence p multiplies worlds by p or 1 - p. The margin is P(action) - P(no action) (Eq. 5).
+The model is a Markov logic network over the action and the unknown predicates (ShieldAgent, Eq. 4). P(world) is
+proportional to exp(sum of the weights of the rules it keeps). Worlds that break a hard physical rule have probability
+zero. A predicate with evidence p multiplies worlds by p or 1 - p. The margin is P(action) - P(no action) (Eq. 5).
 """
 
 import math
@@ -33,17 +33,19 @@ MEMO = 4096
 
 
 class Reduced(NamedTuple):
-    """A rule under what is known: its two columns, with the action and without it, over the unknown predicates."""
+    """A rule under the known values: two columns over the unknown predicates, with and without the action."""
 
     scope: Variables
     kept_with: bytes
     kept_without: bytes
     is_wide: bool = False
-    """Too many unknown predicates for columns: they hold one entry per value the rule might have, in no order."""
+    """Whether there are too many unknown predicates for columns. The columns then list only the possible values of the
+    rule.
+    """
 
 
 class Column:
-    """A rule's table split by the action, and its reductions met so far."""
+    """A rule's table split by the action, and the reductions computed so far."""
 
     def __init__(self, table: TruthTable, action: str, numbers: dict[str, int]) -> None:
         names = table.atoms
@@ -72,7 +74,7 @@ class Column:
 
 
 class WideRule:
-    """A rule with too many predicates for a table of its own: tabled afresh once enough of them are known."""
+    """A rule with too many predicates for one table. It gets a table once enough predicates are known."""
 
     def __init__(self, formula: Formula, action: str, numbers: dict[str, int]) -> None:
         self.formula, self.action, self.numbers = formula, action, numbers
@@ -96,7 +98,7 @@ def _possible_values(formula: Formula) -> bytes:
 
 
 def _narrowed(scope: Variables, kept_with: bytes, kept_without: bytes) -> Reduced:
-    """Drops unknown predicates that make no difference to the rule."""
+    """Drop unknown predicates that do not affect the rule."""
     position = 0
     while position < len(scope):
         step = 1 << position
@@ -116,7 +118,7 @@ def _narrowed(scope: Variables, kept_with: bytes, kept_without: bytes) -> Reduce
 
 
 def column_of(formula: Formula, action: str, numbers: dict[str, int]) -> Column | WideRule | None:
-    """The rule ready to be reduced; None where it is temporal, and then its predicates are numbered all the same."""
+    """Prepare a rule for reduction; None for a temporal rule. The rule's predicates get numbers in both cases."""
     formula = formula.operand if isinstance(formula, Always) else formula
     names = atoms(formula)
     if not is_propositional(formula):
@@ -131,7 +133,7 @@ def column_of(formula: Formula, action: str, numbers: dict[str, int]) -> Column 
 
 @lru_cache(maxsize=8192)
 def differences(reduced: Reduced) -> tuple[int, ...]:
-    """What keeping the rule gains by the action, -1, 0 or 1, per completion."""
+    """Return, per completion, what the action changes about the rule: -1, 0 or 1."""
     if reduced.is_wide:
         return tuple(one - other for one in reduced.kept_with for other in reduced.kept_without)
     return tuple(map(sub, reduced.kept_with, reduced.kept_without))
@@ -139,7 +141,7 @@ def differences(reduced: Reduced) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8192)
 def lanes(reduced: Reduced, kept: float = 1.0, broken: float = 0.0) -> tuple[float, ...]:
-    """Both columns as one table of two numbers, the action its lowest bit."""
+    """Return both columns as one table with the action as lowest bit."""
     values = bytearray(2 * len(reduced.kept_with))
     values[0::2] = reduced.kept_without
     values[1::2] = reduced.kept_with
@@ -147,14 +149,14 @@ def lanes(reduced: Reduced, kept: float = 1.0, broken: float = 0.0) -> tuple[flo
 
 
 _SAFE_EXPONENT = 300.0
-"""Sums of weights beyond this are computed in logarithms."""
+"""Larger sums of weights are computed in logarithms."""
 _ROUNDING = 1e-15
-"""A margin below this is what rounding made of 0; left there, it would fail `eps` 0 by its sign."""
+"""A smaller margin counts as 0, so that rounding cannot fail an `eps` of 0."""
 _MEMO = 16384
 
 
 class _Facts(NamedTuple):
-    """Evidence as bits: which predicates are known, which of them are true, and the probabilities of some others."""
+    """Evidence as bits: the known predicates, the true ones, and the probabilities of others."""
 
     known: int
     true: int
@@ -162,12 +164,12 @@ class _Facts(NamedTuple):
 
 
 class Inference:
-    """A circuit ready to be asked; keeps what it worked out, so ask one object many times."""
+    """A circuit prepared for evaluation. Results are cached, so reuse one object."""
 
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
         self.numbers: dict[str, int] = {}
-        """Which bit each predicate is."""
+        """The bit of each predicate."""
         self._columns: dict[str, Column | WideRule | None] = {}
         self._bound = lru_cache(maxsize=_MEMO)(self._bind)
         self._state = lru_cache(maxsize=_MEMO)(self._described)
@@ -182,7 +184,7 @@ class Inference:
         self._soft = [rule for rule in circuit.rules if not rule.hard]
 
     def assess(self, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> Assessment:
-        """What the circuit says of its action; `tables` gives each temporal rule the table of its monitor's state."""
+        """Assess the action. `tables` gives each temporal rule the table of its monitor's state."""
         facts, contradicted = self._deduced(self._read(evidence), tables)
         reduced = {rule.name: self._reduced(rule, facts, tables) for rule in self.circuit.rules}
         states = tuple(self._state(*each) for each in reduced.items())
@@ -195,7 +197,7 @@ class Inference:
         if low > high or (margin is not None and math.isnan(margin)):
             return self._contradiction(states, [rule.name for rule in self._knowledge])
         if margin is not None:
-            # The bounds are sound, so what lies outside them is rounding.
+            # The bounds are exact, so a margin outside them is a rounding error.
             margin = min(max(margin, low), high)
         veto, conflict, undecided = self._hard(reduced, knowledge)
         if veto:
@@ -225,7 +227,7 @@ class Inference:
         )
 
     def margin(self, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> float | None:
-        """The exact margin of the weighted rules alone; None above the width cap or where no world is possible."""
+        """Return the exact margin of the weighted rules; None above the width cap or if no world is possible."""
         facts, contradicted = self._deduced(self._read(evidence), tables)
         if contradicted:
             return None
@@ -273,7 +275,9 @@ class Inference:
         return column
 
     def _deduced(self, facts: _Facts, tables: Mapping[str, TruthTable] | None) -> tuple[_Facts, list[str]]:
-        """What hard physical rules force, one rule at a time, and those that the evidence contradicts."""
+        """Deduce what hard physical rules force, one rule at a time. Return also the rules that the evidence
+        contradicts.
+        """
         contradicted: list[str] = []
         changed = bool(self._knowledge)
         while changed and not contradicted:
@@ -306,7 +310,7 @@ class Inference:
         )
 
     def _margin(self, soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts) -> float | None:
-        """Exact; None above the width cap, not a number where no world is possible."""
+        """Return the exact margin: None above the width cap, NaN if no world is possible."""
         if not knowledge and all(not reduced.scope for _, reduced in soft):
             return math.tanh(_closed(soft) / 2)
         if any(reduced.is_wide for _, reduced in soft) or any(reduced.is_wide for reduced in knowledge):
@@ -325,13 +329,13 @@ class Inference:
         return (taken - without) / (taken + without)
 
     def _order(self, facts: _Facts) -> tuple[int, ...] | None:
-        """An order of elimination that serves however the known predicates turn out, found once per set of them."""
+        """Return an elimination order for every combination of values, cached by the set of known predicates."""
         return elimination_order(tuple([mask & ~facts.known for mask in self._masks]), self.circuit.width_cap)
 
     def _interval(
         self, soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts
     ) -> tuple[float, float]:
-        """Bounds on every completion's margin: exact within the width cap, rule by rule (in linear time) beyond it."""
+        """Bound the margin of every completion: exactly within the width cap, beyond it rule by rule in linear time."""
         settled: list[float] = []
         open_: list[tuple[Variables, Numbers]] = []
         is_tight = True
@@ -360,7 +364,7 @@ class Inference:
         return math.tanh(low / 2), math.tanh(high / 2)
 
     def _hard(self, reduced: Mapping[str, Reduced], knowledge: list[Reduced]) -> tuple[list[str], list[str], list[str]]:
-        """Names of the hard rules that veto, conflict, and cannot be decided yet."""
+        """Return the names of hard rules that veto, conflict, or are undecided."""
         veto: list[str] = []
         conflict: list[str] = []
         undecided: list[str] = []
@@ -375,7 +379,7 @@ class Inference:
         return veto, conflict, undecided
 
     def _cases(self, rule: Reduced, knowledge: list[Reduced]) -> set[tuple[int, int]]:
-        """The values the rule can take with and without the action, in worlds that the knowledge allows."""
+        """Return the rule's possible values with and without the action, in worlds that the knowledge allows."""
         if rule.is_wide:
             return {(one, other) for one in rule.kept_with for other in rule.kept_without}
         pairs = list(zip(rule.kept_with, rule.kept_without, strict=True))
@@ -395,7 +399,7 @@ class Inference:
         soft: list[tuple[float, Reduced]],
         knowledge: list[Reduced],
     ) -> dict[str, float]:
-        """How far the margin moves between the two values of each unknown predicate."""
+        """Return how far each unknown predicate moves the margin."""
         bits = set[int]().union(*(reduced.scope for _, reduced in soft), *(reduced.scope for reduced in knowledge))
         found: dict[str, float] = {}
         for name in self._names(sorted(bits)):
@@ -404,7 +408,7 @@ class Inference:
         return found
 
     def _linear_swings(self, soft: list[tuple[float, Reduced]]) -> dict[str, float]:
-        """Above the width cap: each unknown predicate's share of the linear-time interval."""
+        """Return each unknown predicate's share of the linear-time interval, for use above the width cap."""
         found: dict[str, float] = {}
         for weight, reduced in soft:
             reach = abs(weight) * (max(differences(reduced)) - min(differences(reduced)))
@@ -413,7 +417,7 @@ class Inference:
         return found
 
     def _influence(self, swings: dict[str, float], hard: list[Reduced]) -> dict[str, float]:
-        """An undecided hard rule is worth the whole range, shared among its unknown predicates."""
+        """Add undecided hard rules. Each counts as the whole range, shared among its unknown predicates."""
         for reduced in hard:
             for name in self._names(reduced.scope):
                 swings[name] = swings.get(name, 0.0) + 2.0 / len(reduced.scope)
@@ -451,7 +455,7 @@ class Inference:
 
 
 def assess(circuit: Circuit, evidence: Evidence, *, tables: Mapping[str, TruthTable] | None = None) -> Assessment:
-    """What the circuit says of its action; keep an `Inference` where the same circuit is asked again."""
+    """Assess a circuit's action. To assess one circuit often, keep an `Inference`."""
     return Inference(circuit).assess(evidence, tables=tables)
 
 
@@ -462,11 +466,11 @@ def _closed(soft: list[tuple[float, Reduced]]) -> float:
 def _factors(
     soft: list[tuple[float, Reduced]], knowledge: list[Reduced], facts: _Facts, *, in_logs: bool = False
 ) -> tuple[tuple[Variables, ...], list[Numbers]]:
-    """The tables to multiply: soft rules first, in their order, then knowledge, then probabilities."""
+    """Return the tables to multiply: soft rules in order, then knowledge, then probabilities."""
     scopes: list[Variables] = []
     tables: list[Numbers] = []
     for weight, reduced in soft:
-        # Shifting by the largest entry keeps products in range, and cancels in every ratio.
+        # Subtracting the largest entry avoids overflow and cancels in every ratio.
         kept, broken = min(weight, 0.0), min(-weight, 0.0)
         if not in_logs:
             kept, broken = math.exp(kept), math.exp(broken)

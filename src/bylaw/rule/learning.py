@@ -1,10 +1,11 @@
-"""Rule weights from labelled acts: a convex margin hinge with a learned threshold, and the paper's loss beside it.
+"""Learns rule weights from labelled acts, with a convex margin hinge or the paper's loss.
 
-An example is what each rule says of an act: -1 against, 1 for, 0 nothing. z is the weighted sum, and the act passes
-where z reaches the threshold. The default loss asks for a distance of 1 on the right side, smooth near it and linear
-beyond, so that a wrong label pulls no harder the further off it is; weights stay at 0 or above, with an L2 penalty.
-The paper's (ShieldAgent, Eq. 6) is max(0, -y tanh(z/2)): all weights 0 minimise it, and under prohibitions alone safe
-acts can only pull weights down.
+In an example, each rule gives -1 (against the act), 1 (for the act) or 0. z is the weighted sum, and an act passes if z
+reaches the learned threshold. The default loss asks for a distance of 1 on the right side. It is smooth near that
+distance and linear beyond, so that a wrong label has limited effect. Weights are at least 0 and have an L2 penalty.
+
+The paper's loss (ShieldAgent, Eq. 6) is max(0, -y tanh(z/2)). All weights at 0 minimise it, and with prohibitions only,
+safe acts can only reduce weights.
 """
 
 import math
@@ -21,19 +22,21 @@ Loss = Literal["hinge", "paper"]
 
 
 class LabelledAct(msgspec.Struct, frozen=True):
-    """What the rules say of one act or conversation, and whether it was safe."""
+    """What the rules say about one act or conversation, with its label."""
 
     leans: tuple[float, ...]
     safe: bool
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """Weights by rule, and the threshold that goes with them."""
+    """Weights by rule, with their threshold."""
 
     weights: dict[str, float]
     threshold: float
     untouched: tuple[str, ...] = ()
-    """Rules that no example speaks of; they keep a weight that denies on its own, since silence proves nothing."""
+    """Rules without an example. Each keeps a weight that denies a call on its own, because a lack of examples proves
+    nothing.
+    """
 
     @property
     def eps(self) -> float:
@@ -44,7 +47,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 def learn(
     examples: Sequence[LabelledAct], rules: Sequence[str], *, loss: Loss = "hinge", l2: float = 1e-4, seed: int = 0
 ) -> Learned:
-    """Weights for `rules`, in the order of the examples' leans."""
+    """Learn weights for `rules`, in the order of the examples' leans."""
     if not examples or any(len(each.leans) != len(rules) for each in examples):
         raise CircuitError("there is nothing to learn from", hint="each example needs one number per rule")
     threshold = 0.0
@@ -60,10 +63,10 @@ def learn(
 
 
 def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], threshold: float) -> None:
-    """Let every rule deny on its own unless the labels speak against that.
+    """Raise weights until each rule denies on its own, unless labels contradict this.
 
-    A rule that is broken only along with others, or never, gets little or no weight: the loss has no use for it. That
-    proves nothing, so it is raised where no fewer examples are right for it.
+    A rule that is broken only together with others, or never, gets little weight from the loss. This does not show that
+    the rule is unimportant. Its weight is raised if no fewer examples are right then.
     """
     for place, weight in enumerate(theta):
         is_alone = any(each.leans[place] and sum(map(bool, each.leans)) == 1 for each in examples)
@@ -74,7 +77,7 @@ def _raise_unspoken(examples: Sequence[LabelledAct], theta: list[float], thresho
 
 
 class LabelledActs:
-    """Examples, equal ones counted once, and the two losses over them with their gradients."""
+    """Examples without duplicates, and both losses with gradients."""
 
     def __init__(self, examples: Iterable[LabelledAct]) -> None:
         counts: dict[LabelledAct, int] = {}
@@ -91,7 +94,7 @@ class LabelledActs:
         ]
 
     def hinge(self, theta: Sequence[float], threshold: float, l2: float) -> tuple[float, list[float], float]:
-        """The default loss, its gradient by the weights, and its slope by the threshold."""
+        """Return the default loss, its gradient by weight, and its slope by threshold."""
         value = l2 / 2 * math.fsum(t * t for t in theta)
         gradient = [l2 * t for t in theta]
         slope = 0.0
@@ -108,7 +111,7 @@ class LabelledActs:
         return value, gradient, slope
 
     def paper(self, theta: Sequence[float]) -> tuple[float, list[float]]:
-        """Eq. 6 and its gradient."""
+        """Return the loss of Eq. 6 and its gradient."""
         value = 0.0
         gradient = [0.0] * len(theta)
         for row, label, share in self.rows:
@@ -121,27 +124,27 @@ class LabelledActs:
 
 
 def accuracy(examples: Sequence[LabelledAct], theta: Sequence[float], threshold: float = 0.0) -> float:
-    """The share of examples on the right side of the threshold; a sum that is 0 but for rounding is 0."""
+    """Return the share of examples on the right side of the threshold. A sum within rounding of 0 counts as 0."""
     right = sum((z(each, theta) >= threshold - 1e-9) == each.safe for each in examples)
     return right / len(examples)
 
 
 def z(example: LabelledAct, theta: Sequence[float]) -> float:
-    """The weighted sum of what the rules say."""
+    """Return the weighted sum of an example."""
     return math.fsum(lean * weight for lean, weight in zip(example.leans, theta, strict=True))
 
 
 def threshold_for(examples: Sequence[LabelledAct], theta: Sequence[float], false_alarms: float) -> float:
-    """The strictest threshold that holds up no more than this share of the safe examples."""
+    """Return the strictest threshold that stops at most this share of the safe examples."""
     passing = sorted(z(each, theta) for each in examples if each.safe)
     # The small number keeps 0.05 * 20 = 1 from being rounded down to 0.
     return passing[min(int(false_alarms * len(passing) + 1e-9), len(passing) - 1)] if passing else 0.0
 
 
 def minimise(batch: LabelledActs, size: int, l2: float, *, rounds: int = 4000) -> tuple[list[float], float]:
-    """The weights and the threshold of least loss: accelerated projected gradient with restarts.
+    """Return the weights and threshold with the least loss, by accelerated projected gradient with restarts.
 
-    The step is safe by the curvature's bound.
+    A bound on the curvature sets the step size.
     """
     curvature = l2 + sum(share * (1.0 + sum(d * d for _, d in row)) for row, _, share in batch.rows)
     point = [0.0] * (size + 1)
@@ -166,7 +169,9 @@ def minimise(batch: LabelledActs, size: int, l2: float, *, rounds: int = 4000) -
 def descend_paper(
     examples: Sequence[LabelledAct], size: int, *, epochs: int = 30, rate: float = 0.1, seed: int = 0
 ) -> list[float]:
-    """Algorithm 3, lines 26-37: random weights, then one gradient step of Eq. 6 per example, epoch after epoch."""
+    """Train by the paper's Algorithm 3, lines 26 to 37: random weights, then one gradient step per example and
+    epoch.
+    """
     rng = random.Random(seed)
     theta = [rng.random() for _ in range(size)]
     steps = [LabelledActs([each]) for each in examples]
@@ -179,5 +184,5 @@ def descend_paper(
 
 
 def worst_leans(acts: Iterable[Sequence[float]]) -> tuple[float, ...]:
-    """One example from a whole trajectory: each rule speaks as it did where it spoke hardest against."""
+    """Combine a trajectory's acts into one example, with the lowest value of each rule."""
     return tuple(min(column) for column in zip(*acts, strict=True))

@@ -1,12 +1,12 @@
-"""What a formula can tell apart at one step, and truth tables.
+"""Letters (the distinct inputs of a formula at one step) and truth tables.
 
-The largest parts without temporal operators are its leaves; what is left is its temporal skeleton. A letter is one
+A formula's leaves are its largest parts without temporal operators. The rest is the temporal skeleton. A letter is one
 possible vector of leaf values, as bits. Formulas with the same skeleton and the same possible letters share an
 automaton, whatever their predicates are called.
 
-A truth table says what a rule makes of one act, as a boolean function of the predicates it mentions. A propositional
-rule has one table. A temporal rule has one at each act: whether what holds there leads anywhere but to a permanently
-violated state. Circuits see tables only, so that both kinds mix.
+A truth table gives a rule's value at one act as a boolean function of predicates. A propositional rule has one table. A
+temporal rule has one table per act, which tells whether a value breaks the rule for good. Circuits use only tables, so
+that both kinds mix.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,24 +35,24 @@ from bylaw.rule.formula import (
 MOST_ATOMS = 16
 
 Keeps = Callable[[Mapping[str, bool]], bool | None]
-"""Whether an act with these values leaves a rule unbroken, from one state of its monitor; None: not known."""
+"""Whether an act with these values keeps a rule in one monitor state; None if unknown."""
 
 
 class TruthTable(msgspec.Struct, frozen=True):
-    """A boolean function: `values[i]` is its value where predicate `atoms[j]` is bit j of i."""
+    """A boolean function. `values[i]` is its value if predicate `atoms[j]` is bit j of i."""
 
     atoms: tuple[str, ...]
     values: bytes
 
     def __call__(self, letter: Mapping[str, bool]) -> bool:
-        """The value where every predicate is known."""
+        """Return the value if every predicate is known."""
         return bool(self.values[sum(1 << j for j, name in enumerate(self.atoms) if letter[name])])
 
 
 def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTable:
-    """The table of a propositional formula, over its own predicates unless others are named.
+    """Return the table of a propositional formula, over `names` or its own predicates.
 
-    `ALWAYS f` is read as `f` at the act at hand.
+    `ALWAYS f` counts as `f` at the current act.
     """
     if isinstance(formula, Always):
         formula = formula.operand
@@ -63,7 +63,7 @@ def table_of(formula: Formula, names: tuple[str, ...] | None = None) -> TruthTab
 
 
 def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool] = {}) -> int:
-    """The truth table of a propositional formula over `names`, one bit per row, the others being `known`."""
+    """Return the truth table of a propositional formula over `names` as bits. The other predicates are `known`."""
     full = (1 << (1 << len(names))) - 1
     patterns = {name: full if value else 0 for name, value in known.items()}
     patterns |= {name: _pattern(j, full) for j, name in enumerate(names)}
@@ -71,7 +71,7 @@ def truth_bits(formula: Formula, names: Sequence[str], known: Mapping[str, bool]
 
 
 def condition(formula: Formula, known: Mapping[str, bool]) -> Formula:
-    """The formula with known predicates put in and constants folded; what it leaves open may still be a tautology."""
+    """Insert known predicates and fold constants. The result may still be a tautology."""
     match formula:
         case Atom(name):
             return Constant(known[name]) if name in known else formula
@@ -104,9 +104,9 @@ def _joined(kind: type[And] | type[Or], left: Formula, right: Formula, *, absorb
 
 
 def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
-    """The table of a rule whose monitor may be in any of several states, chosen among by predicates of its own.
+    """Return the table of a rule whose monitor may be in any of several states.
 
-    The new predicates are named `name@0`, `name@1`, ...; nobody can look them up, so they stay unknown.
+    New predicates `name@0`, `name@1`, ... choose the state. They are always unknown.
     """
     first = tables[0]
     if all(table == first for table in tables):
@@ -116,27 +116,27 @@ def chosen_table(name: str, tables: Sequence[TruthTable]) -> TruthTable:
     count = (len(tables) - 1).bit_length()
     names = (*first.atoms, *(f"{name}@{i}" for i in range(count)))
     _limit(names)
-    # States beyond the last repeat it: a repeated completion changes no bound, and leaves the weights near uniform.
+    # Extra combinations repeat the last state. This changes no bound and keeps the weights nearly uniform.
     chosen = [tables[min(i, len(tables) - 1)].values for i in range(1 << count)]
     return TruthTable(names, b"".join(chosen))
 
 
 def lost(name: str, action: str) -> TruthTable:
-    """The table of a rule whose monitor lost track: kept or broken, with the action and without it, nobody knows."""
+    """Return the table of a rule whose monitor lost track. Its value is unknown with and without the action."""
     return TruthTable((action, f"{name}@0", f"{name}@1"), bytes((0, 0, 1, 0, 0, 1, 1, 1)))
 
 
 class ActValues(msgspec.Struct, frozen=True):
-    """What is known of an act's predicates if an action is taken, and what differs if it is not."""
+    """The known predicates of an act if an action is taken, and the differences if it is not."""
 
     action: str
     taken: Mapping[str, bool]
     left: Mapping[str, bool]
 
     def table(self, name: str, names: Sequence[str], states: Sequence[Keeps]) -> TruthTable:
-        """The table of a rule over the action and those of its predicates `names` that are not known.
+        """Return the rule's table over the action and the unknown ones of its predicates `names`.
 
-        `states` holds, for each state that its monitor may be in, what says whether an act leaves the rule unbroken.
+        `states` has one function per possible monitor state. The function tells whether an act keeps the rule.
         """
         open = tuple(each for each in names if each not in self.taken)
         if not states or len(open) + len(states).bit_length() + 1 >= MOST_ATOMS:
@@ -163,7 +163,7 @@ def _limit(names: Sequence[str]) -> None:
 
 @lru_cache(maxsize=256)
 def _pattern(j: int, full: int) -> int:
-    """The integer whose bit i is bit j of i."""
+    """Return the integer in which bit i is bit j of i."""
     block = 1 << j
     return full // ((1 << block) + 1) << block
 
@@ -201,29 +201,28 @@ _DIGITS = bytes.maketrans(b"01", b"\x00\x01")
 TABLE_CAP = 18
 """Up to so many predicates that hang together, which letters are possible is read off truth tables."""
 SEARCH_CAP = 1000
-"""How many cases are tried beyond that."""
+"""The maximum number of cases in a search for letters."""
 LETTER_CAP = 4096
-"""More letters than these are not listed."""
+"""The maximum number of letters to list."""
 
 
 class Alphabet(Struct, frozen=True):
-    """A formula's skeleton, and how predicates turn into its letters."""
+    """A formula's skeleton, and the way from predicates to letters."""
 
     skeleton: Formula
     """The formula with its leaves replaced by atoms named `0`, `1`, ..."""
     leaves: tuple[Formula, ...]
     names: tuple[str, ...]
-    """The predicates, in order of appearance; predicate `j` is bit `j` of an assignment."""
+    """Predicates in order of appearance. Predicate `j` is bit `j` of an assignment."""
     possible: tuple[int, ...]
-    """All letters some assignment gives, in order; empty where there are too many to list."""
+    """All possible letters in order; empty if there are too many to list."""
     exact: bool
-    """False where `possible` may hold letters that no assignment gives."""
+    """False if `possible` may contain impossible letters."""
     samples: tuple[int, ...] = ()
-    """Some letters that assignments do give, where there are too many to list."""
+    """Some possible letters, if there are too many to list."""
 
 
 def alphabet(formula: Formula) -> Alphabet:
-    """The alphabet of a formula."""
     leaves: dict[Formula, int] = {}
     skeleton = _skeleton(formula, leaves)
     every = tuple(leaves)
@@ -235,9 +234,8 @@ def alphabet(formula: Formula) -> Alphabet:
 
 
 def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]) -> tuple[tuple[int, ...], bool]:
-    """The letters that some completion of `known` gives, and whether these are exactly all.
-
-    Where there are too many to list the first part is empty.
+    """Return the letters that completions of `known` give, and whether the list is exact. Too many letters give an
+    empty list.
     """
     if known:
         settled = {name: value for name, value in known.items() if value is not None}
@@ -258,19 +256,19 @@ def possible_letters(leaves: Sequence[Formula], known: Mapping[str, bool | None]
 
 
 def letter_of(leaves: Sequence[Formula], assignment: Mapping[str, bool]) -> int:
-    """The letter that a whole assignment gives."""
+    """Return the letter of a complete assignment."""
     return sum(truth_bits(leaf, (), assignment) << place for place, leaf in enumerate(leaves))
 
 
 def _samples(leaves: Sequence[Formula], names: Sequence[str]) -> tuple[int, ...]:
-    """The letters of a few assignments: all true, all false, each predicate alone, and some mixed."""
+    """Return the letters of a few assignments: all true, all false, each predicate alone, and mixtures."""
     assignments = [dict.fromkeys(names, value) for value in (True, False)]
     assignments += [{name: name == one for name in names} for one in names[:24]]
     for seed in range(1, 25):
         state = seed
         mixed: dict[str, bool] = {}
         for name in names:
-            # A linear congruential generator: `random` costs more to import than all of this package.
+            # A linear congruential generator, because importing `random` takes longer than importing this package.
             state = (state * 1103515245 + 12345) % 2147483648
             mixed[name] = state >> 16 & 1 == 1
         assignments.append(mixed)
@@ -297,7 +295,7 @@ def _is_temporal(formula: Formula) -> bool:
 
 
 def _groups(leaves: Sequence[Formula]) -> list[list[int]]:
-    """Leaf places, together where they share predicates."""
+    """Return leaf numbers, grouped by shared predicates."""
     groups: list[tuple[set[str], list[int]]] = []
     for place, leaf in enumerate(leaves):
         names = set(atoms(leaf))
@@ -318,9 +316,9 @@ def _names(leaves: Sequence[Formula], group: Sequence[int]) -> list[str]:
 
 
 def _search(leaves: Sequence[Formula], group: Sequence[int]) -> tuple[list[int], bool]:
-    """The vectors of leaves with very many predicates: settle one predicate after the other, until all were met.
+    """Find the leaf vectors over many predicates by settling one predicate after another.
 
-    Where that takes too long every vector is given, and False.
+    If this takes too long, return every vector and False.
     """
     if len(group) > 12:
         return [], False
@@ -343,7 +341,7 @@ def _search(leaves: Sequence[Formula], group: Sequence[int]) -> tuple[list[int],
 
 
 def _joint(tables: Sequence[int], group: Sequence[int], rows: int) -> list[int]:
-    """The vectors that some row of the truth tables shows: split the rows by one leaf after the other."""
+    """Return the leaf vectors that occur in the truth tables, by splitting the rows leaf by leaf."""
     parts = [(0, (1 << rows) - 1)]
     for table, place in zip(tables, group, strict=True):
         split: list[tuple[int, int]] = []

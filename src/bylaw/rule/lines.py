@@ -1,8 +1,8 @@
-"""`bylaw rules eval`: formulas and traces in, one JSON line each; values and verdicts out, one line for every line.
+"""The commands `bylaw rules eval`, `margin` and `risk`, with one JSON line per answer.
 
-`bylaw rules risk`: how likely an agent that goes on as it did breaks a rule. A Markov chain of its acts, counted in
-recorded episodes, times the rule's automaton is a Markov chain again, in which the states where the rule is broken for
-good are absorbing.
+`eval` evaluates formulas on traces. `margin` assesses an action. `risk` estimates the probability that an agent breaks
+a rule if it continues as recorded. It multiplies a Markov chain of the agent's acts with the rule's automaton. States
+in which the rule is broken for good are absorbing.
 """
 
 from collections import Counter, defaultdict
@@ -26,21 +26,19 @@ from bylaw.rule.semantics import values_of
 
 
 class EvalQuestion(msgspec.Struct, frozen=True):
-    """One input line."""
-
     formula: str
     trace: list[dict[str, bool | None]]
 
 
 class EvalAnswer(msgspec.Struct, frozen=True):
-    """One output line; None where the completions of unknown predicates disagree."""
+    """One output line. None means that the value depends on unknown predicates."""
 
     holds: bool | None
     verdict: StateVerdict | None
 
 
 class LineFailure(msgspec.Struct, frozen=True):
-    """The output line for an input line that could not be answered."""
+    """The output line for an input line with an error."""
 
     error: str
 
@@ -49,7 +47,7 @@ _decoder = msgspec.json.Decoder(EvalQuestion)
 
 
 def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]]) -> EvalAnswer:
-    """A formula at the first step of a whole trace: plain LTL-f, no re-arming."""
+    """Evaluate a formula at the first step of a whole trace, as plain LTL-f."""
     if not trace:
         raise FormulaError("the trace is empty", hint="LTL-f needs traces with at least one step")
     try:
@@ -65,12 +63,12 @@ def evaluate_formula(formula: Formula, trace: Sequence[Mapping[str, bool | None]
 
 
 def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], object]) -> int:
-    """Answer every line of JSON with one; the exit status, 3 where some line could not be answered."""
+    """Answer every line of JSON with one line. Return the exit status, 3 after any failed line."""
     status = 0
     for number, line in enumerate(stdin):
         reply: object
         try:
-            # Some editors put a byte order mark before the first line.
+            # Some editors write a byte order mark before the first line.
             given = line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
             reply = answer(given) if given.strip() else LineFailure("the line is empty")
         except (msgspec.MsgspecError, UnicodeDecodeError, BylawError) as error:
@@ -85,7 +83,7 @@ def answer_lines(stdin: BinaryIO, stdout: BinaryIO, answer: Callable[[bytes], ob
 
 
 def eval_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
-    """What `bylaw rules eval` does."""
+    """Run `bylaw rules eval`."""
 
     def answer(line: bytes) -> EvalAnswer:
         question = _decoder.decode(line)
@@ -95,29 +93,29 @@ def eval_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
 
 
 class RuleLine(msgspec.Struct, frozen=True):
-    """A rule as a question writes it; without a name it goes by its formula."""
+    """A rule in a question. Its formula is its name if no name is given."""
 
     formula: str
     weight: float | None = None
-    """1 where it is not given."""
+    """The default is 1."""
     hard: bool = False
     physical: bool = False
     name: str = ""
 
 
 class MarginQuestion(msgspec.Struct, frozen=True):
-    """One input line."""
-
     action: str
     rules: tuple[RuleLine, ...]
     evidence: dict[str, bool | float | None] = {}
-    """A predicate that is not named is unknown; the action itself is tried both ways, whatever stands here."""
+    """Values of predicates. Missing predicates are unknown. The action is tried both ways, even if it has a value
+    here.
+    """
     eps: float = 0.0
     width_cap: int = WIDTH_CAP
 
 
 def margin_of(question: MarginQuestion) -> dict[str, Any]:
-    """What the circuit of a question says of its action: one output line."""
+    """Assess a question's circuit and return one output line."""
     inference, names = _prepared(question.action, question.rules, question.eps, question.width_cap)
     found = inference.assess(question.evidence)
     told = {name: getattr(found, name) for name in ("safe", "decision", "p_action", "margin", "interval")}
@@ -126,7 +124,7 @@ def margin_of(question: MarginQuestion) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: int) -> tuple[Inference, dict[str, str]]:
-    """The circuit, its rules numbered so that equal names do no harm, and the names to answer with."""
+    """Return the circuit with numbered rules, and their names. Numbers allow two rules with the same name."""
     names = {str(number): rule.name or rule.formula for number, rule in enumerate(rules)}
     weighted: list[Rule] = []
     for number, rule in enumerate(rules):
@@ -146,24 +144,24 @@ def _prepared(action: str, rules: tuple[RuleLine, ...], eps: float, width_cap: i
 
 
 def margin_lines(stdin: BinaryIO, stdout: BinaryIO) -> int:
-    """What `bylaw rules margin` does."""
+    """Run `bylaw rules margin`."""
     decoder = msgspec.json.Decoder(MarginQuestion)
     return answer_lines(stdin, stdout, lambda line: margin_of(decoder.decode(line)))
 
 
 Bits = int
-"""The values of the rule's predicates at an act, as bits."""
+"""The values of the rule's predicates at an act."""
 ChainPlace = tuple[Bits | None, int]
-"""An act, or none before the first, and the state of the automaton after it."""
+"""An act (None before the first), and the automaton's state after it."""
 
 NO_CHANCE = 1e-12
-"""A smaller probability counts as zero."""
+"""Smaller probabilities count as zero."""
 LONGEST = 100_000
-"""Episodes are followed for so many acts at most."""
+"""The maximum number of acts to follow."""
 
 
 class Chain(Struct, frozen=True):
-    """Which act follows which, and how often an episode ends instead (the rest to one)."""
+    """A Markov chain: how often one act follows another. The remaining probability ends the episode."""
 
     names: tuple[str, ...]
     first: dict[Bits, float]
@@ -171,18 +169,18 @@ class Chain(Struct, frozen=True):
 
 
 class Risk(Struct, frozen=True):
-    """What becomes of a rule."""
+    """The probability of each outcome for a rule."""
 
     within: tuple[float, ...]
-    """The probability that it is broken for good at one of the first k acts, for k = 1, 2, ..."""
+    """The probabilities that one of the first k acts breaks the rule for good, for k = 1, 2, ..."""
     ever: float
-    """The probability that it is broken for good at all."""
+    """The probability that the rule is ever broken for good."""
     unmet: float
-    """The probability that the episode ends while the rule still waits for something."""
+    """The probability that the episode ends while the rule still waits."""
 
 
 def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) -> Chain:
-    """The chain of what a rule sees of these episodes; empty ones count as nothing."""
+    """Learn the chain of the rule's predicates in these episodes. Empty episodes are ignored."""
     names = program(rule.formula).names
     first: Counter[Bits] = Counter()
     follows: dict[Bits, Counter[Bits | None]] = defaultdict(Counter)
@@ -205,14 +203,14 @@ def learn_chain(rule: Rule, episodes: Sequence[Sequence[Mapping[str, bool]]]) ->
 
 
 def risk(rule: Rule, chain: Chain, *, steps: int = 20) -> Risk:
-    """The rule's fate under the chain, read as one whole trace: what happens after it is broken does not matter."""
+    """Return the rule's risk under the chain. Events after the first break do not matter."""
     ready = program(rule.formula)
     face = ready.pair.plain
     letters = {act: ready.letters(_values(chain, act))[0] for act in (*chain.first, *chain.next)}
     now: dict[ChainPlace, float] = {(None, face.start): 1.0}
     within: list[float] = []
     broken = unmet = 0.0
-    # An episode goes on with a chance that falls to nothing: each that was recorded came to an end.
+    # The chance that an episode continues falls to zero, because every recorded episode ended.
     while len(within) < steps or (sum(now.values()) > NO_CHANCE and len(within) < LONGEST):
         later: dict[ChainPlace, float] = defaultdict(float)
         for (act, state), chance in now.items():

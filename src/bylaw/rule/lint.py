@@ -1,5 +1,6 @@
-"""What is wrong with a set of rules before any agent runs: rules that cannot be kept or broken, say nothing new, or
-together forbid an action altogether."""
+"""Finds faults in a set of rules: rules that cannot be kept or broken, redundant rules, and actions that are always
+forbidden.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
@@ -17,13 +18,13 @@ from bylaw.rule.rule import Rule
 LintKind = Literal["contradictory", "trivial", "duplicate", "subsumed", "blocked", "no_value"]
 
 SUBSET_CAP = 4
-"""Sets of more rules than these are not tried together."""
+"""The maximum number of rules to combine."""
 TRIES_CAP = 3000
-"""How many sets of rules are tried for one action."""
+"""The maximum number of rule sets to try for one action."""
 
 
 class LintFinding(Struct, frozen=True):
-    """One thing wrong with the rules."""
+    """A fault in the rules."""
 
     kind: LintKind
     rules: tuple[str, ...]
@@ -35,9 +36,9 @@ class LintFinding(Struct, frozen=True):
 def lint(
     rules: Iterable[Rule], *, actions: Iterable[str] = (), ways: Collection[str] | None = None
 ) -> list[LintFinding]:
-    """Everything found wrong; `ways` are the predicates that have a way to a value (None: not to be checked).
+    """Return all faults. `ways` are the predicates that have a definition; None skips this check.
 
-    What could not be decided within the caps is not reported.
+    A question that cannot be settled within the caps is not reported.
     """
     every = list(rules)
     found: list[LintFinding] = []
@@ -58,7 +59,7 @@ def lint(
 
 
 def is_hopeless(formula: Formula) -> bool:
-    """Whether no trace of one or more steps satisfies the formula; False where that could not be decided."""
+    """Whether no trace satisfies the formula. Returns False if this cannot be settled."""
     own = alphabet(formula)
     try:
         plain = automaton(own).plain
@@ -87,7 +88,7 @@ def _pairs(rules: Sequence[Rule]) -> list[LintFinding]:
 
 
 def _blocked(action: str, rules: Sequence[Rule]) -> list[LintFinding]:
-    """The smallest set of rules, not contradictory in itself, under which the action can never be taken."""
+    """Return the smallest consistent set of rules that forbids the action altogether."""
     taken = Eventually(Atom(action))
     tries = 0
     for size in range(1, SUBSET_CAP + 1):
@@ -105,7 +106,7 @@ def _blocked(action: str, rules: Sequence[Rule]) -> list[LintFinding]:
 
 
 def _connected(action: str, rules: Sequence[Rule], size: int) -> Iterable[tuple[Rule, ...]]:
-    """Sets of rules of this size that hang together, by shared predicates, with each other and the action."""
+    """Yield sets of this many rules that share predicates with each other and the action."""
     names = [frozenset(atoms(rule.formula)) for rule in rules]
     seen: set[frozenset[int]] = set()
     waiting = [frozenset([place]) for place, own in enumerate(names) if action in own]

@@ -1,11 +1,11 @@
-"""Following a rule act by act, with predicates that may be unknown.
+"""Follows a rule act by act, even if some predicates are unknown.
 
-A monitor holds the set of states it may be in: one while everything is known, more where an unknown predicate decides.
-What all of them agree on is reported; on the rest it says None.
+A monitor holds the set of possible states: one while everything is known, several after an unknown predicate. It
+reports a value if all states agree, and None otherwise.
 
-Rules run over acts: one message of the agent or one call, with its turn so far and what came before the turn. An act
-is told as of the moment it is made: no later event changes it. Only whether a message is followed by a call of the same
-turn is not known at once; that is settled by the call, or by the end of the turn.
+An act is one message or one call of the agent, with its turn and the messages and results before the turn. Later events
+do not change an act. One exception: whether a call follows a message in the same turn is only known at that call or at
+the turn's end.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class Program:
         self._letters: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def letters(self, values: Mapping[str, bool | None]) -> Sequence[int]:
-        """The letters that a step may be, absent names being unknown; none where there are too many to list."""
+        """Return a step's possible letters. Missing names are unknown. Empty if there are too many letters."""
         bits = unknown = 0
         for name, place in self._places.items():
             value = values.get(name)
@@ -57,27 +57,26 @@ class Program:
 
 @lru_cache(maxsize=4096)
 def program(formula: Formula) -> Program:
-    """The program of a formula, made once."""
     return Program(formula)
 
 
 Values = Mapping[str, bool | None]
-"""What is known of the predicates at one act; None and absent are unknown."""
+"""The known predicates at one act. None and missing names mean unknown."""
 
 States = tuple[int, ...] | None
-"""The states that a rule may be in: one while everything is known; None once lost."""
+"""The possible states of a rule: one while everything is known, None once lost."""
 
 SET_CAP = 2048
-"""A monitor that may be in more states than these is lost: it says None from there on."""
+"""A monitor with more possible states is lost and reports None from then on."""
 STEP_CAP = 500_000
-"""And so is one that would have to take more steps than these for one act: its states times the letters it may be."""
+"""A monitor that needs more steps for one act is lost. Steps are its states times the possible letters."""
 
 
 class MonitorReport(Struct, frozen=True):
-    """What a rule says after an act, or at the end."""
+    """A rule's report after an act or at the end."""
 
     broke: bool | None
-    """Whether this act (or the end) broke the rule; None where that hangs on something unknown."""
+    """Whether this act (or the end) broke the rule; None if this is unknown."""
     verdict: StateVerdict | None
     holds: bool | None
     """Whether the rule holds if the episode ends here."""
@@ -93,7 +92,7 @@ def _same(values: Iterable[bool | None]) -> bool | None:
 
 
 def look(ready: Program, face: Automaton, states: States, values: Values) -> tuple[States, MonitorReport]:
-    """The states after a step with these values, and what is then known."""
+    """Return the states after a step with these values, and the report."""
     letters = ready.letters(values)
     if states is None or not letters or len(states) * len(letters) > STEP_CAP:
         return None, _NOTHING
@@ -108,7 +107,7 @@ def look(ready: Program, face: Automaton, states: States, values: Values) -> tup
 
 
 def skip(ready: Program, face: Automaton, states: States, values: Values) -> States:
-    """The states after a step whose verdict nobody asks for."""
+    """Return the states after a step, without a report."""
     letters = ready.letters(values)
     if states is None or len(states) * len(letters) > STEP_CAP:
         return None
@@ -117,7 +116,7 @@ def skip(ready: Program, face: Automaton, states: States, values: Values) -> Sta
 
 
 def holds(formula: Formula, steps: Iterable[Values]) -> bool | None:
-    """Whether a formula holds of a whole trace; None if that depends on something unknown."""
+    """Whether a formula holds for a whole trace; None if this is unknown."""
     ready = program(formula)
     face = ready.pair.plain
     states: States = (face.start,)
@@ -138,7 +137,7 @@ def _report(face: Automaton, reached: set[tuple[int, int | None]]) -> MonitorRep
 
 
 def act_table(rule: Rule, ready: Program, states: States, act: ActValues) -> TruthTable:
-    """What a rule in one of these states would say of an act, over an action and what is not known."""
+    """Return a rule's table for an act, over the action and the unknown predicates."""
     step = ready.pair.rearming.step
 
     def keeps_from(state: int) -> Keeps:
@@ -152,10 +151,10 @@ def act_table(rule: Rule, ready: Program, states: States, act: ActValues) -> Tru
 
 
 class Monitor:
-    """One rule, followed over the acts of one episode (for a `FOR EACH` rule: those of one binding).
+    """Follows one rule through an episode, or through one binding of a `FOR EACH` rule.
 
-    The act that breaks the rule for good is reported, and the rule is asked anew of what follows, with its history
-    kept: `ALWAYS f` with past-only f is thereby judged afresh at each act.
+    The act that breaks the rule for good is reported. The rule then starts again and keeps its history, so that `ALWAYS
+    f` with past-only f is judged at every act.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -165,42 +164,41 @@ class Monitor:
         self._states: States = (self._face.start,)
 
     def step(self, values: Values) -> MonitorReport:
-        """Read one act."""
         self._states, report = look(self._program, self._face, self._states, values)
         return report
 
     def is_decided(self, values: Values) -> bool:
-        """Whether what is unknown at such an act changes neither what it breaks nor where the rule goes from there."""
+        """Whether unknown predicates at such an act change neither the report nor the next state."""
         states, report = look(self._program, self._face, self._states, values)
         return states is not None and len(states) == 1 and report.broke is not None
 
     def finish(self) -> MonitorReport:
-        """The end of the episode: what the rule was still waiting for will not come."""
+        """Report the end of the episode. What the rule still waits for did not happen."""
         holds = None if self._states is None else _same(map(self._face.accepts, self._states))
         return _NOTHING if holds is None else _KNOWN[0 if holds else BROKEN]
 
     def fork(self) -> "Monitor":
-        """Another monitor with the same past."""
+        """Return a copy of the monitor."""
         other = Monitor(self.rule)
         other._states = self._states
         return other
 
     def table(self, act: ActValues) -> TruthTable:
-        """What the rule would say of an act, over an action and what is not known."""
+        """Return the rule's table for an act, over the action and the unknown predicates."""
         return act_table(self.rule, self._program, self._states, act)
 
 
 class Family:
-    """A `FOR EACH` rule: one monitor per binding, so that confirming one reservation does not license another."""
+    """A `FOR EACH` rule with one monitor per binding, so that confirming one reservation does not cover another."""
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self._others = Monitor(rule)
-        """Stands for every binding not met yet; a new one starts from its past."""
+        """Follows all bindings not seen so far. The monitor of a new binding starts as its copy."""
         self._monitors: dict[Hashable, Monitor] = {}
 
     def fork(self) -> "Family":
-        """Another family with the same past."""
+        """Return a copy of the family."""
         other = Family.__new__(Family)
         other.rule, other._others = self.rule, self._others.fork()
         other._monitors = {binding: monitor.fork() for binding, monitor in self._monitors.items()}
@@ -208,17 +206,17 @@ class Family:
 
     @property
     def bindings(self) -> list[Hashable]:
-        """Those met so far."""
+        """The bindings seen so far."""
         return list(self._monitors)
 
     def monitor(self, binding: Hashable) -> Monitor:
-        """The monitor of one binding, made now if this is the first that is heard of it."""
+        """Return a binding's monitor, created on first use."""
         if binding not in self._monitors:
             self._monitors[binding] = self._others.fork()
         return self._monitors[binding]
 
     def step(self, values: Mapping[Hashable, Values], others: Values) -> dict[Hashable, MonitorReport]:
-        """Read one act: `values` for the bindings it speaks of, `others` for all it does not."""
+        """Read one act: `values` for the bindings that it concerns, `others` for all other bindings."""
         for binding in values:
             self.monitor(binding)
         reports = {binding: monitor.step(values.get(binding, others)) for binding, monitor in self._monitors.items()}
@@ -226,44 +224,46 @@ class Family:
         return reports
 
     def is_decided(self, values: Mapping[Hashable, Values], others: Values) -> bool:
-        """Whether what is unknown of an act changes nothing for any binding; see `Monitor.is_decided`."""
+        """Whether an act's unknown predicates change nothing for any binding; see `Monitor.is_decided`."""
         met = [self._monitors.get(binding, self._others).is_decided(each) for binding, each in values.items()]
         rest = [self._others, *(each for binding, each in self._monitors.items() if binding not in values)]
         return all(met) and all(monitor.is_decided(others) for monitor in rest)
 
     def table(self, binding: Hashable, act: ActValues, elsewhere: ActValues) -> TruthTable:
-        """What the rule would say of an act on one binding, which for all others is as `elsewhere`."""
+        """Return the rule's table for an act on one binding. `elsewhere` has the act's values for all other
+        bindings.
+        """
         others = {name: monitor for name, monitor in self._monitors.items() if name != binding}
         if any(0 in monitor.table(elsewhere).values for monitor in others.values()):
             return lost(self.rule.name, act.action)
         return self._monitors.get(binding, self._others).table(act)
 
     def finish(self) -> dict[Hashable, MonitorReport]:
-        """The end of the episode, for every binding met."""
+        """Report the end of the episode for every binding."""
         return {binding: monitor.finish() for binding, monitor in self._monitors.items()}
 
 
 MEMO = 16_384
-"""Moves that are remembered."""
+"""The maximum number of cached moves."""
 _FEW = 8
-"""Up to so many unknown predicates of a rule, every completion is tried."""
+"""Up to this many unknown predicates, every completion is tried."""
 
 
 class RuleStep(Struct, frozen=True, gc=False):
-    """What an act does to the rules, by their places in `rules`."""
+    """What an act does to the rules, by their index in `rules`."""
 
     broken: tuple[int, ...] = ()
-    """Broken for good."""
+    """Rules broken for good."""
     unsure: tuple[int, ...] = ()
-    """Perhaps: it depends on an unknown predicate."""
+    """Rules that are broken or not, depending on an unknown predicate."""
 
 
 UNTOUCHED = RuleStep()
-"""No rule is broken, and none may be."""
+"""The result of an act that breaks no rule."""
 
 
 class Rulebook:
-    """Rules (`FOR EACH` rules aside, see `Family`) with their automata."""
+    """Rules with their automata, without `FOR EACH` rules; see `Family`."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         if any(rule.for_each for rule in rules):
@@ -274,21 +274,21 @@ class Rulebook:
         self.bits = {name: 1 << place for place, name in enumerate(self.predicates)}
         self.everything = (1 << len(self.predicates)) - 1
         self.masks = [sum(self.bits[name] for name in ready.names) for ready in self.programs]
-        """By rule, the bits of the predicates it reads."""
+        """The bits of each rule's predicates."""
         self.start: tuple[States, ...] = tuple((ready.pair.rearming.start,) for ready in self.programs)
         self.move = lru_cache(maxsize=MEMO)(self._move)
         self.step = lru_cache(maxsize=MEMO)(self._step)
         self.needs = lru_cache(maxsize=MEMO)(self._needs)
 
     def _move(self, place: int, states: States, values: int, known: int) -> tuple[States, bool | None]:
-        """The states of a rule after an act with these values of its predicates, and whether the act broke it."""
+        """Return a rule's states after an act with these values, and whether the act broke the rule."""
         ready = self.programs[place]
         given = {name: bool(values & self.bits[name]) for name in ready.names if known & self.bits[name]}
         after, report = look(ready, ready.pair.rearming, states, given)
         return after, report.broke
 
     def _step(self, every: tuple[States, ...], values: int, known: int) -> tuple[tuple[States, ...], RuleStep]:
-        """The states of all rules after an act with these values of the predicates, and what the act did to them."""
+        """Return the states of all rules after an act with these values, and the act's result."""
         after, broken, unsure = list[States](), list[int](), list[int]()
         for place, (states, mask) in enumerate(zip(every, self.masks, strict=True)):
             reached, broke = self.move(place, states, values & mask, known & mask)
@@ -299,7 +299,7 @@ class Rulebook:
         return tuple(after), step
 
     def _needs(self, every: tuple[States, ...], values: int, unknown: int) -> int:
-        """The bits of those unknown predicates that change where some rule goes, whatever the others are."""
+        """Return the bits of the unknown predicates that can change the next state of some rule."""
         found = 0
         for place, (states, mask) in enumerate(zip(every, self.masks, strict=True)):
             if unknown & mask:
@@ -307,7 +307,7 @@ class Rulebook:
         return found
 
     def _needed(self, place: int, states: States, values: int, unknown: int) -> int:
-        """The same for one rule."""
+        """Return the same for one rule."""
         bits = [bit for bit in self.bits.values() if bit & unknown]
         if states is None or len(states) > 1 or len(bits) > _FEW:
             return unknown
@@ -324,33 +324,33 @@ def _book(rules: tuple[Rule, ...]) -> Rulebook:
 
 
 def rulebook(rules: Iterable[Rule]) -> Rulebook:
-    """The book of these rules, made once."""
+    """Return the book of these rules, cached."""
     return _book(tuple(rules))
 
 
 class MonitorSet:
-    """The state of every rule of a book in one episode."""
+    """The state of every rule in a book during one episode."""
 
     def __init__(self, rules: Iterable[Rule] | Rulebook) -> None:
         self._book: Rulebook = rules if isinstance(rules, Rulebook) else rulebook(rules)
         self.rules = self._book.rules
         self.predicates = self._book.predicates
-        """Predicate `j` is bit `j` of what `step` takes."""
+        """Predicate `j` is bit `j` of the values that `step` takes."""
         self.states = self._book.start
-        """Of each rule the states that its monitor may be in."""
+        """The possible monitor states of each rule."""
 
     def fork(self) -> "MonitorSet":
-        """Another set with the same past."""
+        """Return a copy of the set."""
         other = MonitorSet(self._book)
         other.states = self.states
         return other
 
     def needs(self, values: int, unknown: int) -> int:
-        """The bits of those unknown predicates that change where some rule goes, whatever the others are."""
+        """Return the bits of the unknown predicates that can change the next state of some rule."""
         return self._book.needs(self.states, values & ~unknown, unknown)
 
     def mask(self, values: Values) -> tuple[int, int]:
-        """The values and which are known, as the bits `step` takes; names of no rule are left out."""
+        """Return the true and the known predicates as bits. Names that no rule uses are left out."""
         true = known = 0
         bits = self._book.bits
         for name, value in values.items():
@@ -361,17 +361,17 @@ class MonitorSet:
         return true, known
 
     def step(self, values: int, known: int = -1) -> RuleStep:
-        """Read one act: the bits of the true predicates, and of those known (all, unless said)."""
+        """Read one act: the bits of the true predicates, and of the known ones (by default all)."""
         self.states, step = self._book.step(self.states, values, known)
         return step
 
     def tables(self, act: ActValues) -> dict[str, TruthTable]:
-        """By rule name, what it would say of an act (see `Monitor.table`)."""
+        """Return each rule's table for an act, by rule name; see `Monitor.table`."""
         parts = zip(self.rules, self._book.programs, self.states, strict=True)
         return {rule.name: act_table(rule, ready, states, act) for rule, ready, states in parts}
 
     def waiting(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Places of the rules that the end of the episode breaks now, and of those that it may break."""
+        """Return the indexes of rules that the end of the episode breaks, and of rules that it may break."""
         broken, open = list[int](), list[int]()
         for place, (ready, states) in enumerate(zip(self._book.programs, self.states, strict=True)):
             holds = {ready.pair.rearming.accepts(state) for state in states} if states is not None else {True, False}
@@ -381,58 +381,57 @@ class MonitorSet:
 
 
 class Act(Struct, frozen=True):
-    """One message or one call of the agent."""
+    """One message or call of the agent."""
 
     step: int
     tool: str | None
-    """The tool called; None for a message."""
+    """The called tool; None for a message."""
     arguments: dict[str, Any]
     text: str
-    """The message's text; empty for a call."""
+    """A message's text; empty for a call."""
     sayings: tuple[Message, ...]
-    """What the user said since the agent's last turn."""
+    """The user's messages since the agent's last turn."""
     results: tuple[Result, ...]
-    """What tools returned since the agent's last turn."""
+    """Tool results since the agent's last turn."""
     calls_in_turn: int
-    """Of the turn so far, this act included; likewise the next two."""
+    """Calls in the turn so far, this act included. The next two fields also count the turn so far."""
     writes_in_turn: int
     text_in_turn: bool
     effect: str
     """The called tool's effect; empty for a message."""
     fault: str = ""
-    """Why a call's arguments are not to be trusted."""
+    """Why a call's arguments are unreliable."""
     captured: bool = True
     """False for a message whose text was not recorded."""
     without_call: bool = False
-    """Whether the turn makes no call at all: the message waits for the user."""
+    """Whether the turn makes no call, so that the message waits for the user."""
     asked: str = ""
-    """The agent's last message before this turn: what the user may have answered."""
+    """The agent's last message before this turn, which the user may have answered."""
 
     def returns(self) -> list[str]:
-        """The results as texts."""
         return [result.text for result in self.results]
 
     def record(self) -> dict[str, Any]:
-        """The act as code in the guard language sees it."""
+        """Return the act as the guard language sees it."""
         fields = {name: getattr(self, name) for name in self.__struct_fields__ if name not in _APART}
         said = "\n".join(message.text for message in self.sayings)
         return {**fields, "said": said, "returned": "\n".join(self.returns())}
 
 
 _APART = frozenset(("results", "sayings", "fault", "captured", "without_call"))
-"""What code in the guard language sees otherwise, or not at all."""
+"""Fields that the guard language sees differently or not at all."""
 
 
 class TurnSpan(Struct, frozen=True, gc=False):
-    """Where one turn of the agent stands in a trajectory."""
+    """The position of one agent turn in a trajectory."""
 
     start: int
     end: int
-    """The first step after it."""
+    """The first step after the turn."""
 
 
 def turns(events: Sequence[Event]) -> Iterator[TurnSpan]:
-    """The agent's turns in order. A turn ends where something is heard or another turn begins."""
+    """Yield the agent's turns in order. A turn ends at the next message or result, or when another turn begins."""
     start, number = 0, None
     for step, event in enumerate(events):
         mine = None if isinstance(event, Result) or event.by != "agent" else event.turn
@@ -445,5 +444,5 @@ def turns(events: Sequence[Event]) -> Iterator[TurnSpan]:
 
 
 def says_something(message: Message) -> bool:
-    """Whether a message is more than blanks; one that was not recorded may be."""
+    """Whether a message has more than whitespace. An unrecorded message may have more."""
     return not message.captured or (bool(message.text) and not message.text.isspace())

@@ -1,8 +1,10 @@
-"""From the surface language to formulas.
+"""Parses the text of a formula.
 
-Loosest to tightest: `IFF <-> <=>`, `IMPLIES -> =>`, `OR | ||`, `XOR ^`, `AND & &&`, then `UNTIL RELEASE WEAK_UNTIL
-SINCE`, then the unary operators. `IFF`, `IMPLIES` and the binary temporal operators group to the right, the others to
-the left. Keywords are upper case, so that a predicate may be called `next`; any name can be quoted: `"card shown"`.
+Operators from loosest to tightest: `IFF <-> <=>`, `IMPLIES -> =>`, `OR | ||`, `XOR ^`, `AND & &&`, then `UNTIL RELEASE
+WEAK_UNTIL SINCE`, then the unary operators. `IFF`, `IMPLIES` and the binary temporal operators group to the right, the
+others to the left.
+
+Keywords are upper case, so that a predicate may be called `next`. Any name can be quoted, such as `"card shown"`.
 """
 
 import re
@@ -28,7 +30,7 @@ from bylaw.rule.formula import (
 )
 
 DEEPEST = 200
-"""How deep operators may nest, and parentheses; deeper ones are refused before they exhaust the stack of a reader."""
+"""The maximum nesting of operators and of parentheses. Deeper formulas could exhaust a reader's stack."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -70,18 +72,18 @@ _OTHER_NAMES = {
     "ALWAYS NOT": "NEVER",
 }
 _ELSEWHERE = {name: word for word, names in _OTHER_NAMES.items() for name in names.split()}
-"""What other tools and plain English call our operators."""
+"""Names that other tools and plain English use for these operators."""
 
 
 class _Token(Struct, frozen=True):
     kind: str
-    """The keyword or symbol it stands for, `name`, or `end`."""
+    """The keyword or symbol, `name`, or `end`."""
     text: str
     column: int
 
 
 def parse(text: str) -> Formula:
-    """The formula a text stands for; `FormulaError` with its column otherwise."""
+    """Parse a formula. Raises `FormulaError` with the column."""
     parser = _Parser(text)
     if parser.now.kind == "FOR":
         raise FormulaError(
@@ -93,7 +95,7 @@ def parse(text: str) -> Formula:
 
 
 def parse_rule(text: str) -> tuple[str | None, Formula]:
-    """The key of a leading `FOR EACH key:`, if there is one, and the formula after it."""
+    """Return the key of a leading `FOR EACH key:` (or None), and the formula after it."""
     parser = _Parser(text)
     key = parser.for_each() if parser.now.kind == "FOR" else None
     return key, parser.whole()
@@ -142,13 +144,13 @@ def _unreadable(text: str, word: str, column: int) -> FormulaError:
 
 
 def _meant(word: str) -> str:
-    """The keyword someone may have meant by this word, or nothing."""
+    """Return the keyword that a misspelt word may mean, or an empty text."""
     upper = word.upper()
     if upper in _UNARY or upper in _BINARY or upper == "IFF":
         return upper
     if upper in _ELSEWHERE:
         return _ELSEWHERE[upper]
-    from difflib import get_close_matches  # only for a text with an error
+    from difflib import get_close_matches  # imported only after an error
 
     close = get_close_matches(upper, [*_UNARY, *_BINARY], n=1, cutoff=0.7)
     return close[0] if close else ""
@@ -166,9 +168,9 @@ class _Parser:
         self.place = 0
         self.operators = 0
         self.parentheses = 0
-        """How deep both nest here; counted apart, so that what is printed with parentheses can be read again."""
+        """The nesting of parentheses, counted separately so that every printed formula can be read again."""
         self.future: list[tuple[int, str]] = []
-        """Column and word of each future operator read so far, to find those below a past one."""
+        """Column and word of each future operator so far, to find those inside a past operator."""
 
     @property
     def now(self) -> _Token:
@@ -229,7 +231,7 @@ class _Parser:
         return FormulaError(f"expected an operator, found `{token.text}`", column=token.column, hint=hint)
 
     def binary(self, loosest: int) -> Formula:
-        """An operand and everything after it that binds at least as tightly as `loosest`."""
+        """Parse an operand and all following operators that bind at least as tightly as `loosest`."""
         since = len(self.future)
         left = self.unary()
         while True:

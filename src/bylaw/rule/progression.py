@@ -1,8 +1,8 @@
-"""Formula progression: what a formula asks of the rest of a trace, once a step has been read.
+"""Formula progression: what a formula demands of the rest of a trace after a step.
 
-Future parts are put in negation normal form, so that what is left to ask is a monotone boolean combination of "there is
-a next step and `g` holds there" (strong) and "if there is a next step, `g` holds there" (weak). Such a combination has
-exactly one minimal disjunctive form, which is the state. Past operators are bits beside it.
+Future parts are in negation normal form. The demand then combines "there is a next step and `g` holds there" (strong)
+and "if there is a next step, `g` holds there" (weak) without negation. Such a combination has exactly one minimal
+disjunctive form, which is the state. The state also has one bit for each past operator.
 """
 
 from collections.abc import Iterable
@@ -33,31 +33,31 @@ from bylaw.rule.formula import (
 )
 
 Demand = frozenset[int]
-"""What is asked of the rest: one of these sets of demands must be met, each set given as bits."""
+"""The demand on the rest of the trace: at least one of these sets must be met. Each set is given as bits."""
 State = tuple[int, Demand]
 """The past bits, and the demand."""
 
 MET: Final[Demand] = frozenset([0])
 NEVER_MET: Final[Demand] = frozenset()
 DEMAND_CAP = 600
-"""A demand with more alternatives than these is refused."""
+"""The maximum number of alternatives in a demand."""
 
 
 class TooLargeError(FormulaError):
-    """What a formula asks of the rest of a trace has too many alternatives to write down."""
+    """A formula's demand has too many alternatives."""
 
     def __init__(self) -> None:
         super().__init__("the formula is too large to follow", hint="split it into several rules")
 
 
 class Progression:
-    """The lazy automaton of one skeleton, whose atoms are named by their leaf's place."""
+    """The lazy automaton of one skeleton. The atoms are named by leaf number."""
 
     def __init__(self, skeleton: Formula) -> None:
         self._past = _Past()
         self._nodes: list[tuple[str, int, int]] = []
         self._reads: list[int] = []
-        """By node, the past-only parts whose value now can matter to it."""
+        """For each node, the past-only parts whose value can affect it."""
         self._numbers: dict[tuple[str, int, int], int] = {}
         self._normal: dict[tuple[Formula, bool], int] = {}
         self._moves: dict[tuple[int, int], Demand] = {}
@@ -68,14 +68,14 @@ class Progression:
         self._strong = sum(2 << 2 * node for node in range(len(self._nodes)))
         self._fresh: Demand = frozenset([1 << 2 * root])
         self.start: State = (0, self._fresh)
-        """Before the first step: if there is one, the formula holds there."""
+        """The state before the first step: if there is a first step, the formula holds there."""
 
     def rearmed(self, state: State) -> State:
-        """The same history, and the whole formula asked anew of the rest."""
+        """Return the state with the same history and the whole formula demanded again."""
         return state[0], self._fresh
 
     def step(self, state: State, letter: int) -> State:
-        """What is asked after one more step."""
+        """Return the state after one more step."""
         past, demand = state
         seen = self._seen.get((past, letter))
         if seen is None:
@@ -93,11 +93,11 @@ class Progression:
         return past, after
 
     def accepts(self, state: State) -> bool:
-        """Whether nothing is left to ask if the trace ends here."""
+        """Whether the trace may end here."""
         return any(not alternative & self._strong for alternative in state[1])
 
     def _mask(self, demand: Demand) -> int:
-        """The past-only parts whose value now can matter to the demand."""
+        """Return the past-only parts whose value can affect the demand."""
         mask = 0
         nodes = 0
         for alternative in demand:
@@ -118,14 +118,14 @@ class Progression:
                 alternative ^= low
             if met == MET:
                 return MET
-            # Made minimal once, at the end: doing it at every alternative is what large demands are slow for.
+            # Minimise once at the end, because minimising each alternative is slow for large demands.
             found = found | met if found else met
             if len(found) > 2 * DEMAND_CAP:
                 found = _minimal(found)
         return found if len(demand) == 1 else _minimal(found)
 
     def _move(self, node: int, now: int) -> Demand:
-        """What `node` asks of the rest of the trace, at a step where the past-only parts have the values `now`."""
+        """Return what `node` demands of the rest of the trace. `now` has the current values of the past-only parts."""
         now &= self._reads[node]
         known = self._moves.get((node, now))
         if known is not None:
@@ -169,7 +169,7 @@ class Progression:
         return number
 
     def _normalise(self, formula: Formula, wanted: bool) -> int:
-        """The node for `formula`, or for its negation where `wanted` is false."""
+        """Return the node for `formula`, or for its negation if `wanted` is false."""
         key = (formula, wanted)
         number = self._normal.get(key)
         if number is None:
@@ -214,22 +214,22 @@ class Progression:
 
 
 class _Past:
-    """The past-only parts of a formula: each has a value at a step, found from one bit each and the letter."""
+    """The past-only parts of a formula. One bit each and the current letter give their values."""
 
     def __init__(self) -> None:
         self.bits = 0
         self._program: list[tuple[str, int, int, int]] = []
-        """Kind, the places of both operands (or the leaf), and the bit; operands come before their operators."""
+        """Kind, both operands' indexes (or the leaf), and the bit. Operands come before operators."""
         self._places: dict[Formula, int] = {}
         self._watched: dict[int, int] = {}
 
     def watch(self, formula: Formula) -> int:
-        """The place of this formula's value in what `read` gives."""
+        """Return the index of a formula's value in the result of `read`."""
         place = self._place(formula)
         return self._watched.setdefault(place, len(self._watched))
 
     def read(self, bits: int, letter: int) -> tuple[int, int]:
-        """The watched formulas' values at a step, as bits, and the bits for the next."""
+        """Return the watched formulas' values at a step as bits, and the bits for the next step."""
         values: list[int] = []
         after = 0
         for kind, left, right, bit in self._program:
@@ -312,7 +312,7 @@ def _either(left: Demand, right: Demand) -> Demand:
 
 
 def _minimal(alternatives: Iterable[int]) -> Demand:
-    """Only alternatives that ask for no more than another one does."""
+    """Drop alternatives that demand more than another alternative does."""
     found = list(alternatives)
     if len(found) < 2:
         return frozenset(found)

@@ -1,4 +1,4 @@
-"""A rule: a formula over predicates, with the policy it comes from and how much it weighs."""
+"""A rule: a formula over predicates, with its policy and weight."""
 
 from collections.abc import Mapping
 from math import atanh, tanh
@@ -13,44 +13,42 @@ from bylaw.text.day import told_duration
 
 
 class Rule(Struct, frozen=True):
-    """One rule of a pack."""
-
     name: str
     formula: Formula
     policy: str = ""
-    """The id of the policy it enforces."""
+    """The id of the rule's policy."""
     weight: float = 1.0
     hard: bool = False
-    """A veto: kept out of the margin, never outvoted."""
+    """Whether the rule is a veto. A veto is not part of the margin and cannot be outvoted."""
     physical: bool = False
-    """Knowledge about predicates, not a demand on an act: hard, it rules worlds out; soft, it makes them rarer."""
+    """Whether the rule is knowledge about predicates. A hard one excludes worlds; a soft one makes them less likely."""
     for_each: str | None = None
-    """The key of `FOR EACH key:`: one monitor runs per value of it."""
+    """The key of `FOR EACH key:`. Each value of the key has its own monitor."""
 
     @property
     def text(self) -> str:
-        """The rule in the surface language."""
+        """The rule's text, as `parser` reads it."""
         return f"FOR EACH {show_name(self.for_each)}: {self.formula}" if self.for_each else str(self.formula)
 
     def denies_alone(self, eps: float) -> bool:
-        """Whether a call that breaks only this rule is denied when a call must reach the margin `eps`."""
+        """Whether a call that breaks only this rule is denied at the margin `eps`."""
         return self.hard or tanh(-self.weight / 2) < eps
 
 
 def threshold_of(eps: float) -> float:
-    """The weighted sum that gives the margin `eps`."""
+    """Return the weighted sum that gives the margin `eps`."""
     return 2 * atanh(max(min(eps, 1 - 1e-15), 1e-15 - 1))
 
 
 def denying_weight(threshold: float) -> float:
-    """A weight that denies a call on its own, at distance 1 from the threshold."""
+    """Return a weight that denies a call on its own, at distance 1 from the threshold."""
     return max(1.0 - threshold, 1.0)
 
 
 def read_rule(
     name: str, text: str, *, policy: str = "", weight: float = 1.0, hard: bool = False, physical: bool = False
 ) -> Rule:
-    """The rule a text stands for; `FormulaError` with its column otherwise."""
+    """Parse a rule. Raises `FormulaError` with the column."""
     key, formula = parse_rule(text)
     return Rule(name, formula, policy=policy, weight=weight, hard=hard, physical=physical, for_each=key)
 
@@ -59,18 +57,18 @@ Over = Literal["deny", "ask"]
 
 
 class Limit(Struct, frozen=True):
-    """At most so many calls of these tools within a time, per tenant, agent, or a value of the context or the call."""
+    """A maximum number of calls within a time, per tenant, per agent, or per value of the context or call."""
 
     name: str
     policy: str
     tools: frozenset[str]
     most: int
     within: float
-    """Seconds."""
+    """The period in seconds."""
     per: str = "tenant"
     """`tenant`, `agent`, `context.NAME` or `call.ARGUMENT`."""
     over: Over = "deny"
-    """What becomes of a call beyond it."""
+    """The decision on a call beyond the limit."""
 
     @property
     def text(self) -> str:
@@ -79,20 +77,22 @@ class Limit(Struct, frozen=True):
         return f"at most {self.most} {calls} within a span of {told_duration(self.within)}, per {self.whom}"
 
     def whose(self, arguments: Mapping[str, Any], agent: str, context: Mapping[str, Any]) -> str | None:
-        """Whom a call counts for; None where nobody says."""
+        """Return whom a call counts for; None if unknown."""
         where, _, name = self.per.partition(".")
         if where == "tenant":
             return ""
         found: Any = agent if where == "agent" else (context if where == "context" else arguments).get(name)
         is_told = isinstance(found, str | int) and not isinstance(found, bool) and str(found).strip()
-        # As ids are compared: another spelling is not another customer.
+        # Compare names like ids, so that another spelling counts as the same customer.
         return loose(str(found)) or None if is_told else None
 
     def perhaps(self, whose: str) -> str:
-        """What all share of whom a tool may take for one: `ac-22` and `ac22`; of an agent or tenant only itself."""
+        """Return a key shared by names that a tool may treat as one, such as `ac-22` and `ac22`. Agents and tenants
+        stay distinct.
+        """
         return alike(whose) if self.per.partition(".")[0] in ("call", "context") else whose
 
     @property
     def whom(self) -> str:
-        """Per whom it counts, in words."""
+        """Return the unit of counting in words."""
         return self.per.rpartition(".")[2].replace("_", " ")

@@ -1,8 +1,7 @@
-"""What a formula means: its value at every step of a whole trace, operator by operator.
+"""Computes a formula's value at every step of a whole trace, for formulas too large for a monitor.
 
-For formulas too large to follow step by step; the work is the formula's size times the trace's length. Unknown values
-are carried through in three-valued logic: a value that is given is certain, but an unknown one may be settled after
-all (`a OR NOT a`).
+The time is the formula's size times the trace's length. Unknown values use three-valued logic. A value that is given is
+certain, but some certain values are reported as unknown (`a OR NOT a`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +32,7 @@ TruthValue = bool | None
 
 
 def values_of(formula: Formula, steps: Sequence[Mapping[str, TruthValue]]) -> list[TruthValue]:
-    """The value of `formula` at every step."""
+    """Return the formula's value at every step."""
     match formula:
         case Constant(value):
             return [value] * len(steps)

@@ -1,4 +1,4 @@
-"""Which rules bear on which action: vagueness (ShieldAgent, Eq. 3), clusters by vectors, circuits in two ways."""
+"""Groups rules into circuits by action, and measures how vague predicates are (ShieldAgent, Eq. 3)."""
 
 import math
 import zlib
@@ -15,13 +15,13 @@ Vector = Sequence[float]
 
 
 Embedder = Callable[[Sequence[str]], Sequence[Vector]]
-"""Returns one vector per text, in order, all of one length."""
+"""Returns one vector per text, in order. All vectors have one length."""
 
 
 class HashedNgrams:
-    """Counts of character n-grams and words, hashed into a fixed number of places, of length 1.
+    """Embeds a text as hashed counts of character n-grams and words, normalised to length 1.
 
-    It knows spelling, not meaning: `is_private` is near `private_data` and far from `confidential`.
+    This compares spelling, not meaning: `is_private` is near `private_data` and far from `confidential`.
     """
 
     def __init__(self, *, places: int = 512, sizes: Sequence[int] = (3, 4)) -> None:
@@ -39,19 +39,19 @@ class HashedNgrams:
             pieces = [padded[i : i + n] for n in self.sizes for i in range(max(1, len(padded) - n + 1))]
             for piece in (*pieces, padded):
                 code = zlib.crc32(piece.encode())
-                # A sign per piece makes collisions cancel on average instead of adding up.
+                # A sign per piece makes collisions cancel on average.
                 vector[code % self.places] += 1.0 if code & 0x8000_0000 else -1.0
         return normalised(vector)
 
 
 def normalised(vector: Vector) -> list[float]:
-    """The vector at length 1; zero stays zero."""
+    """Return the vector at length 1. A zero vector stays zero."""
     length = math.sqrt(math.fsum(x * x for x in vector))
     return [x / length for x in vector] if length else list(vector)
 
 
 def similarity(left: Vector, right: Vector) -> float:
-    """The inner product: the cosine, where both have length 1."""
+    """Return the inner product, which is the cosine for vectors of length 1."""
     return math.fsum(x * y for x, y in zip(left, right, strict=True))
 
 
@@ -60,7 +60,7 @@ LARGE = 80
 
 
 def spectral_clusters(adjacency: Matrix, count: int | None = None, *, most: int = 12) -> list[int]:
-    """The cluster number of each node, numbered by first node; without a `count`, the largest eigengap chooses it."""
+    """Return the cluster number of each node. Without a `count`, the largest eigengap sets the number of clusters."""
     size = len(adjacency)
     if size <= 1:
         return [0] * size
@@ -77,9 +77,9 @@ def spectral_clusters(adjacency: Matrix, count: int | None = None, *, most: int 
 
 
 def eigenpairs(matrix: Matrix) -> tuple[list[float], list[list[float]]]:
-    """Eigenvalues of a symmetric matrix in rising order, with their vectors.
+    """Return the eigenvalues of a symmetric matrix in ascending order, with eigenvectors.
 
-    Jacobi's rotations; a large matrix goes to scipy where the extra `learn` is installed.
+    Uses Jacobi rotations, and scipy for a large matrix if the extra `learn` is installed.
     """
     if len(matrix) > LARGE:
         try:
@@ -108,7 +108,7 @@ def _jacobi(matrix: Matrix) -> tuple[list[float], list[list[float]]]:
 
 
 def _rotate(a: list[list[float]], turned: list[list[float]], p: int, q: int) -> None:
-    """One rotation that makes a[p][q] zero; rows of `turned` become the eigenvectors."""
+    """Rotate so that a[p][q] becomes zero. The rows of `turned` become the eigenvectors."""
     phase = (a[q][q] - a[p][p]) / (2 * a[p][q])
     t = math.copysign(1.0, phase) / (abs(phase) + math.hypot(phase, 1.0))
     c = 1 / math.hypot(t, 1.0)
@@ -122,7 +122,7 @@ def _rotate(a: list[list[float]], turned: list[list[float]], p: int, q: int) -> 
 
 
 def _grouped(points: Sequence[Sequence[float]], count: int) -> list[int]:
-    """k-means from far-apart starts, ties to the earlier one."""
+    """Group points by k-means with far-apart starts. Ties go to the earlier cluster."""
 
     def distance(left: Sequence[float], right: Sequence[float]) -> float:
         return math.fsum((x - y) ** 2 for x, y in zip(left, right, strict=True))
@@ -146,7 +146,7 @@ def _grouped(points: Sequence[Sequence[float]], count: int) -> list[int]:
 
 
 Texts = Mapping[str, str]
-"""Predicates by name, each in words."""
+"""Maps predicate names to their descriptions."""
 
 
 class Clusters(msgspec.Struct, frozen=True):
@@ -154,11 +154,11 @@ class Clusters(msgspec.Struct, frozen=True):
 
     labels: dict[str, int]
     merged: dict[str, int]
-    """After Algorithm 3's lines 7-11: clusters with co-occurring predicates are one."""
+    """Clusters after Algorithm 3, lines 7 to 11: those with co-occurring predicates are merged."""
 
     @property
     def groups(self) -> list[list[str]]:
-        """The predicates of each cluster before merging."""
+        """Return the predicates of each cluster before merging."""
         found: dict[int, list[str]] = {}
         for name, label in self.labels.items():
             found.setdefault(label, []).append(name)
@@ -166,7 +166,7 @@ class Clusters(msgspec.Struct, frozen=True):
 
 
 class Likeness:
-    """How like each other texts are; what was asked once is known."""
+    """The similarity of texts. Vectors are cached."""
 
     def __init__(self, embed: Embedder | None = None) -> None:
         self._embed = embed or HashedNgrams()
@@ -174,20 +174,22 @@ class Likeness:
         self._found: dict[tuple[str, str], float] = {}
 
     def __call__(self, one: str, other: str) -> float:
-        """From -1 to 1, where vectors have length 1."""
+        """Return the similarity, from -1 to 1 for vectors of length 1."""
         pair = (one, other) if one <= other else (other, one)
         if pair not in self._found:
             self._found[pair] = similarity(*(self._vectors[text] for text in pair))
         return self._found[pair]
 
     def take(self, texts: Iterable[str]) -> None:
-        """Have vectors for these texts."""
+        """Embed these texts."""
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         self._vectors |= zip(new, self._embed(new) if new else (), strict=True)
 
 
 def vagueness(predicates: Texts, *, nearest: int = 3, likeness: Likeness | None = None) -> dict[str, float]:
-    """Eq. 3: how like its `nearest` neighbours each predicate is, on average; 1 says nothing new."""
+    """Return each predicate's mean similarity to its `nearest` neighbours (Eq. 3). A score of 1 means a redundant
+    predicate.
+    """
     alike = likeness or Likeness()
     alike.take(predicates.values())
     found: dict[str, float] = {}
@@ -199,7 +201,7 @@ def vagueness(predicates: Texts, *, nearest: int = 3, likeness: Likeness | None 
 
 
 def rule_vagueness(rules: Iterable[Rule], scores: Mapping[str, float]) -> dict[str, float]:
-    """A rule is as vague as its vaguest predicate."""
+    """Score each rule by its vaguest predicate."""
     return {rule.name: max((scores.get(name, 0.0) for name in atoms(rule.formula)), default=0.0) for rule in rules}
 
 
@@ -211,7 +213,9 @@ def cluster(
     threshold: float = 0.8,
     embed: Embedder | None = None,
 ) -> Clusters:
-    """Algorithm 3, lines 1-11: state predicates are adjacent where a rule has both or their vectors are close."""
+    """Cluster state predicates (Algorithm 3, lines 1 to 11). Two are adjacent if a rule has both or their vectors are
+    close.
+    """
     place = {name: i for i, name in enumerate(states)}
     vectors = (embed or HashedNgrams())(list(states.values()))
     adjacency = [[float(similarity(u, v) >= threshold) if u is not v else 0.0 for v in vectors] for u in vectors]
@@ -232,14 +236,14 @@ def cluster(
 
 
 def circuits(rules: Sequence[Rule], actions: Iterable[str], *, eps: float = 0.0) -> dict[str, Circuit]:
-    """One circuit per action, of the rules that bear on it."""
+    """Return one circuit per action, with the rules about that action."""
     return {action: Circuit(action=action, rules=tuple(by_relevance(action, rules)), eps=eps) for action in actions}
 
 
 def by_relevance(action: str, rules: Sequence[Rule]) -> list[Rule]:
-    """The rules that mention the action, and the physical rules their predicates lead to, in the order given.
+    """Return the rules that mention the action, and the physical rules connected to them by predicates.
 
-    A rule that does not mention the action says the same with and without it, and only knowledge can carry its word on.
+    Any other rule has the same value with and without the action.
     """
     chosen = {rule.name for rule in rules if not rule.physical and action in atoms(rule.formula)}
     reached = {name for rule in rules if rule.name in chosen for name in atoms(rule.formula)} - {action}
@@ -255,9 +259,9 @@ def by_relevance(action: str, rules: Sequence[Rule]) -> list[Rule]:
 
 
 def by_clusters(action: str, rules: Sequence[Rule], clusters: Clusters) -> list[Rule]:
-    """Algorithm 3, lines 12-25: every rule of every cluster in which some rule mentions the action.
+    """Return every rule of every cluster with a rule about the action (Algorithm 3, lines 12 to 25).
 
-    A rule without state predicates is in no cluster and so in no circuit; the paper does not say otherwise.
+    A rule without state predicates belongs to no cluster and so to no circuit. The paper does not define this case.
     """
     chosen: set[str] = set()
     for label in sorted(set(clusters.merged.values())):
