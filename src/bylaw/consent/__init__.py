@@ -1,8 +1,8 @@
-"""Decides whether the user agreed to a call: agreed, not agreed (proven by structure alone), or undecided.
+"""Decides whether the user agreed to a call: agreed, not agreed or undecided. Start at `consents`.
 
-Start at `consents`. The steps: what was said (`talk`), how a call is shown to the user (`card`), what they answered
-(`cards`, `answer`), and whether the agent mentioned the call at all (`unnamed`). Code reads no prose: an agent's own
-wording is left to a model or a person.
+`talk` collects the messages, `card` shows a call to the user, `cards` and `answer` find the user's answer, and `Named`
+proves that a call was never mentioned. Code does not interpret prose. A model or a reviewer judges an agent's own
+wording.
 """
 
 from bylaw.consent.card import CardFacts, CardWords, Terms, card_facts, digest

@@ -1,7 +1,7 @@
-"""Classifies the user's answer: a plain yes, a plain no, or anything else, which a model or a person reads.
+"""Classifies the user's answer as a plain yes, a plain no, or anything else, which a model or a reviewer reads.
 
-The phrases are closed lists in `answers.toml`, one section per language. A yes may be followed by an echo: words of the
-text shown, in its order. Any other word makes the answer neither a yes nor a no.
+`answers.toml` has closed lists of phrases, one section per language. After a yes, the user may repeat words of the
+question in their order. Any other word makes the answer neither a yes nor a no.
 """
 
 import re
@@ -17,7 +17,9 @@ from msgspec import Struct, convert
 
 Said = Literal["yes", "no", "other"]
 Unclear = Literal["conditional", "other_language", "unclear"]
-"""Why an answer is neither yes nor no: it has a condition, it is in an unsupported language, or another reason."""
+"""Why an answer is neither yes nor no: it has a condition, is in an unsupported language, or is unclear in
+another way.
+"""
 Kind = Literal["yes", "ok", "alone", "also", "unclear", "no", "thanks", "polite", "small"]
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u2032\u00b4\uff07]")
@@ -25,12 +27,12 @@ _THUMB = re.compile("(?:\U0001f44d|\u2705|\U0001f44c)[\U0001f3fb-\U0001f3ff\ufe0
 _FRIENDLY = re.compile(
     "[\U0001f600\U0001f601\U0001f603\U0001f604\U0001f60a\U0001f642\U0001f64f\U0001f389\u2764\ufe0f]+|(?<!\\S):-?\\)(?!\\S)"
 )
-"""Emoji that neither laugh nor wink: a yes in jest is not a yes."""
+"""Friendly emoji. Laughing and winking ones are left out, because a yes in jest does not count."""
 _MARKS = re.compile(
     r"(?<![,.!;:])[,.!;:]++(?=\s|$)|[,.!;:](?=[\u3040-\u9fff\uac00-\ud7af])|(?<=\s)[-\u2010-\u2015\u2212]++(?=\s)|[\u2013-\u2015()\u00a1\u3001\u3002\uff01\uff0c\uff1a\uff1b]"
 )
 _UNSURE = re.compile("[?\u061f\uff1f\u037e]|\\.\\.|\u2026|~~|^\\s*>|[\ufeff\u200b-\u200f\u202a-\u202e]", re.MULTILINE)
-"""A question, an ellipsis, or struck-out, quoted or hidden text."""
+"""A question mark, an ellipsis, or struck-out, quoted or hidden text."""
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LETTERS = re.compile(r"[^\W\d_]+")
 _AROUND = ".,:;!?()[]'\u00a1\u00bf"
@@ -40,44 +42,44 @@ _NUMBER = re.compile(rf"(-?)([{_SIGNS}]?)(\d[\d.,]*)([{_SIGNS}]?)")
 _POINT = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?")
 _COMMA = re.compile(r"(?:0|[1-9]\d*|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?")
 _TWO_WAYS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
-"""An ambiguous number: a thousand and more, or a little more than one."""
+"""An ambiguous number such as `1.000`: a thousand to some readers, one to others."""
 _JOINS = re.compile(r"[,;]\s+|\s+(?:and|plus|&|\+|und|et|y|e|en|oraz|i|ve)\s+")
 _ENDS_OPEN = re.compile(r"\s(?:and|but|or|und|oder|aber|et|mais|y|pero|e|ma|mas|en|maar|i|ale|ve|ama)$")
 _OTHER_SCRIPT = re.compile("[^\\W\\d_\u0000-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""A letter of a script that no language of `answers.toml` is written in."""
+"""A letter of a script that `answers.toml` does not support."""
 _AGREES = "\U0001f44d"
-"""Thumbs and ticks agree in every language."""
+"""The thumbs-up and tick emoji, which agree in every language."""
 LONGEST = 200
-"""Longer answers say more than yes or no."""
+"""The maximum length of an answer. A longer answer says more than yes or no."""
 _SHARE = 0.15
-"""The minimum share of a text's words that must be common words of a language."""
+"""The minimum share of common words that identifies a language."""
 _SCRIPTS = {
     "ja": re.compile("[\u3040-\u30ff]"),
     "ko": re.compile("[\uac00-\ud7af]"),
     "zh": re.compile("[\u4e00-\u9fff]"),
 }
-"""Japanese is tested before Chinese, which has no kana."""
+"""Japanese comes first, because Chinese has no kana."""
 _UNSPACED = frozenset(("ja", "zh"))
 _OTHER_WORD = re.compile("[^ \u3040-\u30ff\u4e00-\u9fff]+")
-"""Letters of scripts that separate words by spaces."""
+"""Characters outside the scripts that are written without spaces."""
 ENGLISH = frozenset(("en",))
 _NONE = frozenset[str]()
 
 
 class Shown(Struct, frozen=True):
-    """The text shown to the user, without the words that are the same for every call."""
+    """The text shown to the user, without wording that is the same for every call."""
 
     text: str
     lists: tuple[tuple[str, ...], ...] = ()
-    """The items of each list among its values."""
+    """The items of each list among the values."""
     languages: frozenset[str] = ENGLISH
-    """The languages of the pack's wording; an echo counts only in these."""
+    """The languages of the pack's wording. Only in these may an answer repeat the question."""
     title: str = ""
-    """The pack's own words in it; empty for the whole text."""
+    """The pack's own words in the text; empty for the whole text."""
 
 
 class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
-    """The closed lists of one language; `answers.toml` explains them."""
+    """The phrases of one language; `answers.toml` explains them."""
 
     yes: frozenset[str]
     ok: frozenset[str]
@@ -98,14 +100,12 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Language:
-    """One language's phrases, indexed for matching."""
-
     def __init__(self, name: str, phrases: Phrases) -> None:
         self.phrases = phrases
         self.is_spaced = name not in _UNSPACED
         self._kinds: dict[str, Kind] = {_AGREES: "yes"}
         self.starts: dict[str, list[str]] = {}
-        """Phrases by first word, or by first character if words are not separated; longest first."""
+        """Phrases by first word, or by first character in scripts without spaces. The longest comes first."""
         kinds: tuple[Kind, ...] = ("small", "polite", "thanks", "also", "alone", "ok", "yes", "no", "unclear")
         for kind in kinds:
             self._kinds |= dict.fromkeys(getattr(phrases, kind), kind)
@@ -119,7 +119,7 @@ class Language:
         return text[at:] if end < 0 else text[at:end]
 
     def match(self, text: str, at: int) -> tuple[Kind, str] | None:
-        """Returns the longest phrase that starts at a place in a bare text."""
+        """Return the longest phrase that starts at a position of a normalised text."""
         for phrase in self.starts.get(self._start_of(text, at), ()):
             end = at + len(phrase)
             is_joined = not self.is_spaced and not phrase[-1].isascii()
@@ -128,7 +128,7 @@ class Language:
         return None
 
     def words(self, text: str) -> list[str]:
-        """The words of a text; in scripts without spaces, the pieces an echo is made of."""
+        """Return the words of a text. In scripts without spaces, return the pieces that an answer may repeat."""
         if self.is_spaced:
             return _parted(text)
         found: list[str] = []
@@ -141,17 +141,16 @@ class Language:
         return found
 
     def tokens(self, text: str, wanted: frozenset[str]) -> frozenset[str]:
-        """Returns the wanted words that occur in a bare text."""
+        """Return the wanted words that occur in a normalised text."""
         return wanted.intersection(text.split()) if self.is_spaced else frozenset(e for e in wanted if e in text)
 
     def is_context_needed(self, phrases: Iterable[str]) -> bool:
-        """Whether every one of these phrases means something else in another language."""
+        """Whether all these phrases have another meaning in another language."""
         return all(each in self.phrases.shared for each in phrases)
 
 
 @cache
 def languages() -> Mapping[str, Language]:
-    """Returns the languages of `answers.toml`."""
     data = tomllib.loads(Path(__file__).with_name("answers.toml").read_text(encoding="utf-8"))
     return {name: Language(name, phrases) for name, phrases in convert(data, dict[str, Phrases]).items()}
 
@@ -165,10 +164,10 @@ def said(
     no: frozenset[str] = frozenset(),
     known: frozenset[str] = ENGLISH,
 ) -> Said:
-    """Classifies a whole answer to a question, of at most `LONGEST` characters.
+    """Classify an answer of at most `LONGEST` characters.
 
-    `shown` are the texts that asked for the call, any of which the answer may echo; `yes` and `no` are the pack's own
-    answers; `known` are the languages that the pack or the customer uses.
+    `shown` are the texts that asked for the call; the answer may repeat any of them. `yes` and `no` are the pack's own
+    answers. `known` are the languages of the pack and the user.
     """
     if len(text) > LONGEST:
         return "other"
@@ -204,7 +203,7 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
         if kind == "unclear" or (kind == "also" and "yes" not in kinds):
             return "other"
         if kind == "small":
-            # Words of an echo must keep the order of the text shown.
+            # Repeated words must keep the order of the question.
             echoes.append(phrase)
         else:
             kinds.append(kind)
@@ -225,9 +224,7 @@ def _in_language(name: str, language: Language, words: str, shown: tuple[Shown, 
 
 
 def _next_echo(language: Language, words: str, at: int) -> str:
-    """Returns the word at a position; in scripts without spaces, everything in one script up to the next phrase or
-    space.
-    """
+    """Return the word at a position. In scripts without spaces, return the text in one script up to the next phrase."""
     if language.is_spaced:
         return words[at:].split(" ", 1)[0]
     if other := _OTHER_WORD.match(words, at):
@@ -239,10 +236,10 @@ def _next_echo(language: Language, words: str, at: int) -> str:
 
 
 def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
-    """Whether words repeat the text shown, in its order and including its verb; small words may be left out.
+    """Whether words repeat the question in order, including its verb. Small words may be missing.
 
-    An echo of one of several things may mean that one only, so every item of a list, and everything joined by commas or
-    "and", must be mentioned.
+    A user who repeats one of several items may mean only that item. So the answer must repeat every list item and
+    everything joined by commas or "and".
     """
     own, plain = language.phrases, _QUOTED.sub(" ", shown.text).lower()
     if _is_contrast(plain, shown.languages) or any(_turns(each) for each in echoes if each not in own.small):
@@ -271,36 +268,34 @@ def _is_echo(language: Language, echoes: list[str], shown: Shown) -> bool:
 
 
 def _is_contrast(text: str, written: frozenset[str]) -> bool:
-    """Whether a text may have two halves, judged by contrast words of its possible languages: a yes may be to one of
-    them.
-    """
+    """Whether a text has a contrast word such as "but", so that a yes may cover only half of the question."""
     words = bare(text)
     spoken = (languages()[name] for name in written | languages_of(text) | ENGLISH)
     return any(each.tokens(words, each.phrases.contrast) for each in spoken)
 
 
 def _has_verb(language: Language, shown: Shown, echoed: set[str]) -> bool:
-    """Whether an echo has the first of the pack's own words, and the last if the verb may be at the end."""
+    """Whether an answer repeats the first of the pack's own words, and the last word if the verb may be at the end."""
     title = (shown.title or shown.text).lower()
     own = [_folded(word) for word in language.words(title) if word not in language.phrases.small]
     return bool(own) and own[0] in echoed and (not language.phrases.verb_last or own[-1] in echoed)
 
 
 def _names_all(items: tuple[str, ...], echoed: set[str]) -> bool:
-    """Whether words name every item of a list, or none of them."""
+    """Whether an answer names all items of a list, or none."""
     named = [any(not echoed.isdisjoint(_spellings(word)) for word in _parted(item.lower())) for item in items]
     return all(named) or not any(named)
 
 
 def _turns(word: str) -> bool:
-    """Whether a word, in any language, denies, attaches a condition or names an alternative."""
+    """Whether a word, in any language, denies, adds a condition or names an alternative."""
     spaced, unspaced = _turning()
     return word in spaced or (_is_unspaced(word[0]) and any(each in word for each in unspaced))
 
 
 @cache
 def _turning() -> tuple[frozenset[str], frozenset[str]]:
-    """Returns the words of any language that are never an echo: those between spaces, and those that may be joined."""
+    """Return the words of any language that end the repetition: separate words, and words that may be joined."""
     found: dict[bool, set[str]] = {True: set(), False: set()}
     for each in languages().values():
         own = each.phrases
@@ -309,7 +304,7 @@ def _turning() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _parted(text: str) -> list[str]:
-    """The words of a text, keeping each value in one piece: `250,00`, `-5`, `$40`."""
+    """Split a text into words and keep values whole, such as `250,00`, `-5` and `$40`."""
     words = (word.strip(_AROUND) for word in text.split())
     return [word for word in words if any(map(str.isalnum, word))]
 
@@ -319,13 +314,13 @@ def _is_unspaced(letter: str) -> bool:
 
 
 def _spellings(word: str) -> frozenset[str]:
-    """The spellings in which a word may be echoed: an amount with or without its sign."""
+    """Return the accepted spellings of a word: an amount with or without its currency sign."""
     folded = _folded(word)
     return frozenset((folded, folded.lstrip(_SIGNS)))
 
 
 def _folded(word: str) -> str:
-    """A word normalised for echoes: 40 equals 40.00, and $40 equals 40$. Ambiguous numbers stay unchanged."""
+    """Normalise a word: 40 equals 40.00, and $40 equals 40$. Ambiguous numbers stay unchanged."""
     number = _NUMBER.fullmatch(word)
     if number is None or _TWO_WAYS.fullmatch(number[3]):
         return word
@@ -338,8 +333,7 @@ def _folded(word: str) -> str:
 
 
 def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]) -> bool:
-    """Whether a no shares its words with what was asked, or answers a question that itself denies something: "Leave
-    it" to "Shall I leave it?", "No" to "Shall I say that you won't come?"."""
+    """Whether a no is ambiguous: "Leave it" to "Shall I leave it?", or "No" to "Shall I say that you won't come?"."""
     asked = bare(" ".join(each.text for each in shown))
     spoken = [each for name, each in languages().items() if name in known]
     if any(each.tokens(asked, each.phrases.denial) for each in spoken):
@@ -349,7 +343,7 @@ def _is_no_ambiguous(words: str, shown: tuple[Shown, ...], known: frozenset[str]
 
 
 def why_unclear(text: str, known: frozenset[str] = ENGLISH) -> Unclear:
-    """Returns why an answer that says neither yes nor no does not count."""
+    """Return why an answer counts neither as yes nor as no."""
     if said(text[: LONGEST + 1], known=frozenset(languages())) != "other" or _OTHER_SCRIPT.search(text):
         return "other_language"
     words = bare(text)
@@ -359,13 +353,13 @@ def why_unclear(text: str, known: frozenset[str] = ENGLISH) -> Unclear:
 
 
 def _begun_in(words: str) -> frozenset[str]:
-    """Returns the languages that have a phrase at the start of a bare text."""
+    """Return the languages with a phrase at the start of a normalised text."""
     return _first_words().get(words.partition(" ")[0], _NONE) | _first_words().get(words[:1], _NONE)
 
 
 @cache
 def _first_words() -> Mapping[str, frozenset[str]]:
-    """Returns the languages by first word of a phrase, or by first character if words are not separated."""
+    """Return the languages by first word of a phrase, or by first character in scripts without spaces."""
     found: dict[str, set[str]] = {}
     for name, language in languages().items():
         for start in language.starts:
@@ -374,13 +368,13 @@ def _first_words() -> Mapping[str, frozenset[str]]:
 
 
 def begins_with_yes(text: str) -> bool:
-    """Whether words begin with a yes in any language, possibly after a courtesy, whatever follows."""
+    """Whether a text begins with a yes in any language, possibly after a courtesy."""
     words = bare(text.lstrip()[:LONGEST])
     return any(_first_kind(languages()[name], words) in ("yes", "ok", "alone") for name in _begun_in(words))
 
 
 def _first_kind(language: Language, words: str) -> Kind | None:
-    """Returns the kind of the first phrase that is not a courtesy."""
+    """Return the kind of the first phrase other than a courtesy."""
     at = 0
     while at < len(words):
         found = language.match(words, at) if words[at] != " " else ("polite", " ")
@@ -392,7 +386,7 @@ def _first_kind(language: Language, words: str) -> Kind | None:
 
 @lru_cache(maxsize=2048)
 def is_courtesy(text: str) -> bool:
-    """Whether a message consists of thanks or a greeting only."""
+    """Whether a message is only thanks or a greeting."""
     if len(text) > LONGEST or _UNSURE.search(text):
         return False
     words = bare(text)
@@ -415,7 +409,7 @@ def _is_courteous(language: Language, words: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def languages_of(text: str, least: int = 1) -> frozenset[str]:
-    """Returns the possible languages of a text: by its script, or by at least this many different common words."""
+    """Return a text's possible languages, by its script or by at least `least` different common words."""
     for name, script in _SCRIPTS.items():
         if script.search(text):
             return frozenset((name,))
@@ -431,7 +425,7 @@ def languages_of(text: str, least: int = 1) -> frozenset[str]:
 
 @cache
 def _common_words() -> Mapping[str, list[str]]:
-    """Returns the languages of each common word."""
+    """Return the languages of each common word."""
     found: dict[str, list[str]] = {}
     for name, language in languages().items():
         for word in language.phrases.common:
@@ -440,12 +434,12 @@ def _common_words() -> Mapping[str, list[str]]:
 
 
 def is_english(text: str, least: int = 1) -> bool:
-    """Whether a text may be English; true for a text without words."""
+    """Whether a text may be English. True for a text without words."""
     return not _LETTERS.search(text) or "en" in languages_of(text, least)
 
 
 def bare(text: str) -> str:
-    """Returns an answer in lower case, without friendly faces, marks between words, and extra white space."""
+    """Normalise an answer: lower case, without friendly emoji, punctuation between words and extra white space."""
     lower = _APOSTROPHES.sub("'", _FRIENDLY.sub(" ", _THUMB.sub(f" {_AGREES} ", text))).lower()
     lower = unicodedata.normalize("NFC", lower.replace("i\u0307", "i"))
     return " ".join(_MARKS.sub(" ", lower.replace("*", " ")).split())

@@ -1,8 +1,7 @@
-"""Puts a call to the user in a form to which a plain yes is enough: a card, or a sentence of the pack.
+"""Shows a call to the user as a card or as a sentence of the pack, so that a plain yes is enough.
 
-The words come from the pack. The values come from agents, tools and users, who may want to mislead: on a card each
-value is on its own line, and everywhere it is quoted unless it is one plain word, so that no value reads like the
-pack's words.
+The words come from the pack. Values come from agents, tools and users and may try to mislead. A card has each value on
+its own line. Values of more than one plain word are quoted, so that they cannot look like the pack's words.
 """
 
 import json
@@ -33,23 +32,22 @@ from bylaw.trace.event import Result
 
 
 class CardFacts(Struct, frozen=True):
-    """The facts a card shows besides the call's arguments, or what is missing for that."""
+    """The facts that a card shows in addition to the call's arguments, or the missing facts."""
 
     values: Mapping[str, Any] = {}
     schemas: Mapping[str, Any] = {}
     """How to format each value."""
     lacking: tuple[Fact, ...] = ()
-    """Facts that must be looked up first, including stale ones."""
+    """Facts to look up first, including stale ones."""
     faults: tuple[str, ...] = ()
-    """Why values cannot be computed from known facts."""
+    """Why values cannot be computed although their facts are known."""
 
     @property
     def is_known(self) -> bool:
-        """Whether the call can be shown to the user."""
         return not self.lacking and not self.faults
 
     def plain(self) -> dict[str, Any]:
-        """The values as JSON; equal for values that read alike on a card."""
+        """The values as JSON. Values that look the same on a card are equal."""
         return {name: _plain(value) for name, value in self.values.items()}
 
 
@@ -57,8 +55,9 @@ NO_FACTS = CardFacts()
 
 
 def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
-    """Evaluate the facts the pack shows with a call, from what the agent had seen before its turn, unless a result of
-    the turn contradicts it.
+    """Evaluate the facts on a call's card from what the agent had seen before its turn.
+
+    A result of the same turn may contradict these facts. The facts then count as missing.
     """
     declared = ledger.schema.card_facts.get(call.call.tool, ())
     if call.tool is None or call.call.fault or not (declared or call.untold):
@@ -66,7 +65,7 @@ def card_facts(call: CallRecord, ledger: Ledger) -> CardFacts:
     arguments, seen = call.tool.fitted(call.call.arguments), SeenFacts(ledger, call, {})
     computed = {fact.name: fact.compute(arguments, seen) for fact in declared}
     if any(type(event) is Result for event in ledger.events[call.start : call.step]):
-        # A result of the turn may have updated what the agent knew before it.
+        # A result of the turn may have updated earlier facts.
         seen = SeenFacts(ledger, replace(call, start=call.step), {})
         known = [fact for fact in declared if _is_known(computed[fact.name])]
         computed |= {fact.name: fact.compute(arguments, seen) for fact in known}
@@ -97,22 +96,22 @@ def _plain(value: Any) -> Any:
 
 
 _REMARKS = frozenset(words_of("reason reasons note notes comment comments remark summary description"))
-"""Arguments for the record: their content changes nothing a user would agree to."""
+"""Arguments for the record. A user's agreement does not depend on their content."""
 
 
 class Terms(Struct, frozen=True):
-    """The pack's terms for arguments: which need not be shown, which matter although they look like remarks, and how
-    long a yes to a sentence counts.
+    """Which arguments need not be shown, which ones matter although they look like remarks, and how long agreement to a
+    sentence lasts.
     """
 
     spared: frozenset[str] = frozenset()
     wanted: frozenset[str] = frozenset()
     lifetime: float = 86_400.0
-    """Seconds; as long as a person's yes."""
+    """The lifetime in seconds, equal to that of a reviewer's approval."""
 
 
 def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
-    """The arguments that a user agrees to, including everything nested in them."""
+    """Return the arguments that a user agrees to, including nested values."""
     return {
         name: value
         for name, value in given.items()
@@ -122,15 +121,15 @@ def what_matters(given: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _is_remark(name: str) -> bool:
-    """Whether an argument name marks a remark: `cancel_reason` does, `email_summary_to` does not."""
+    """Whether an argument is a remark by its name: `cancel_reason` is, `email_summary_to` is not."""
     words = words_of(name)
     return bool(words) and words[-1] in _REMARKS
 
 
 LIFETIME = 3600.0
-"""Default validity of a card in seconds."""
+"""How long a card is valid by default, in seconds."""
 CALL = "{call}"
-"""Placeholder in a question for the tool's `put_as`."""
+"""In a question, stands for the tool's `put_as`."""
 ASKS = tuple(
     f"{lead}{CALL}{end}"
     for lead, end in (
@@ -138,15 +137,14 @@ ASKS = tuple(
         *((lead, ". Shall I go ahead?") for lead in ("I will ", "I'll ", "I can ", "I'm about to ")),
     )
 )
-"""Default questions."""
 SLOT = re.compile(r"\{(\w+)\}")
 """A placeholder for a value in a `put_as` sentence."""
 _LONGEST = 4000
-"""Maximum characters of a card: nobody reads more, and unread text is not agreed to."""
+"""The maximum length of a card in characters. Users do not read longer texts, so they cannot agree to them."""
 _LARGE = 10**12
 _NOTHING: Mapping[str, Any] = {}
 _HIDING = frozenset("<`~")
-"""Characters that may hide the rest of a card if it is rendered as HTML or Markdown."""
+"""Characters that may hide the rest of a card when rendered as HTML or Markdown."""
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*"')
 _QUOTED_VALUE = re.compile(f"({_QUOTE.pattern})")
 _PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@/+:&-]{0,80}\w)?", re.ASCII)
@@ -155,39 +153,39 @@ _FIGURES = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,6})?")
 _LEAD = re.compile(
     r"(?:>\s*)*(?:#{1,6}\s+)?(?:(?:[-*+\u2022\u2023\u2013]|\d{1,2}[.)])\s+)?(?=[*_`]*(?:[^\W\d_]|[\u00a1\u00bf]))"
 )
-"""Markdown prefixes of a line: quotes, headings, bullets and numbers."""
+"""Markdown at the start of a line: quotes, headings, bullets and numbers."""
 _FENCE = re.compile(r"`{3,}\w*")
 _EMPHASIS = re.compile(
     rf"(?<![^\s(])(\*{{1,3}}|_{{1,3}}|`+)(?=\S)((?:{_QUOTE.pattern}|(?!\1)[^\"])+)(?<=\S)\1(?=[:;,.?!)]*(?:\s|$))"
 )
-"""Words between a pair of emphasis marks."""
 _NESTED = 2
-"""Maximum nesting of emphasis marks."""
+"""The maximum nesting of emphasis marks."""
 _BULLET = re.compile(r"(?<![:,\s])\s+[-\u2022\u2013]\s+(?=[^\W\d_])")
-"""A bullet before words, in a card written on one line."""
+"""A bullet before words, in a card on one line."""
 _BLANKS = re.compile(r"\s+")
 _OVERLAY = 1
-"""The combining class of characters that strike out the previous one."""
+"""The combining class of characters that strike out the previous character."""
 
 
 class CardWords(Struct, frozen=True):
-    """The words of a card in the pack's language, and its validity."""
+    """A card's words in the pack's language, and how long the card is valid."""
 
     heading: str = "Please confirm:"
     question: str = "Shall I do this? Please answer yes or no."
     yes: tuple[str, ...] = ()
-    """Answers that mean yes, in addition to the built-in ones; the first is how a card writes `true`."""
+    """Further answers that mean yes. A card writes `true` as the first of them."""
     no: tuple[str, ...] = ()
     lifetime: float = LIFETIME
     asks: tuple[str, ...] = ASKS
-    """Questions that a yes may answer, each with `{call}` for the tool's `put_as`."""
+    """Questions that a yes may answer. `{call}` stands for the tool's `put_as`."""
     decimal: str = "."
-    """The decimal mark of amounts and quantities."""
+    """The decimal mark of numbers."""
 
 
 def card_form(text: str) -> str:
-    """Normalise a text for comparing cards: without white space and Markdown around its words. Quoted values stay
-    unchanged, so the cards of two different calls never become equal.
+    """Normalise a text for comparing cards: remove extra white space and Markdown.
+
+    Quoted values stay unchanged, so that the cards of two different calls never become equal.
     """
     if text.isalnum():
         return text
@@ -196,7 +194,7 @@ def card_form(text: str) -> str:
         bare = line.strip()
         if _FENCE.fullmatch(bare):
             continue
-        # Anything before a value belongs to it, also on its own line.
+        # Text before a value belongs to that value, even on another line.
         lead = _LEAD.match(bare) if not words or words[-1][-1] not in ":," else None
         words += _words_of_line(bare[lead.end() :] if lead is not None else bare)
     return " ".join(words)
@@ -206,13 +204,13 @@ def _words_of_line(line: str) -> list[str]:
     for _ in range(_NESTED):
         line = _EMPHASIS.sub(r"\2", line)
     parts = _QUOTED_VALUE.split(line)
-    # Quoted values are the odd parts.
+    # Every second part is a quoted value.
     parts[::2] = [_BLANKS.sub(" ", _BULLET.sub(" ", part)) for part in parts[::2]]
     return "".join(parts).split()
 
 
 def digest(tool: str, arguments: Mapping[str, Any], facts: CardFacts = NO_FACTS) -> str:
-    """Binds a card to a call: the same for the same tool, arguments and shown facts, in any order."""
+    """Return a card's digest: the same for the same tool, arguments and shown facts in any order."""
     parts = [tool, msgspec.to_builtins(dict(arguments)), *([facts.plain()] if facts.values else [])]
     told = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
     return sha256(told.encode()).hexdigest()
@@ -226,9 +224,7 @@ def card_text(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> str:
-    """The text of a card; empty if it would be too long to read, if two labels are equal, or if a fact it shows is
-    unknown.
-    """
+    """Return a card's text; empty if it is too long, has two equal labels or lacks a fact."""
     if not facts.is_known:
         return ""
     parameters = tool.parameters if tool is not None else {}
@@ -252,8 +248,8 @@ def sentences_in(
     words: CardWords,
     facts: CardFacts = NO_FACTS,
 ) -> Iterator[tuple[str, str]]:
-    """The pack's sentences in a message that ask for this call with every value that matters, each with the pack's own
-    words.
+    """Yield the pack's sentences in a message that ask for this call with all values that matter. Each comes with the
+    pack's words.
     """
     if tool is None:
         return
@@ -280,7 +276,7 @@ def sentences_in(
 
 
 def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
-    """Why a `put_as` sentence can never match a call of its tool; empty if it can."""
+    """Return why a `put_as` sentence can never match a call of its tool; empty if it can."""
     slots = SLOT.findall(phrase)
     kinds = {name: _record(tool.parameters.get(name)) for name in {*slots, *tool.required}}
     samples = {name: "" if kind.get("type") == "string" else 0 for name, kind in kinds.items()}
@@ -296,7 +292,7 @@ def never_asks(phrase: str, tool: Tool, terms: Terms) -> str:
 
 @lru_cache(maxsize=4096)
 def _asked(phrase: str, ask: str) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-    """The arguments a question names, its beginning, and the text after each of them."""
+    """Return the arguments that a question names, its beginning, and the text after each argument."""
     lead, _, end = ask.partition(CALL)
     parts = SLOT.split(phrase)
     parts[0] = lead + parts[0]
@@ -305,7 +301,7 @@ def _asked(phrase: str, ask: str) -> tuple[tuple[str, ...], str, tuple[str, ...]
 
 
 def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
-    """The spellings of a value in a sentence: a number may be written 20, 20.0 or 20.00."""
+    """Return the spellings of a value in a sentence, such as 20, 20.0 and 20.00."""
     if measured := _measured(value, _record(schema), words):
         return measured
     told = _in_words(value, schema, words)
@@ -316,8 +312,8 @@ def _ways(value: Any, schema: Any, words: CardWords) -> list[str]:
 
 
 def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether each value ends where the next words begin, and none contains the words between two values; otherwise
-    they could be read as another call's values.
+    """Whether a sentence can be read in one way only: each value ends at the next words and does not contain these
+    words.
     """
     bare = [_QUOTE.sub('"', each) for each in values]
     if any(not text or text in value for text in texts[:-1] for value in bare):
@@ -326,7 +322,7 @@ def _is_told_in_one_way(values: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _in_words(value: Any, schema: Any, words: CardWords) -> str:
-    """A value as written in a sentence; empty if it has no readable form."""
+    """Return a value as a sentence writes it; empty if it has no readable form."""
     if isinstance(value, dict) or value is None:
         return ""
     declared = _record(schema)
@@ -339,8 +335,8 @@ def _in_words(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def lists_in(value: Any) -> Iterator[tuple[str, ...]]:
-    """The items, as texts, of each list inside a value: a list of plain values, of records with their positions, or of
-    a record's entries.
+    """Yield the items of each list inside a value as texts: plain values, records with positions, or a record's
+    entries.
     """
     if isinstance(value, Mapping):
         for each in cast("Mapping[str, Any]", value).values():
@@ -362,19 +358,19 @@ def _leaves(value: Any) -> str:
 
 
 def title_of(tool: Tool | None, name: str) -> str:
-    """A tool's title, or else its name in words."""
+    """Return a tool's title or its name in words."""
     return (tool.title if tool is not None else "") or _named(name)
 
 
 def label_of(key: str, schema: Any) -> str:
-    """An argument's title, or else its name in words."""
+    """Return an argument's title or its name in words."""
     declared = _record(schema)
     title = declared.get("title")
     return title if isinstance(title, str) and title else _named(key)
 
 
 def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") -> Iterator[tuple[str, str]]:
-    """The lines of an argument on a card, with labels; null only if it is a meaningful value."""
+    """Yield an argument's lines on a card with labels. A null is shown only if it is a meaningful value."""
     declared = _record(schema)
     label = f"{above} / {_field(key, schema)}" if above else label_of(key, declared)
     if value is None:
@@ -400,8 +396,9 @@ def _told(key: str, value: Any, schema: Any, words: CardWords, above: str = "") 
 
 
 def _item(value: Any, schema: Any, words: CardWords) -> str:
-    """A list item on one line: `flight number HAT001, cabin "basic economy"`. Its parts are unambiguous: each value is
-    one word or quoted, inner objects are in parentheses, and lists in brackets.
+    """Return a list item on one line, such as `flight number HAT001, cabin "basic economy"`.
+
+    Each value is one word or quoted. Objects inside are in parentheses and lists in brackets.
     """
     declared = _record(schema)
     if isinstance(value, dict):
@@ -424,7 +421,7 @@ def _inner(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _field(key: str, schema: Any) -> str:
-    """The label of a field inside an argument; an undeclared field keeps its name, so that `priceMax` and `price_max`
+    """Return the label of a nested field. An undeclared field keeps its name, so that `priceMax` and `price_max`
     differ.
     """
     return label_of(key, schema) if schema is not None or "_".join(words_of(key)) == key else _quoted(key)
@@ -435,8 +432,8 @@ def _is_list(declared: Mapping[str, Any]) -> bool:
 
 
 def _plainly(value: Any, schema: Any, words: CardWords) -> str:
-    """A value on a card; text that reads like a number, a yes or a no is quoted if the argument is not declared as
-    text.
+    """Return a value as a card shows it. A text that looks like a number, yes or no is quoted unless the argument is
+    declared as text.
     """
     declared, told = _record(schema), _shown(value, schema, words)
     is_expected = "string" in str(declared.get("type")) or declared.keys() & {"enum", "currency", "unit"}
@@ -449,7 +446,7 @@ def _record(schema: Any) -> Mapping[str, Any]:
 
 
 def _may_be_null(schema: Any) -> bool:
-    """Whether null is a value here rather than an omitted argument."""
+    """Whether null is a value of its own and does not mean an omitted argument."""
     if not isinstance(schema, dict):
         return True
     declared = _record(schema)
@@ -469,7 +466,7 @@ def _shown(value: Any, schema: Any, words: CardWords) -> str:
 
 
 def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list[str]:
-    """The spellings of an amount of money or a quantity, the card's own first; empty for any other value."""
+    """Return the spellings of an amount or a quantity, the card's own first; empty for any other value."""
     currency, unit = currency_of(value) or declared.get("currency"), declared.get("unit")
     is_figure = isinstance(value, str) and (currency or unit) and _FIGURES.fullmatch(value)
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
@@ -488,12 +485,12 @@ def _measured(value: Any, declared: Mapping[str, Any], words: CardWords) -> list
 
 @lru_cache(maxsize=4096)
 def _named(name: str) -> str:
-    """A tool or argument name in words; quoted if it does not consist of words."""
+    """Return a tool or argument name in words; quoted if it does not consist of words."""
     return " ".join(words_of(name)) if name.isidentifier() and name.isascii() and len(name) <= 80 else _quoted(name)
 
 
 def _quoted(text: str) -> str:
-    """A text in quotes on one line. Characters that are invisible or strike out others are written as escapes."""
+    """Quote a text on one line. Invisible characters and those that strike out others become escapes."""
     quoted = json.dumps(text, ensure_ascii=False).replace("  ", " \\u0020")
     return "".join(each if _is_visible(each) else _escaped(each) for each in quoted)
 

@@ -1,8 +1,8 @@
-"""Finds the user's answers to cards and sentences, without reading prose.
+"""Finds the user's answers to cards and sentences without interpreting prose.
 
-A card is answered in the conversation, if the agent's message ends with its text word for word and the next user
-message is a yes or a no; or the host displays it and reports the answer. A sentence of the pack is answered only in the
-conversation. Each answer is valid for one call, until the user writes anything else.
+In the conversation, a card is answered if the agent's message ends with the card's exact text and the user's next
+message is a yes or a no. A host may also display the card and report the answer. A sentence of the pack is answered
+only in the conversation. An answer covers one call, until the user writes another message.
 """
 
 import re
@@ -34,7 +34,7 @@ _HIDES = re.compile(
     r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08]",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Markup that may hide words: tags, strike-through, links, image descriptions, invisible characters."""
+"""Markup that may hide words: tags, strike-through, links, image descriptions and invisible characters."""
 _THANKS = r"thanks|thank you|thanks a lot|thank you (?:so|very) much"
 _WITH = r"(?: you)?(?: with (?:that|this|it))?"
 _COURTESIES = re.compile(
@@ -45,7 +45,7 @@ _COURTESIES = re.compile(
     rf"i can (?:help|assist){_WITH}|(?:i'd|i would) be (?:happy|glad) to help{_WITH}|one moment(?: please)?|"
     r"you're welcome|my pleasure|please (?:confirm|check|review)(?: the (?:details|following))?|here are the details"
 )
-"""Phrases next to a card that cannot change its meaning; any other word may."""
+"""Phrases before a card that cannot change its meaning."""
 _AFTER = re.compile(rf"{_THANKS}|\(?yes ?/ ?no\)?|\(?yes or no\)?")
 """Phrases allowed after a card."""
 _EITHER = re.compile(f"{_COURTESIES.pattern}|{_AFTER.pattern}")
@@ -57,25 +57,25 @@ _MARKS = " *_-#"
 """Characters allowed around a card."""
 _WORD = re.compile(r"[^\W_]+")
 _END = 30
-"""Number of final characters that identify a possible card."""
+"""How many final characters identify a possible card."""
 _SAMPLE = 2000
-"""Characters of a message examined for its language."""
+"""How many characters of a message are examined for its language."""
 _BLANK = re.compile(r"\s{8,}")
 _FAR, _WIDE = 8, 100
-"""Blank lines, and blank characters, after which words count as hidden far below or aside."""
+"""So many blank lines, or blank characters, hide the words after them from a reader."""
 _BESIDE = 1000
-"""Maximum characters next to a card: nobody reads more."""
+"""The maximum number of characters around a card. Users do not read more."""
 _LAST = 50
-"""Maximum number of answers to other cards after which an answer still counts."""
+"""An answer still counts after this many answers to other cards."""
 
 
 class CardAnswer(Struct, frozen=True):
-    """The user's answer to a card, and where it was given."""
+    """The user's answer to a card, with its place in the conversation."""
 
     step: int
     yes: bool
     since: int
-    """Calls after this step use it up."""
+    """Calls after this step use up the answer."""
 
 
 class CardStanding(Struct, frozen=True):
@@ -83,13 +83,13 @@ class CardStanding(Struct, frozen=True):
 
     card: Card
     answer: bool | None = None
-    """The host's last report."""
+    """The answer that the host last reported."""
     used_by: int | None = None
-    """Step of a call allowed after the card was shown."""
+    """The step of a call that was allowed after the card was shown."""
 
 
 def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
-    """The state of the card with this name; None if there is none."""
+    """Return the state of a card by its id; None for an unknown card."""
     found: CardStanding | None = None
     made = ""
     for step, event in enumerate(events):
@@ -107,10 +107,10 @@ def standing_of(events: Iterable[Event], card: str) -> CardStanding | None:
 
 
 def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: float | None, words: CardWords) -> str:
-    """Why a yes reported at a step does not count; empty if it does.
+    """Return why a yes reported at a step does not count; empty if it counts.
 
     After the card, the user may have written a yes or a courtesy. After any other message, the report must say that the
-    user had seen that message (`after`), and the answer must not be older than it.
+    user had seen that message (`after`), and the answer must not be older than the message.
     """
     shown = next((at for at in range(step - 1, -1, -1) if _shows(events[at], answer.card)), step)
     messages = [at for at in range(step) if is_message(events[at])]
@@ -132,12 +132,12 @@ def press_fault(events: Sequence[Event], step: int, answer: Confirmation, time: 
 
 
 def is_message(event: Event) -> bool:
-    """Whether an event is a message of the user or the agent, rather than a button press or a handover."""
+    """Whether an event is a message and not a reported answer or a handover."""
     return isinstance(event, Message) and event.confirmation is None and event.handover is None
 
 
 def has_other_message(events: Sequence[Event], since: int, before: int, words: CardWords) -> bool:
-    """Whether the user wrote something between two steps that is neither a yes nor a courtesy."""
+    """Whether the user wrote anything but a yes or a courtesy between two steps."""
     return any(_is_other(events[at], words) for at in range(since + 1, before))
 
 
@@ -159,23 +159,23 @@ def _answer_in(event: Event, words: CardWords) -> Said:
 
 
 class Put(Struct, frozen=True):
-    """How one call is shown to the user, whatever its name on a card."""
+    """How one call is shown to the user."""
 
     digest: str
     card: str = ""
-    """The text of its card."""
+    """The card's text."""
     sentences: Mapping[str, str] = {}
-    """The pack's sentences that ask for it, each with the pack's own words; empty if only a card counts."""
+    """The pack's sentences that ask for the call, each with the pack's words. Empty if only a card counts."""
     title: str = ""
     """The pack's own words on the card."""
     lists: tuple[tuple[str, ...], ...] = ()
-    """The items of each list among its values; an echo of one item may mean only that one."""
+    """The items of each list among the values. An answer that repeats one item may mean only that item."""
     lifetime: float = 0.0
-    """Validity of a yes to a sentence in seconds."""
+    """How long agreement to a sentence lasts, in seconds."""
 
 
 class Cards:
-    """The cards of one conversation and the user's answers; `events` may grow while it is in use."""
+    """The cards of one conversation, with the user's answers. `events` may grow."""
 
     def __init__(self, events: Sequence[Event], words: CardWords, terms: Terms | None = None) -> None:
         self._events = events
@@ -184,9 +184,9 @@ class Cards:
         self._question, self._heading, self._yes, self._no = _forms_of(words)
         self._word = max(_WORD.findall(self._question), key=len, default="")
         self._written = _languages_of(words)
-        """The languages the pack uses, and those of the user so far."""
+        """The languages of the pack and of the user so far."""
         self._heard: list[Message] = []
-        """User messages not examined yet."""
+        """User messages whose language was not examined yet."""
         self._read = 0
         self._by_id: dict[str, Card] = {}
         self._texts: dict[str, set[str]] = {}
@@ -198,32 +198,29 @@ class Cards:
         self._ends: dict[str, dict[int, set[str]]] = {}
         """Card texts by ending and length."""
         self._tools: set[str] = set()
-        """The tools with cards."""
+        """Tools with a card in this conversation."""
         self._confirmed: dict[str, list[CardAnswer]] = {}
-        """Answers reported by the host, by digest."""
+        """Answers that the host reported, by digest."""
         self._known: set[int | None] = set()
         """Steps of messages that end with a card."""
         self._alike: dict[str, set[str]] = {}
-        """Digests of the cards for calls that tools may treat as the same."""
+        """Digests of cards for calls that a tool may treat as the same."""
 
     @property
     def _languages(self) -> frozenset[str]:
-        """The languages used by the pack, or by the user so far."""
+        """The languages of the pack and of the user's messages so far."""
         while self._heard:
             self._written |= _spoken_in(self._heard.pop())
         return self._written
 
     @property
     def has_any(self) -> bool:
-        """Whether a card was shown in this conversation."""
         return bool(self._texts)
 
     def texts_of(self, digest: str) -> Collection[str]:
-        """The texts of the cards with a digest."""
         return self._texts.get(digest, ())
 
     def has_one_of(self, tool: str) -> bool:
-        """Whether a card was shown for a call of a tool."""
         return tool in self._tools
 
     def may_stand_in(self, exchange: Exchange) -> bool:
@@ -231,12 +228,12 @@ class Cards:
         return exchange.may_have(self._word) and self._question in exchange.shown
 
     def is_changed(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message resembles a call's card but its text was changed."""
+        """Whether the agent's last message resembles the call's card with a changed text."""
         is_like = self._question in exchange.shown or bool(self._heading and self._heading in exchange.shown)
         return is_like and not any(text in exchange.shown for text in (put.card, *self.texts_of(put.digest)) if text)
 
     def answer(self, put: Put, exchanges: Sequence[Exchange], before: int, now: float | None) -> CardAnswer | None:
-        """The valid answer to a call, before a step and at a time."""
+        """Return the answer that counts for a call, before a step and at a time."""
         cards = {*self.texts_of(put.digest), put.card} - {""}
         texts = cards | {text for text in put.sentences if not _hidden(text)}
         reported = self._confirmed.get(put.digest, ())
@@ -266,7 +263,9 @@ class Cards:
         return last
 
     def _unfit(self, put: Put) -> set[str]:
-        """The card texts to which no yes counts: all but the latest, and any shared with another call's card."""
+        """Return card texts for which a yes does not count: all but the latest, and those that belong to several
+        calls.
+        """
         own = {*self.texts_of(put.digest), put.card}
         last = self._last.get(put.digest, put.card)
         return {text for text in own if text != last or self._digests.get(text, set[str]()) - {put.digest}}
@@ -274,8 +273,8 @@ class Cards:
     def declined(
         self, call: Call, own: str, exchanges: Sequence[Exchange], before: int, now: float | None
     ) -> CardAnswer | None:
-        """The last no that counts, to a card for another spelling of the call or for other facts shown with it; `own`
-        is the digest of the call itself.
+        """Return the last denial of a card for another spelling of the call or with other facts. `own` is the call's
+        own digest.
         """
         if call.tool not in self._tools:
             return None
@@ -294,11 +293,10 @@ class Cards:
         return any(text and text in exchange.shown for text in (put.card, *self.texts_of(put.digest), *put.sentences))
 
     def why_unclear(self, exchange: Exchange) -> Unclear:
-        """Why the answer is neither yes nor no."""
         return why_unclear("\n".join(text for _, text in exchange.answer), self._languages)
 
     def is_beside_words(self, exchange: Exchange, put: Put) -> bool:
-        """Whether the agent's last message has a card, or asks for this call, next to words that may change its
+        """Whether the agent's last message has a card or asks for this call next to words that may change its
         meaning.
         """
         if not (put.card or put.sentences or self.has_any):
@@ -309,7 +307,7 @@ class Cards:
         return bool(texts) and (misleads(message, texts) or _is_hidden(exchange, texts))
 
     def read(self, before: int) -> None:
-        """Read the events before a step."""
+        """Process the events before a step."""
         events = self._events
         for step in range(self._read, min(before, len(events))):
             event = events[step]
@@ -338,11 +336,11 @@ class Cards:
         return press_fault(self._events, step, press.confirmation, press.time, self._words)
 
     def _fold(self, call: Call) -> str:
-        """A key shared by all calls that one answer covers, whatever their spelling."""
+        """Return a key shared by all spellings of a call that one answer covers."""
         return repr((call.tool, alike(what_matters(call.arguments, self._terms))))
 
     def _shown_in(self, message: str) -> list[str]:
-        """The conversation's cards contained in a message."""
+        """Return the conversation's cards in a message."""
         found: set[str] = set()
         for end, by_length in self._ends.items():
             at = message.find(end)
@@ -362,8 +360,8 @@ class Cards:
         return card is not None and card.digest == name and not _is_past(card.expires, now)
 
     def _is_in_time(self, exchange: Exchange, now: float | None, lifetime: float | None) -> bool:
-        """Whether a card in a message was answered and used while it was valid; a sentence is valid for its lifetime
-        after the answer.
+        """Whether the user answered the card, and the call followed, while the card was valid. A sentence's lifetime
+        starts at the answer.
         """
         assert exchange.told_at is not None
         answered = self._events[exchange.answered_from].time
@@ -374,8 +372,10 @@ class Cards:
         return not _is_past(expires, answered) and not _is_past(expires, now)
 
     def _takes_back(self, exchange: Exchange, texts: set[str], put: Put, since: int) -> bool:
-        """Whether the user has since said anything that may withdraw an answer: anything but answers to cards, and
-        thanks for the answer itself; later thanks may agree to something the agent has said since.
+        """Whether a later message may withdraw the answer.
+
+        Answers to cards do not, nor do thanks right after the answer. Later thanks may agree to something that the
+        agent said in between.
         """
         has_told = exchange.told_at is not None and exchange.told_at > since
         if not has_told and all(is_courtesy(text) for step, text in exchange.answer if step > since):
@@ -398,7 +398,7 @@ class Cards:
         return said(answer, tuple(shown), yes=self._yes, no=self._no, known=self._languages)
 
     def _asked(self, text: str, put: Put) -> Shown:
-        """The text a card or sentence showed to the user."""
+        """Return the text that a card or sentence showed to the user."""
         for ask in map(card_form, self._words.asks):
             lead, _, end = ask.partition(CALL)
             if text in put.sentences and text.startswith(lead) and text.endswith(end):
@@ -408,20 +408,20 @@ class Cards:
         return Shown(own, put.lists, _languages_of(self._words), put.title)
 
     def _ends_with_a_card(self, exchange: Exchange) -> bool:
-        """Whether the agent's last message ends with any card; the result is cached."""
+        """Whether the agent's last message ends with any card. Cached."""
         if exchange.told_at not in self._known and self._ends_with(exchange, (), or_card=True):
             self._known.add(exchange.told_at)
         return exchange.told_at in self._known
 
     def _ends_with(self, exchange: Exchange, texts: Collection[str], *, or_card: bool = False) -> bool:
-        """Whether the agent's last message ends with one of these texts, possibly followed by other cards; or with any
-        card if `or_card`.
+        """Whether the agent's last message ends with one of these texts or, with `or_card`, with any card. Other cards
+        may follow.
         """
         message = exchange.shown
         wanted = [text for text in texts if text in message]
         cards = self._shown_in(message) if wanted or or_card else []
         if len(wanted) == 1 and message == wanted[0] and not any(_hidden(text) for _, text in exchange.told):
-            # The common case: nothing else is in the message.
+            # In most cases, the message contains nothing else.
             return True
         shown = {*wanted, *cards}
         if not shown or misleads(message, shown) or _is_hidden(exchange, shown):
@@ -442,7 +442,7 @@ def _cut(message: str, text: str) -> str:
 
 
 def _is_tail(message: str, text: str) -> bool:
-    """Whether a text is at the end of a message, separate from other text and not quoted."""
+    """Whether a text is at the end of a message, separate from other text and unquoted."""
     place = message.rfind(text)
     if place < 0 or message[:place][-1:] not in _MARKS:
         return False
@@ -451,19 +451,20 @@ def _is_tail(message: str, text: str) -> bool:
 
 
 def _is_hidden(exchange: Exchange, texts: Iterable[str]) -> bool:
-    """Whether the agent's words may be hidden; the card's own content does not hide it."""
+    """Whether a reader may miss part of the agent's message. The card's own content does not count."""
     return sum(_hidden(text) for _, text in exchange.told) > sum(map(_hidden, texts))
 
 
 def _hidden(text: str) -> int:
-    """The number of places where a message may not be seen as it is read here."""
+    """Count the places where a reader may miss part of a message."""
     far = sum(len(blank.splitlines()) > _FAR or len(blank) > _WIDE for blank in _BLANK.findall(text))
     return far + len(_HIDES.findall(text))
 
 
 def misleads(message: str, cards: Iterable[str]) -> bool:
-    """Whether the text next to a message's cards may change their meaning: it asks a question, or contains anything but
-    courtesies. Even the card's own words count, because they include the agent's values.
+    """Whether text next to a message's cards may change their meaning. Only courtesies are harmless.
+
+    Even words from the card count, because a card contains the agent's values.
     """
     for text in sorted(cards, key=len, reverse=True):
         message = message.replace(text, " ")
@@ -472,26 +473,25 @@ def misleads(message: str, cards: Iterable[str]) -> bool:
 
 
 def _is_all(known: re.Pattern[str], text: str) -> bool:
-    """Whether a text consists of known phrases only."""
+    """Whether a text consists only of known phrases."""
     phrases = (" ".join(each.split()) for each in _PHRASES.split(text.translate(_PLAINLY).lower()))
     return all(known.fullmatch(each) or is_courtesy(each) for each in phrases if each.strip("-"))
 
 
 def _spoken_in(message: Message) -> frozenset[str]:
-    """Returns the languages of a message, judged by its beginning, because it may be very long."""
+    """Return the languages of a message, judged by its beginning."""
     return languages_of(message.text[:_SAMPLE])
 
 
 @lru_cache(maxsize=256)
 def _forms_of(words: CardWords) -> tuple[str, str, frozenset[str], frozenset[str]]:
-    """The pack's question, heading and answers, normalised for comparison."""
+    """Return the pack's question, heading and answers, normalised for comparison."""
     yes, no = (frozenset(map(bare, some)) for some in (words.yes, words.no))
     return card_form(words.question), card_form(words.heading), yes, no
 
 
 @lru_cache(maxsize=256)
 def _languages_of(words: CardWords) -> frozenset[str]:
-    """The languages in which a pack asks."""
     return languages_of(f"{words.heading} {words.question}")
 
 

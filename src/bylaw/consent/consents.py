@@ -1,8 +1,8 @@
-"""Decides whether the user agreed to exactly this call before it was made.
+"""Decides whether the user agreed to exactly this call before the agent made it.
 
-*Agreed*: a plain yes to a card, or to a sentence in which the pack has its agents ask. *Not agreed*: only if structure
-proves it. *Undecided* otherwise: code reads no prose, because a guess is worse than a question. Only events before the
-call's turn count, so no later event changes an answer.
+*Agreed*: a plain yes to a card, or to a sentence of the pack. *Not agreed*: only with a structural proof. *Undecided*:
+everything else, because asking is better than guessing. Only events before the call's turn count, so later events do
+not change the answer.
 """
 
 import re
@@ -40,8 +40,8 @@ from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Event
 
 Basis = Literal["card", "told", "requested"]
-"""What a policy requires: the answer to a card; a yes to a sentence of the pack or, as a reader finds, to the agent's
-own words; or, as a reader finds, the user's own request.
+"""What a policy requires. `card`: the answer to a card. `told`: a yes to a sentence of the pack or to the agent's own
+words. `requested`: also the user's own request. A reader judges own words and requests.
 """
 Reason = Literal[
     "confirmed",
@@ -49,17 +49,14 @@ Reason = Literal[
     "unrecorded", "unanswered", "unread", "perhaps_spent", "no_card", "beside_card", "changed_card",
     "expired", "interrupted", "conditional", "other_language", "unclear", "unseen",
 ]  # fmt: skip
-"""Agreed: a plain yes to a card or a sentence of the pack. Not agreed: nothing was asked, nothing of the call was
-mentioned, the yes was used up, or a no to a card. Undecided: something was not recorded; a question has no answer among
-the user's words; the words need a reader; a similar call may have run; no card was answered, or one next to other words
-or with changed words; the user's last message is too old; the yes did not directly follow the card; the answer has a
-condition, is in an unsupported language, or is neither yes nor no for another reason; or a fact to be shown with the
-call is unknown.
+"""The reason. Agreed: `confirmed` (a plain yes to a card or sentence). Not agreed: nothing was asked, the call was
+never mentioned, an earlier call used the yes, or the user declined. The other reasons leave consent undecided, for
+example an unrecorded message, an unclear answer, an expired yes or an unknown fact on the card.
 """
 
 
 class QuotedSpan(Struct, frozen=True):
-    """A quotation from the conversation: the step of the message, and the range in its text."""
+    """A quotation from the conversation: the message's step and a range of its text."""
 
     step: int
     start: int
@@ -68,32 +65,32 @@ class QuotedSpan(Struct, frozen=True):
 
 
 class OpenConsent(Struct, frozen=True):
-    """The question whether the user agreed, with what was asked and answered."""
+    """An undecided consent, with what was asked and answered."""
 
     tool: str
     arguments: dict[str, Any]
     put: tuple[QuotedSpan, ...]
     answered: tuple[QuotedSpan, ...]
     spared: tuple[str, ...] = ()
-    """Arguments that the pack says need not be told."""
+    """Arguments that the pack exempts from being shown."""
 
 
 class Consent(Struct, frozen=True):
-    """Whether the user agreed to a call, with the reason; None if undecided."""
+    """Whether the user agreed to a call (None if undecided), and the reason."""
 
     value: bool | None
     reason: Reason
     told_at: int | None = None
-    """Step of the message that asked the user."""
+    """The step of the message that asked the user."""
     answered_at: int | None = None
-    """Step of the user's answer."""
+    """The step of the user's answer."""
     spent_by: int | None = None
-    """Step of the call that used up the agreement, or may have."""
+    """The step of the call that used up the agreement, or may have."""
     put: tuple[QuotedSpan, ...] = ()
     answered: tuple[QuotedSpan, ...] = ()
 
     def record(self) -> dict[str, Any]:
-        """The reason for `findings.jsonl`: positions in messages, without words or values."""
+        """Return the reason for `findings.jsonl`: positions of messages, without words and values."""
         steps = {"told_at": self.told_at, "answered_at": self.answered_at, "spent_by": self.spent_by}
         told: dict[str, Any] = {"reason": self.reason} | {key: at for key, at in steps.items() if at is not None}
         for name, quotes in (("put", self.put), ("answered", self.answered)):
@@ -102,24 +99,23 @@ class Consent(Struct, frozen=True):
         return told
 
     def question(self, tool: str, arguments: dict[str, Any], spared: tuple[str, ...] = ()) -> OpenConsent | None:
-        """The question for a model or a person; None if nothing is undecided."""
+        """Return the question for a model or a reviewer; None if there is nothing to ask."""
         if self.value is not None or self.reason in ("perhaps_spent", "expired", "unseen"):
-            # A reader of the conversation cannot tell whether a call ran or what is true; the pack says how long words
-            # count.
+            # A reader cannot tell whether a call ran or what is true. The pack sets how long words count.
             return None
         return OpenConsent(tool, msgspec.to_builtins(arguments), self.put, self.answered, spared)
 
 
 _QUOTED = 50
-"""Maximum consecutive messages quoted, the last of them."""
+"""The maximum number of messages quoted: the latest consecutive ones."""
 _RECENT = 4
-"""Number of latest exchanges searched for a card without a plain answer."""
+"""How many of the latest exchanges are searched for a card without a plain answer."""
 _CHANGES = ("write", "unknown")
-"""Effects of tools that a user may have to agree to."""
+"""Effects of tools that may need the user's agreement."""
 
 
 class Consents:
-    """The consents of one conversation, computed when a write needs one; `events` may grow while it is in use."""
+    """The consents of one conversation, computed on demand. `events` may grow."""
 
     def __init__(
         self,
@@ -137,15 +133,14 @@ class Consents:
         self._writes = Writes(ledger, self._terms)
         self._looked = 0
         self._asking: list[int] = []
-        """The steps of calls that may have asked the user something, among the events read so far."""
+        """Steps of the calls read so far that may have asked the user a question."""
 
     def find(self, call: CallRecord, basis: Basis = "told") -> Consent:
-        """Whether the user agreed to a call."""
         self._talk.read(call.start)
         self._cards.read(call.start)
         facts = card_facts(call, self._ledger)
         found = self._find(call, basis, facts)
-        # Nobody can agree to an unknown fact, whatever was said.
+        # A user cannot agree to an unknown fact.
         return found if facts.is_known or found.value is False else replace(found, value=None, reason="unseen")
 
     def _find(self, call: CallRecord, basis: Basis, facts: CardFacts) -> Consent:
@@ -163,7 +158,7 @@ class Consents:
         return found
 
     def _put(self, call: CallRecord, basis: Basis, facts: CardFacts) -> Put:
-        """How the call is shown to the user."""
+        """Return how the call is shown to the user."""
         made, exchanges = call.call, self._talk.exchanges
         if not facts.is_known:
             return Put("")
@@ -180,8 +175,10 @@ class Consents:
         )
 
     def _asked_at(self, found: Consent, before: int) -> int | None:
-        """Step of a question without an answer among the user's words: a tool asked it, or nobody answered here. After
-        a yes that was used up, and after a no, only a later one counts.
+        """Return the step of a question without an answer in the user's messages, or None.
+
+        A tool may have asked it, or the user has not answered. After a used yes or a denial, only a later question
+        counts.
         """
         since = {"spent": found.spent_by, "declined": found.answered_at}.get(found.reason)
         since = -1 if since is None else since
@@ -193,7 +190,7 @@ class Consents:
         return self._asking[at] if at >= 0 and self._asking[at] > since else None
 
     def _may_be_to_a_tool(self, answer: CardAnswer) -> bool:
-        """Whether a tool may have asked the user something after the card, which the written answer may be to."""
+        """Whether a tool may have asked a question after the card, so that the user may have answered that question."""
         exchange = next((each for each in reversed(self._talk.exchanges) if each.answered_at == answer.step), None)
         if exchange is None or exchange.told_at is None:
             return False
@@ -202,7 +199,7 @@ class Consents:
         return at >= 0 and self._asking[at] > exchange.told_at
 
     def _read_asking(self, before: int) -> None:
-        """Find calls that may have asked the user something."""
+        """Find calls that may have asked the user a question."""
         tools = self._ledger.schema.tools
         for step in range(self._looked, before):
             call = self._events[step]
@@ -213,7 +210,7 @@ class Consents:
     def _found_in_talk(self, call: CallRecord, basis: Basis, put: Put | None, facts: CardFacts) -> Consent:
         exchanges = self._talk.exchanges
         if not self._talk.is_put and basis != "requested" and not self._cards.has_any:
-            # If nothing was asked, nobody agreed, whatever the arguments, unless a yes shows that something was asked.
+            # Without a question there is no agreement. A lone yes shows that there was a question.
             if any(each.is_lone_yes for each in exchanges):
                 return Consent(None, "unrecorded")
             return Consent(False, "never_put", None, exchanges[-1].answered_at if exchanges else None)
@@ -225,7 +222,7 @@ class Consents:
             by, is_sure = spent
             if is_sure and self._is_put_in(by, last):
                 return _found(False, "spent", last, spent_by=by.step)
-            # A reader can tell whether one yes covered several identical calls: "two vouchers of 25.00".
+            # Only a reader can tell whether one yes covered several identical calls, as in "two vouchers of 25.00".
             return _found(None, "unread" if is_sure else "perhaps_spent", last, spent_by=by.step)
         if self._cards.is_beside_words(last, put):
             return _found(None, "beside_card", last)
@@ -240,7 +237,9 @@ class Consents:
         return _found(None, "expired" if self._is_over(call, last) else unclear or "unread", last)
 
     def _why_unclear(self, call: CallRecord, put: Put) -> Reason | None:
-        """Why the user's answer to the card or the sentence of a call does not count; None if there was neither."""
+        """Return why the user's answer to the call's card or sentence does not count; None without card and
+        sentence.
+        """
         *before, last = self._talk.exchanges[-_RECENT:]
         if self._cards.is_put_in(last, put):
             return self._cards.why_unclear(last)
@@ -249,7 +248,7 @@ class Consents:
         return "interrupted" if is_unused else None
 
     def _confirmed(self, call: CallRecord, put: Put) -> Consent | None:
-        """The result of an answer to a card or sentence; None if there is none."""
+        """Return the result of an answer to the call's card or sentence, or None."""
         made = call.call
         exchanges = self._talk.exchanges
         answer = self._cards.answer(put, exchanges, call.start, made.time)
@@ -257,10 +256,10 @@ class Consents:
             answer = None
         no = self._cards.declined(made, put.digest, exchanges, call.start, made.time)
         if no is not None and (answer is None or no.step > answer.step):
-            # A no covers every spelling of a call, a yes only one.
+            # A denial covers every spelling of a call, a yes only one.
             answer = no
         if answer is None or (answer.yes and self._talk.gap_at > answer.step):
-            # Unrecorded messages may withdraw a yes; a no to a card stands while the card is valid.
+            # An unrecorded message may withdraw a yes. The denial of a card counts while the card is valid.
             return None
         if not answer.yes:
             return Consent(False, "declined", None, answer.step)
@@ -281,8 +280,8 @@ class Consents:
         return bool(put.sentences) or (put.card != "" and put.card in exchange.shown)
 
     def _also_put_by(self, put: Put, call: CallRecord, since: int) -> int | None:
-        """Step of another call since the yes that the same words asked for, so that the yes may have
-        been for either.
+        """Return the step of another call since the yes that the same words asked for. The yes may belong to that
+        call.
         """
         own = {put.card, *put.sentences, *self._cards.texts_of(put.digest)} - {""}
         for write in reversed(self._ledger.writes):
@@ -296,11 +295,11 @@ class Consents:
         return None
 
     def may_be_made(self, call: CallRecord, since: int) -> bool:
-        """Whether a call after a step may have used a yes to this one."""
+        """Whether a call after a step may have used the yes to this call."""
         return self._writes.spending(call, since) is not None
 
     def card_text(self, call: CallRecord, facts: CardFacts | None = None) -> str:
-        """The call in plain words for the user; empty if it is too long to read or shows an unknown fact."""
+        """Return the call in plain words for the user; empty if too long or if a fact is unknown."""
         made = call.call
         if made.fault:
             return ""
@@ -308,15 +307,15 @@ class Consents:
         return card_text(call.tool, made.tool, made.arguments, self._terms.spared, self._words, facts)
 
     def _is_over(self, call: CallRecord, last: Exchange) -> bool:
-        """Whether the user's words are too old for a call; false if their time is unknown."""
+        """Whether the user's words are too old for a call. False if their time is unknown."""
         said, now = self._talk.time_of(last.answered_at), call.call.time
         return said is not None and now is not None and now - said > self._terms.lifetime
 
 
 class ConsentWitness:
-    """Answers, for one conversation, whether the user agreed to each write.
+    """Tells whether the user agreed to each write in one conversation.
 
-    Nothing is read until a write needs it; then each message and result is read once.
+    Nothing is read until a write needs an answer. Each message and result is then read once.
     """
 
     def __init__(
@@ -333,25 +332,25 @@ class ConsentWitness:
         self._terms = terms or Terms()
         self._consents = Consents(self._events, ledger, terms, self.words)
         self._found: tuple[CallRecord, int, Consent] | None = None
-        """The latest result, with its call and the number of events, because the value and its reason are asked for
+        """The latest result with its call and the number of events, because value and reason are requested
         separately.
         """
 
     def observe(self, step: int, event: Event) -> None:
-        """Note the next event without reading it."""
+        """Add the next event."""
         assert step == len(self._events)
         self._events.append(event)
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
-        """Whether the user agreed to the call about to be observed; False for acts that change nothing."""
+        """Whether the user agreed to the call that comes next. False for acts that change nothing."""
         return act.effect in _CHANGES and self._find(record).value
 
     def tell(self, act: Act, record: CallRecord) -> dict[str, Any] | None:
-        """The reason for the answer, as data."""
+        """Return the reason for the answer."""
         return self._find(record).record() if act.effect in _CHANGES else None
 
     def question(self, act: Act, record: CallRecord) -> OpenConsent | None:
-        """The question for a model or a person; None if nothing is undecided."""
+        """Return the question for a model or a reviewer; None if there is nothing to ask."""
         if act.effect not in _CHANGES:
             return None
         call = record.call
@@ -360,15 +359,14 @@ class ConsentWitness:
         return self._find(record).question(call.tool, {**call.arguments, **shown}, spared)
 
     def card_text(self, record: CallRecord) -> str:
-        """The call in plain words for the user."""
         return self._consents.card_text(record)
 
     def may_be_made(self, record: CallRecord, since: int) -> bool:
-        """Whether a call after a step may have used a yes to this one."""
+        """Whether a call after a step may have used the yes to this call."""
         return self._consents.may_be_made(record, since)
 
     def agreed_terms(self, call: Call) -> dict[str, Any]:
-        """The arguments of a call that the user agrees to."""
+        """Return the arguments that the user agrees to."""
         return what_matters(call.arguments, self._terms)
 
     def _find(self, record: CallRecord) -> Consent:
@@ -389,22 +387,21 @@ def _quotes(said: Sequence[tuple[int, str]]) -> list[QuotedSpan]:
 
 
 class Writes:
-    """The writes of one conversation that may have used up a yes; the ledger may grow while it is in use."""
+    """Writes of one conversation that may have used up a yes. The ledger may grow."""
 
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger = ledger
         self._terms = terms
         self._alike: dict[str, list[CallRecord]] = {}
-        """Writes with readable records, by the terms the user agrees to."""
+        """Writes with readable arguments, by the terms that the user agrees to."""
         self._unreadable: dict[str, list[CallRecord]] = {}
-        """All other writes, by tool."""
         self._counted = 0
 
     def spending(self, call: CallRecord, since: int) -> tuple[CallRecord, bool] | None:
-        """The call between a step and this one that used the yes to it, and whether that is certain.
+        """Return the call that used the yes to this one, and whether that is certain.
 
-        A certain one comes first, then the earliest that may have used it. Calls that differ only in arguments that
-        need not be shown count as one call. A tool's own text that it refused is no proof of a refusal.
+        A certain call comes first, then the earliest possible one. Calls that differ only in arguments that need not be
+        shown count as one call. The tool's own message that it refused a call does not prove a refusal.
         """
         writes = self._ledger.writes
         if not writes or writes[-1].step <= since:
@@ -427,7 +424,7 @@ class Writes:
         return (min(made, key=_step), False) if made else None
 
     def _ignored(self, *calls: CallRecord) -> frozenset[str]:
-        """The arguments of these calls that are not part of the agreement."""
+        """Return the arguments that are not part of the agreement."""
         return frozenset(
             name
             for each in calls
@@ -435,17 +432,17 @@ class Writes:
         )
 
     def _between(self, writes: Sequence[CallRecord], since: int, call: CallRecord) -> list[CallRecord]:
-        """The writes after a step and before a call that may have run."""
+        """Return the writes between a step and a call that may have run."""
         later = islice(writes, bisect_right(writes, since, key=_step), None)
         return [each for each in later if each.step < call.step and may_have_run(each, call.step)]
 
     def _agreed(self, call: CallRecord) -> str:
-        """A key shared by the calls of a tool that one yes may cover, whatever the spelling of their values."""
+        """Return a key shared by a tool's calls that one yes may cover, in all spellings."""
         return repr((call.call.tool, alike(what_matters(call.call.arguments, self._terms))))
 
 
 def _is_repeated(earlier: CallRecord, call: CallRecord) -> bool:
-    """Whether two calls of a tool are identical, apart from the spelling of their values."""
+    """Whether two calls of a tool are equal except for spelling."""
     return bool(alike(earlier.call.arguments) == alike(call.call.arguments))
 
 
@@ -468,10 +465,10 @@ _ASKED = re.compile(r"[?\u061f\uff1f](?=[\"')\]*\s]|$)")
 
 
 def may_ask(call: Call, tool: Tool | None) -> bool:
-    """Whether a call may have asked the user something: it has a question as an argument, its name or description says
-    so, or it sends a message, which may contain anything.
+    """Whether a call may have asked the user a question: by an argument, by its name or description, or by sending a
+    message.
 
-    A known write asks only if its name also mentions a person: `confirm_booking` does not.
+    A known write asks only if its name also mentions a person, so `confirm_booking` does not.
     """
     effect = "none" if tool is None else tool.effect
     is_asking = _is_asking(call.tool, tool.description if tool is not None and effect == "none" else "", effect)
@@ -482,12 +479,12 @@ def may_ask(call: Call, tool: Tool | None) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_asking(name: str, description: str, effect: str, /) -> bool | None:
-    """Whether a tool asks, whatever its arguments; None if that depends on them."""
+    """Whether every call of a tool asks the user; None if this depends on the arguments."""
     words, described = set(words_of(name)), set(re.findall("[a-z]+", description.lower()))
     if effect == "none" and any(VERBS.get(word) == "none" for word in words):
-        # An agent's thoughts and calculations reach nobody.
+        # The user does not see an agent's thoughts and calculations.
         return False
-    # `get_consent` and `list_approvals` look something up.
+    # `get_consent` and `list_approvals` look up data.
     is_looked_up = effect == "read" and not words.isdisjoint(_LOOKING)
     is_named = words & _ASKING and not is_looked_up and (effect != "write" or words & _PERSONS)
     is_sent = "notify" in words or (words & _SENT and (effect == "none" or words & _SENDS))

@@ -1,9 +1,8 @@
-"""Splits a conversation into exchanges: the agent's messages and the user's reply to them.
+"""Splits a conversation into exchanges: the agent's messages and the user's reply.
 
-Proves, by comparing words, that the agent never mentioned anything of a call.
-
-Words and numbers are compared with those of the call, of the records tools have shown for it, and of the tool's name.
-One match, or a question, is enough for doubt, so an agent is never accused if it said or asked anything relevant.
+It can also prove, by comparing words, that the agent never mentioned a call. The words and numbers of the messages are
+compared with those of the call, of the tool's name, and of the records that tools have shown. One match or one question
+prevents the proof, so an agent that said anything relevant is never accused.
 """
 
 import re
@@ -19,10 +18,10 @@ from bylaw.policy.verb import words_of
 from bylaw.trace.event import Event, Message, Result
 
 Utterance = tuple[int, str]
-"""A step and the text said there."""
+"""A step and the text at that step."""
 _QUOTING = re.compile(r"`|^[ \t]*>", re.MULTILINE)
 _LONGEST = 20_000
-"""Maximum characters of a message with cards: nobody reads more."""
+"""The maximum length of a message with cards, in characters. Users do not read more."""
 _QUESTION = re.compile("[?\xbf\u037e\u055e\u061f\u1367\u2047-\u2049\u203d\u2e2e\ufe56\uff1f]")
 """Question marks of all scripts."""
 
@@ -36,53 +35,52 @@ class Exchange:
 
     @property
     def told_at(self) -> int | None:
-        """Step of the agent's last message in the exchange."""
+        """The step of the agent's last message."""
         return self.told[-1][0] if self.told else None
 
     @property
     def answered_at(self) -> int:
-        """Step of the user's last message in the exchange."""
+        """The step of the user's last message."""
         return self.answer[-1][0]
 
     @property
     def answered_from(self) -> int:
-        """Step of the user's first message in the exchange; calls after it use up the answer, whatever
-        the user adds.
+        """The step of the user's first message. Calls after it use up the answer, even if the user adds more
+        messages.
         """
         return self.answer[0][0]
 
     @property
     def is_lone_yes(self) -> bool:
-        """Whether a user message begins with a yes although nothing was asked."""
+        """Whether a user message begins with a yes although the agent had asked nothing."""
         return not self.told and any(begins_with_yes(text) for _, text in self.answer)
 
     @property
     def is_asked(self) -> bool:
-        """Whether the agent asked something in the exchange."""
         return any(_QUESTION.search(text) for _, text in self.told)
 
     @cached_property
     def closing(self) -> str:
-        """The agent's last message in the exchange, without surrounding white space."""
+        """The agent's last message on one line."""
         return " ".join(self.told[-1][1].split()) if self.told else ""
 
     @property
     def is_quoted(self) -> bool:
-        """Whether the agent's last message contains a quotation or code, in which a sentence may be somebody else's."""
+        """Whether the agent's last message contains a quotation or code, whose sentences may be another person's."""
         return _QUOTING.search(self.told[-1][1]) is not None if self.told else False
 
     def may_have(self, word: str) -> bool:
-        """Whether a word may occur in the agent's last message, normalised as cards are and ignoring punctuation."""
+        """Whether a word may occur in the agent's last message. Formatting and punctuation are ignored."""
         return bool(self.told) and word in self.told[-1][1].replace("*", "").replace("`", "").replace("_", "")
 
     @cached_property
     def shown(self) -> str:
-        """The agent's last message in the exchange, normalised as cards are."""
+        """The agent's last message, normalised like a card."""
         return card_form(self.told[-1][1]) if self.told and len(self.told[-1][1]) <= _LONGEST else ""
 
 
 class Talk:
-    """The messages of one conversation; `events` may grow while it is in use."""
+    """The messages of one conversation. `events` may grow."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
@@ -93,20 +91,20 @@ class Talk:
         self._agent: list[Utterance] = []
         """The agent's messages since the user's last reply."""
         self._asked: int | None = None
-        """Step of the last question in it."""
+        """The step of the agent's last question."""
         self.gap_at = -1
-        """Step of the last message that was not recorded."""
+        """The step of the last unrecorded message."""
         self.is_lost = True
-        """Whether the latest words are unknown: no user message was recorded, or none since one that was not."""
+        """Whether the user's latest words are unknown: none was recorded, or none since an unrecorded message."""
         self.exchanges: list[Exchange] = []
 
     @property
     def is_put(self) -> bool:
-        """Whether the agent had said anything before the user's last message; always true after the first exchange."""
+        """Whether the agent wrote before the user's last message. Always true after the first exchange."""
         return len(self.exchanges) > 1 or bool(self.exchanges and self.exchanges[0].told)
 
     def read(self, before: int) -> None:
-        """Read the messages before a step."""
+        """Process the messages before a step."""
         if before < self._read:
             self._begin()
         end = min(before, len(self._events))
@@ -114,7 +112,7 @@ class Talk:
             event = self._events[step]
             if type(event) is Message:
                 if not event.captured:
-                    # An unrecorded message may have withdrawn anything before it; later messages are independent of it.
+                    # An unrecorded message may have withdrawn an earlier answer. Later messages are independent of it.
                     self.gap_at, self.is_lost = step, True
                     self._agent, self._asked, self.exchanges = [], None, []
                 elif event.text.strip():
@@ -122,11 +120,11 @@ class Talk:
         self._read = end
 
     def time_of(self, step: int) -> float | None:
-        """When something was said, if known."""
+        """Return the time of a step, if known."""
         return self._events[step].time
 
     def asked_since(self, step: int) -> int | None:
-        """Step of the agent's last question after a step that nobody answered in words."""
+        """Return the step of the agent's last question after a step, if the user has not replied."""
         return self._asked if self._asked is not None and self._asked > step else None
 
     def _hear(self, step: int, message: Message) -> None:
@@ -146,7 +144,7 @@ class Talk:
 
 _WORD = re.compile(r"[^\W\d_]{2,}|\d+")
 _FIGURE = re.compile(r"(?<![\w-])\d")
-"""A number outside names, which may be expressed in words: an amount, a date, a time."""
+"""A number outside a name. A message may express it in words: an amount, a date or a time."""
 _IN_WORDS = re.compile(
     r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,5}teen|"
     r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|dozen|half|quarter|couple|both|twice|once|first|second|third|fourth|fifth|"
@@ -154,20 +152,20 @@ _IN_WORDS = re.compile(
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|"
     r"october|november|december)s?\b"
 )
-"""An amount, a date or a time in words."""
 _TOLD = "#"
 _LEAST = 2
-"""Number of different common words that identify English."""
+"""How many different common words identify English."""
 _BEGIN = 5
 _DEED = 3
-"""Common first letters that suggest the same action: a bag, and `add_baggage`."""
+"""How many equal first letters suggest the same action, as in "bag" and `add_baggage`."""
 _OBJECTS = 400
 _LONG = 200
 
 
 class Named:
-    """Everything an agent has mentioned in one conversation; `events` may grow while it is in use. Each message and
-    result is read once, and results only if the agent's words do not decide.
+    """Everything that an agent has mentioned in one conversation. `events` may grow.
+
+    Each message and result is read once. Results are read only if the agent's words do not decide.
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
@@ -178,28 +176,27 @@ class Named:
         self._told: set[str] = set()
         self._is_english = True
         self._heard = self._read = 0
-        """The numbers of exchanges and events read."""
+        """The number of exchanges and of events read."""
         self._records: list[frozenset[str]] = []
-        """The words of each record."""
         self._shown: dict[str, list[int]] = {}
         """The records that contain each value."""
 
     def is_nothing_of(self, call: CallRecord, given: dict[str, Any], exchanges: Sequence[Exchange]) -> bool:
-        """Whether nothing of a call was mentioned before the user's last message, as far as English goes."""
+        """Whether nothing about a call was mentioned in English before the user's last message."""
         if len(exchanges) < self._heard or call.start < self._read:
             self._begin()
         last = exchanges[-1].closing
         if exchanges[-1].is_asked:
-            # The question was answered, in words no code has read.
+            # The user answered a question whose words no code has read.
             return False
         for value in given.values():
             if type(value) is str and value and value in last:
-                # The common case.
+                # In most cases, the agent's words decide.
                 return False
         values = [str(each) for each in leaves(given) if each is not None and not isinstance(each, bool)]
         things = [each for each in values if _is_thing(each)]
         if not things or begins_with_yes(exchanges[-1].answer[-1][1]):
-            # A yes is to something, whose wording is unknown: "Your bag is free. Shall I add it?"
+            # A yes answers a question of unknown wording, such as "Your bag is free. Shall I add it?"
             return False
         self._hear(exchanges)
         if not self._is_english or any(not self._told.isdisjoint(_shown(each)) for each in values):
@@ -210,7 +207,7 @@ class Named:
         records = {at for each in values for at in self._shown.get(loose(each), ())}
         if any(not self._told.isdisjoint(self._records[at]) for at in records):
             return False
-        # An entity that no look-up has shown may have been mentioned in any words.
+        # An entity that no look-up has shown may have been mentioned in other words.
         return all(loose(each) in self._shown for each in things)
 
     def _hear(self, exchanges: Sequence[Exchange]) -> None:
@@ -232,7 +229,7 @@ class Named:
 
 
 def _asks_for(call: CallRecord, last: Exchange) -> bool:
-    """Whether the question the user answered last mentions what the tool does: "Shall I cancel it?"."""
+    """Whether the user's last answer was to a question about the tool's action, such as "Shall I cancel it?"."""
     tool = call.tool
     deed = _deed(call.call.tool, tool.title, tool.also_called) if tool is not None else _deed(call.call.tool, "", ())
     return any(not deed.isdisjoint({word[:_DEED] for word in _words(text)}) for _, text in last.told)
@@ -245,17 +242,17 @@ def _deed(name: str, title: str, also_called: tuple[str, ...]) -> frozenset[str]
 
 
 def _is_thing(value: str) -> bool:
-    """Whether a value looks like an id: a single word that nobody speaks."""
+    """Whether a value looks like an id: one word that people do not use in speech."""
     return len(value.split()) == 1 and not value.isdigit() and (not value.isalpha() or value.isupper())
 
 
 def _shown(value: str) -> frozenset[str]:
-    """The words of a value, including a mark that it may be expressed in others."""
+    """Return a value's words. A mark is added if other words may express the value."""
     return _words(value) | {_TOLD} if _FIGURE.search(value) else _words(value)
 
 
 def _words(text: str) -> frozenset[str]:
-    """The beginnings of its words, whatever their endings, and its numbers without leading zeros."""
+    """Return the stems of a text's words, and its numbers without leading zeros."""
     return _short_words(text) if len(text) <= _LONG else _short_words.__wrapped__(text)
 
 
@@ -265,7 +262,7 @@ def _short_words(text: str) -> frozenset[str]:
 
 
 def _records(shown: Any) -> Iterator[list[str]]:
-    """The plain values of every object in a result, as texts."""
+    """Yield the plain values of every object in a result, as texts."""
     pending: list[Any] = [shown] if isinstance(shown, dict | list) else []
     left = _OBJECTS
     while pending and left:

@@ -1,4 +1,4 @@
-"""Cases in written form; `review.case` runs them."""
+"""Test cases as written in a pack; `review.case` runs them."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -32,7 +32,7 @@ class WrittenEvent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Variation(Struct, frozen=True, forbid_unknown_fields=True):
-    """The differences of a case from the one it is listed under."""
+    """How a case differs from the one above it."""
 
     note: Scalar = ""
     now: Scalar | None = None
@@ -41,14 +41,14 @@ class Variation(Struct, frozen=True, forbid_unknown_fields=True):
     world: Things | None = None
     context: dict[str, Any] = {}
     events: list[WrittenEvent] | None = None
-    """Replaces the events above."""
+    """Replaces the events of the base case."""
     done: list[Things] | None = None
-    """Replaces the earlier calls above."""
+    """Replaces the earlier calls of the base case."""
     user: Scalar | UnsetType | None = UNSET
-    """Replaces the user's last message; None removes it."""
+    """Replaces the user's last message. None removes it."""
     agent: Scalar | UnsetType | None = UNSET
     want: Scalar | dict[str, Any] | None = None
-    """By default the opposite of the base case, if that is permit, deny, kept or broken."""
+    """The expected outcome. By default the opposite of the base case, if that is permit, deny, kept or broken."""
 
 
 class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,20 +57,20 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
     rule: Scalar | None = None
     now: Scalar | None = None
     call: Scalar | Things = {}
-    """A tool with its arguments, or only its name; by default the first that the policy binds."""
+    """A tool with its arguments, or only its name. By default the first tool that the policy binds."""
     facts: Things = {}
     world: Things | None = None
     events: list[WrittenEvent] | None = None
     context: dict[str, Any] = {}
     done: list[Things] = []
     want: Scalar | dict[str, Any] | None = None
-    """By default permit; for a rule, kept."""
+    """The expected outcome. By default permit; for a rule, kept."""
     but: Variation | list[Variation] = []
     """Variations of this case."""
 
     @property
     def variations(self) -> list[Variation]:
-        """The entries under `but`."""
+        """The variations under `but`."""
         return [self.but] if isinstance(self.but, Variation) else self.but
 
     @property
@@ -80,7 +80,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def wanted(self) -> str:
-        """The expected outcome in one word: the verdict if several parts are given."""
+        """The expected outcome in one word."""
         if self.want is None:
             return "permit" if self.rule is None else "kept"
         if not isinstance(self.want, dict):
@@ -91,7 +91,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         return str(next(told, "as written"))
 
     def varied(self, change: Variation) -> "WrittenCase":
-        """The case after a variation: its arguments and fields override those here."""
+        """Return the case after a variation. The variation's arguments and fields replace the case's."""
         call: Scalar | Things = self.call
         if self.rule is None:
             call = change.call if change.call.keys() - self.called.keys() else _over(self.called, change.call)
@@ -110,7 +110,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def _happened(self, change: Variation) -> list[WrittenEvent] | None:
-        """The events after a variation, which may replace the last message of a side and, for a rule, the last call."""
+        """Return the events after a variation. It may replace a side's last message and, for a rule, the last call."""
         events = self.events if change.events is None else change.events
         if events is None:
             return None
@@ -125,7 +125,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         return [each for each in made if each is not None]
 
     def unmet(self, change: Variation) -> Iterator[tuple[str, str]]:
-        """The keys of a variation that override nothing here, with the reason."""
+        """Yield the keys of a variation that replace nothing, with the reason."""
         events = (self.events if change.events is None else change.events) or []
         for side in _SIDES:
             if getattr(change, side) is not UNSET and _last(events, side) is None:
@@ -138,7 +138,7 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _last(events: list[WrittenEvent], kind: Literal["user", "agent", "call"], value: str | None = None) -> int | None:
-    """The position of the last event of a kind, or of the last call of a tool."""
+    """Return the position of the last event of a kind, or of a tool's last call."""
     for at in range(len(events) - 1, -1, -1):
         found = getattr(events[at], kind)
         if found is not None and value in (None, str(found)):
@@ -147,7 +147,7 @@ def _last(events: list[WrittenEvent], kind: Literal["user", "agent", "call"], va
 
 
 def _over(things: Things, change: Things) -> Things:
-    """Records with the parts that a variation replaces."""
+    """Return records with the parts that a variation replaces."""
     made = dict(things)
     for name, record in change.items():
         before = made.get(name)
@@ -156,13 +156,13 @@ def _over(things: Things, change: Things) -> Things:
 
 
 class CasesFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of cases: a list, or under `cases:`."""
+    """A file of cases: a list, or a list under `cases:`."""
 
     cases: list[WrittenCase] = []
 
     @property
     def written_out(self) -> list[WrittenCase]:
-        """Every case, each followed by its variations as full cases."""
+        """Return every case, each followed by its variations as full cases."""
         return [each for case in self.cases for each in (case, *map(case.varied, case.variations))]
 
 

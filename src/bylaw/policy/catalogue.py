@@ -1,4 +1,4 @@
-"""Reads an existing tool catalogue: an MCP `tools/list` result, function definitions for a model, or JSON schemas.
+"""Reads a tool catalogue: an MCP `tools/list` result, a model's function definitions, or JSON schemas.
 
 Only names, descriptions and parameters are used. The pack declares what each tool does.
 """
@@ -21,7 +21,7 @@ class CatalogueError(BylawError):
 
 
 def with_catalogue(source: Located, data: bytes, *, file: str) -> tuple[Located, list[BylawError]]:
-    """Merge `tools.yaml` over the catalogue's entries for the same tools."""
+    """Merge `tools.yaml` into the catalogue, which has the same tools."""
     try:
         found = read_catalogue(data, file=file)
     except CatalogueError as error:
@@ -49,7 +49,6 @@ def with_catalogue(source: Located, data: bytes, *, file: str) -> tuple[Located,
 
 
 def read_catalogue_file(path: Path) -> dict[str, dict[str, Any]]:
-    """The catalogue in a file named by the user."""
     try:
         return read_catalogue(path.read_bytes(), file=path.name)
     except OSError as error:
@@ -57,7 +56,7 @@ def read_catalogue_file(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
-    """Descriptions and parameters by tool; raises CatalogueError if there are none."""
+    """Return descriptions and parameters by tool. Raises CatalogueError without tools."""
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -86,7 +85,7 @@ def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
 
 
 def _schema(body: Any) -> dict[str, Any]:
-    """A tool given by name: its definition, or its bare schema."""
+    """Return a tool's definition, given as definition or as bare schema."""
     if not isinstance(body, dict):
         return {"parameters": body}
     record = cast(dict[str, Any], body)

@@ -1,4 +1,4 @@
-"""Finds the current time stated in a document: "Today is March 14, 2026", "The current time is 2024-05-15 15:00"."""
+"""Finds the current time in a document, such as "Today is March 14, 2026" or "The current time is 2024-05-15 15:00"."""
 
 import re
 from datetime import datetime
@@ -17,7 +17,7 @@ _SAYS_NOW = re.compile(
     re.IGNORECASE,
 )
 _ONLY_AS_OF = re.compile(r"^\W*as of\s+(?:\w+day,?\s+)?(?P<when>\d{4}-\d\d-\d\d|[\w ,.]{4,24}\d{4})\W*$", re.IGNORECASE)
-"""Followed by anything else, it is an effective date."""
+"""A sentence that continues after the date states an effective date."""
 _ISO = re.compile(r"(\d{4})([-/.])(\d\d)\2(\d\d)")
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _MONTH_FIRST = re.compile(r"([a-z]+)\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})", re.IGNORECASE)
@@ -26,19 +26,19 @@ _HOUR = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*(am|pm|a\.m\.|p\.m\.)?", re.
 
 
 class Clock(Struct, frozen=True):
-    """A time stated in a document, and its sentence."""
+    """A document's current time, with the sentence that states it."""
 
     now: str
     sentence: str
 
     @property
     def by_day(self) -> str:
-        """The time; if the document names only a day, a working hour of that day."""
+        """The time. If the document names only a day, a working hour of that day."""
         return self.now.replace("T00:00:00", "T10:00:00")
 
 
 def stated_clock(document: Document) -> Clock | None:
-    """The current time according to a document; the start of the day if it names only a day."""
+    """Return the current time in a document, or the start of the day if it names only a day."""
     for sentence in document.sentences:
         said = _SAYS_NOW.search(sentence.text) or _ONLY_AS_OF.search(sentence.text)
         time = _time_in(said["when"]) if said else None
@@ -48,7 +48,7 @@ def stated_clock(document: Document) -> Clock | None:
 
 
 def _time_in(text: str) -> datetime | None:
-    """The time at the beginning of a text."""
+    """Return the time at the beginning of a text."""
     numbers: tuple[int, int, int] | None = None
     end = 0
     if match := _ISO.match(text):

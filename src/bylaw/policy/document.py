@@ -1,4 +1,4 @@
-"""The policy document: its text, its sentences, and the positions of quotes. It may consist of several files."""
+"""The policy document: its text, sentences and positions of quotes. It may have several files."""
 
 import hashlib
 import re
@@ -15,12 +15,12 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$|\s*\|?\s*:?-{2,}")
 _END = re.compile(r"[.!?][\"')\]*_]*(?=\s)")
 _QUOTED = re.compile(r'(?<![^\s(\[])"(?=\S)[^"]{0,500}"(?!\w)|\u201c[^\u201c\u201d]{0,500}\u201d')
-"""Quoted words: a sentence that ends inside them continues after them."""
+"""Quoted words. A sentence does not end inside them."""
 _ABBREVIATION = re.compile(
     r"\b(?:e\.g|i\.e|etc|vs|cf|no|nr|dr|mr|mrs|ms|st|approx|hrs|min|max|p\.m|a\.m|[A-Z])\.$", re.I
 )
 _CLAUSE = re.compile(r"(?:§+\s*)?(?:\d+(?:\.\d+)+[.)]?|\d+[.)]|\((?:\d+|[a-z]{1,3})\)|[a-z]\))\s+", re.I)
-"""A clause number: `4.3`, `(a)`, `2)`. It is not part of the clause's text."""
+"""A clause number such as `4.3`, `(a)` or `2)`. It is not part of the clause's text."""
 
 
 class Sentence(Struct, frozen=True):
@@ -29,37 +29,37 @@ class Sentence(Struct, frozen=True):
     start: int
     end: int
     line: int
-    """1-based line on which it starts."""
+    """The line on which the sentence starts, counted from 1."""
     index: int
-    """1 for the first sentence starting on that line, 2 for the next."""
+    """The sentence's number on its first line, counted from 1."""
     heading: str
     text: str
-    """The text with white space collapsed."""
+    """The text with single spaces."""
 
     @property
     def digest(self) -> str:
-        """Twelve hex digits that identify the sentence where its text must not appear."""
+        """Twelve hex digits that stand for the sentence where its text must not appear."""
         return digest_of(self.text)
 
     @property
     def bare(self) -> str:
-        """The text without a clause number."""
+        """The text without clause number."""
         return self.text[number_of(self.text) :]
 
 
 def number_of(text: str, at: int = 0) -> int:
-    """The length of a clause number at a position, including the following space."""
+    """Return the length of the clause number at a position, with the following space."""
     found = _CLAUSE.match(text, at)
     return found.end() - at if found else 0
 
 
 def digest_of(text: str) -> str:
-    """The digest of a sentence's text, regardless of line breaks."""
+    """Return the digest of a sentence, regardless of line breaks."""
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:12]
 
 
 def sentences_of(text: str) -> Iterator[Sentence]:
-    """Every sentence, list item and table row; headings and bare labels such as `Payment:` are not sentences."""
+    """Yield every sentence, list item and table row. Headings and labels such as `Payment:` are left out."""
     seen_on: dict[int, int] = {}
     line, counted = 1, 0
     for start, end, heading in _blocks(text):
@@ -74,7 +74,7 @@ def sentences_of(text: str) -> Iterator[Sentence]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
-    """Paragraphs, list items and table rows as character ranges, with the heading above each."""
+    """Yield paragraphs, list items and table rows as ranges, with the heading above each."""
     heading, begin, stop, offset, fenced = "", -1, -1, 0, False
     for line in text.splitlines(keepends=True):
         bare = line.strip()
@@ -123,18 +123,18 @@ def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 __all__ = ["LONGEST", "Document", "File", "Range", "Sentence", "digest_of"]
 
 LONGEST = 2_000_000
-"""Maximum characters of a document: about a thousand pages."""
+"""The maximum length of a document in characters, about a thousand pages."""
 _BETWEEN = "\n\n"
-"""The separator between files in the whole text."""
+"""Separates files in the whole text."""
 _RIVALS = 8
-"""Number of sentences with the most common words that are compared with a quote letter by letter."""
+"""How many sentences are compared with a quote letter by letter. They share the most words with it."""
 
 Range = tuple[int, int]
-"""A range of characters of the whole text."""
+"""A range of characters in the whole text."""
 
 
 class File(Struct, frozen=True):
-    """One file of a document, and its start in the whole text."""
+    """A file of a document, with its start in the whole text."""
 
     name: str
     start: int
@@ -155,7 +155,7 @@ class Document:
 
     @classmethod
     def joined(cls, files: Sequence[tuple[str, str]], *, name: str) -> "Document":
-        """Join several files, each a name and a text; a quote never spans two files."""
+        """Join several files, each a name and a text. A quote never spans two files."""
         made = cls(_BETWEEN.join(text for _, text in files), name=name)
         start, found = 0, list[File]()
         for each, text in files:
@@ -170,7 +170,7 @@ class Document:
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
-        """Every sentence, list item and table row; headings and bare labels such as `Payment:` are not sentences."""
+        """All sentences, list items and table rows. Headings and labels such as `Payment:` are left out."""
         if len(self.files) == 1:
             return tuple(sentences_of(self.text))
         return tuple(
@@ -211,7 +211,7 @@ class Document:
 
     @cached_property
     def _headings(self) -> tuple[list[int], list[tuple[str, ...]]]:
-        """Where each heading begins to apply, and its path, outermost first."""
+        """The start of each heading's section, and the headings' path from the top."""
         starts, paths = list[int](), list[tuple[str, ...]]()
         for file in self.files:
             above: dict[int, str] = {}
@@ -234,29 +234,28 @@ class Document:
         return self._by_digest.get(digest, ())
 
     def places(self, words: str) -> tuple[Range, ...]:
-        """Every occurrence of words, regardless of line breaks.
+        """Return every occurrence of words, regardless of line breaks.
 
-        If they are a whole sentence, ignoring clause numbers, only those places count.
+        If they are a whole sentence, only places with that whole sentence count. Clause numbers are ignored.
         """
         words = " ".join(words.split())
         return tuple(self._by_text.get(words) or (self._flat.places(words) if words else ()))
 
     def find(self, quote: str) -> Range | None:
-        """The first place of a quote; None if it does not occur."""
+        """Return a quote's first place; None if it does not occur."""
         return next(iter(self.places(quote)), None)
 
     def starting_in(self, start: int, end: int) -> Sequence[Sentence]:
-        """The sentences that start in a range of the text."""
         return self.sentences[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
     def within(self, start: int, end: int) -> Sequence[Sentence]:
-        """The sentences that overlap a range of the text."""
+        """Return the sentences that overlap a range."""
         first = bisect_right(self._starts, start) - 1
         first += first < 0 or self.sentences[first].end <= start
         return self.sentences[first : bisect_left(self._starts, end)]
 
     def nearest(self, words: str) -> Sentence | None:
-        """The sentence most similar to these words; None if none shares a word."""
+        """Return the sentence most similar to these words; None if no sentence shares a word."""
         from difflib import SequenceMatcher
 
         wanted = _words(words)
@@ -268,30 +267,29 @@ class Document:
         return max(scored, key=lambda pair: pair[0], default=(0.0, None))[1]
 
     def whole(self, start: int, end: int) -> str:
-        """The whole sentences that overlap a range, as written; text outside sentences unchanged."""
+        """Return the whole sentences that overlap a range. Text outside sentences stays unchanged."""
         told = [each.text for each in self.within(start, end)]
         return " ".join(told) or " ".join(self.text[start:end].split())
 
     def file_at(self, offset: int) -> File:
-        """The file at a character offset."""
         return self.files[bisect_right(self._file_starts, offset) - 1]
 
     def line_of(self, offset: int) -> int:
-        """The 1-based line, in its file, of a character offset."""
+        """Return the line of an offset in its file, counted from 1."""
         return self.text.count("\n", self.file_at(offset).start, offset) + 1
 
     def heading_at(self, offset: int) -> str:
-        """The heading above a character offset."""
+        """Return the heading above an offset."""
         return next(reversed(self.headings_at(offset)), "")
 
     def headings_at(self, offset: int) -> tuple[str, ...]:
-        """The headings above a character offset, outermost first."""
+        """Return the headings above an offset, from the top."""
         starts, paths = self._headings
         return paths[bisect_right(starts, offset) - 1]
 
 
 class _Flat:
-    """The text with single spaces between words, so that one search finds any wrapping."""
+    """The text with single spaces, so that a search ignores line breaks."""
 
     def __init__(self, files: Iterable[File]) -> None:
         self._here: list[int] = []
@@ -331,21 +329,20 @@ _LINE = re.compile(r"(.+?):(\d+)$")
 
 
 class Which(Struct, frozen=True):
-    """The location given with a quote; empty to mean all occurrences."""
+    """The location of a quote; empty for all occurrences."""
 
     document: str = ""
     headings: tuple[str, ...] = ()
     line: int = 0
 
     def holds(self, place: Range, document: Document) -> bool:
-        """Whether a place matches the location."""
         start, end = place
         if self.document and not is_named(document.file_at(start).name, self.document):
             return False
         if self.line and not document.line_of(start) <= self.line <= document.line_of(end - 1):
             return False
         above = iter([_plain(each) for each in document.headings_at(start)])
-        # In order, each below the previous one; others may be in between.
+        # The headings must occur in this order. Others may be in between.
         return all(_plain(heading) in above for heading in self.headings)
 
     def __str__(self) -> str:
@@ -357,19 +354,19 @@ EVERYWHERE = Which()
 
 
 class Quote(Struct, frozen=True):
-    """A quote from the document, and which of its occurrences is meant."""
+    """A quote from the document, with its location."""
 
     words: str
     which: Which = EVERYWHERE
 
     def places(self, document: Document) -> tuple[Range, ...]:
-        """The places it means; empty if the words do not occur there."""
+        """Return the places that the quote means; empty if the words do not occur there."""
         found = document.places(self.words)
         return found if self.which == EVERYWHERE else tuple(each for each in found if self.which.holds(each, document))
 
 
 def read_quote(written: str, document: Document | None = None) -> Quote:
-    """Parse a written quote; text that occurs in the document including its bracket is taken literally."""
+    """Parse a written quote. If the document contains the text with its bracket, the bracket is part of the quote."""
     match = _WHICH.match(written)
     if match is None or (document is not None and document.places(written)):
         return Quote(written)
@@ -384,7 +381,7 @@ def read_quote(written: str, document: Document | None = None) -> Quote:
 
 
 def places_of(written: str, document: Document) -> tuple[Range, ...]:
-    """The places a written quote means. All coverage is computed with this function."""
+    """Return the places that a written quote means. All coverage is computed with this function."""
     return read_quote(written, document).places(document)
 
 
@@ -395,30 +392,30 @@ def _is_file(name: str, document: Document | None) -> bool:
 
 
 def is_named(file: str, name: str) -> bool:
-    """Whether a name refers to a file: its name, or the end of its path."""
+    """Whether a name refers to a file: its name or the end of its path."""
     return file == name or file.endswith(f"/{name}")
 
 
 def _plain(heading: str) -> str:
-    """A heading without differences in spacing, case, numbering and punctuation."""
+    """Return a heading without differences in spacing, case, numbering and punctuation."""
     words = " ".join(heading.replace("*", "").replace("`", "").split()).casefold().rstrip(":.")
     return re.sub(r"^(?:§\s*)?\d+(?:\.\d+)*[.)]?\s+(?=\S)", "", words)
 
 
 TEXTS = (".md", ".markdown", ".txt")
-"""Text files in a folder; a file named explicitly may have any extension."""
+"""Extensions of text files in a folder. A file that is named explicitly may have any extension."""
 MOST = 5 * LONGEST
-"""Maximum characters of all files together."""
+"""The maximum length of all files together, in characters."""
 TOO_LONG = f"longer than {LONGEST:,} characters"
 PARTED = "give the part that the pack is about"
 _MISSING = "is not there"
 
 Reader = Callable[[str, Path], bytes]
-"""Reads the file with a name at a path."""
+"""Takes a name and a path, and returns the file's bytes."""
 
 
 class DocumentError(Exception):
-    """A document cannot be read; callers add their own message."""
+    """A document cannot be read. Callers add their own message."""
 
     def __init__(self, name: str, path: Path, why: str, hint: str = "") -> None:
         super().__init__(why)
@@ -430,7 +427,7 @@ class DocumentError(Exception):
 
 
 def find_files(name: str, root: Path) -> list[tuple[str, Path]]:
-    """A file by name, or a folder's text files in order; empty if there is nothing to read."""
+    """Return a file by name, or a folder's text files in order; empty without files."""
     path = root / name
     try:
         if path.is_dir() and not path.samefile(root):
@@ -459,7 +456,7 @@ def read_files(names: Sequence[str], root: Path, read: Reader) -> Document:
 
 
 def read_given(path: Path) -> Document:
-    """Read a document given by path: any file, or a folder."""
+    """Read a document from any file or folder."""
     if path.is_dir():
         return read_files([path.name], path.parent, lambda _, file: file.read_bytes())
     return Document(_text(path.name, path, lambda _, file: file.read_bytes()), name=path.name)
@@ -467,7 +464,7 @@ def read_given(path: Path) -> Document:
 
 def _text(name: str, path: Path, read: Reader) -> str:
     try:
-        # Checked by size before reading: a character has at most four bytes.
+        # Check the size before reading. A character has at most four bytes.
         text = read(name, path).decode() if path.stat().st_size <= 4 * LONGEST else None
     except UnicodeDecodeError:
         raise DocumentError(name, path, "is not UTF-8 text") from None

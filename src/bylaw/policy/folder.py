@@ -17,16 +17,16 @@ from bylaw.policy.statement import with_kinds, with_stated
 from bylaw.policy.yaml import Located, YamlError, read_yaml
 
 OUTSIDE = "BYLAW_OUTSIDE"
-"""Environment variable with further folders, separated as in PATH, from which packs may read."""
+"""The environment variable with further folders from which packs may read, separated as in PATH."""
 READY = Path(__file__).parent.parent / "packs"
-"""The folder of packs that come with Bylaw; any pack may read them."""
+"""The folder of built-in packs. Any pack may read these."""
 LARGEST = 16_000_000
-"""Maximum bytes of a pack's file."""
+"""The maximum size of a pack's file in bytes."""
 _HINT = f"allow it with `{OUTSIDE}=FOLDER`, if it is yours, or copy the file into the pack"
 
 
 class OutsideError(YamlError):
-    """A pack names a file outside its folder, a file that is too large, or one that is not a regular file."""
+    """A pack names a file that is outside its folder, too large or not a regular file."""
 
 
 class Reach:
@@ -38,7 +38,7 @@ class Reach:
         self._is_wide = False
 
     def holds(self, path: Path) -> bool:
-        """Whether a path, with links resolved, is in one of them."""
+        """Whether a path is in an allowed folder after resolving links."""
         found = _resolved(path)
         if found is None:
             return False
@@ -53,10 +53,10 @@ class Reach:
         return any(folder is not None and found.is_relative_to(folder) for folder in self._folders)
 
     def read(self, path: Path, *, file: str) -> bytes:
-        """Read a file; `OutsideError` if that is not allowed, `OSError` if it is not possible."""
+        """Read a file. Raises `OutsideError` if this is forbidden, `OSError` if it fails."""
         if not self.holds(path):
             raise OutsideError("lies outside of the pack's folder", place=file, hint=_HINT)
-        # Do not follow a link created since, and do not block on a pipe.
+        # Do not follow a link that was created since, and do not block on a pipe.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
         with open(os.open(path.resolve(), flags | getattr(os, "O_NOFOLLOW", 0)), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -68,12 +68,11 @@ class Reach:
 
 
 def outside(path: str, *, place: str) -> OutsideError:
-    """The error for a pack that names something outside."""
     return OutsideError(f"`{path[:200]}` lies outside of the pack's folder", place=place, hint=_HINT)
 
 
 def _home(root: Path) -> Path:
-    """The folder of a pack; for a variant, that of the pack that selects it, with the shared files."""
+    """Return a pack's folder. For a variant, return the folder of the pack that selects it."""
     if root.resolve().is_relative_to(READY.resolve()):
         return READY
     parent = root.absolute().parent
@@ -88,7 +87,7 @@ def _resolved(path: Path) -> Path | None:
 
 
 def own_text(root: Path, name: str) -> str:
-    """Read a text file of the pack in `root`; raises with its location if that is not possible."""
+    """Read a text file of the pack in `root`. An error names the location."""
     try:
         return Reach(root).read(root / name, file=name).decode()
     except UnicodeDecodeError:
@@ -98,7 +97,6 @@ def own_text(root: Path, name: str) -> str:
 
 
 def own_record(root: Path, name: str) -> dict[str, Any]:
-    """Read a YAML file of the pack in `root`."""
     return read_yaml(own_text(root, name), file=name).data
 
 
@@ -118,7 +116,7 @@ class NothingEnforces(ManifestError):
 
 
 class WrittenDocument(Struct, frozen=True, forbid_unknown_fields=True):
-    """A document in another place."""
+    """A document that is kept elsewhere."""
 
     title: Scalar = "policy"
     sha256: str = ""
@@ -128,14 +126,14 @@ Criterion = Literal["strict", "determined"]
 
 
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):
-    """A variant of this pack, and the condition for selecting it."""
+    """A variant of the pack, with the condition for selecting it."""
 
     name: Scalar = ""
     when: dict[str, Any] = {}
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
-    """pack.yaml."""
+    """The contents of pack.yaml."""
 
     format: Scalar | None = None
     name: Scalar = ""
@@ -144,34 +142,33 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     description: Scalar = ""
     now: Scalar | None = None
     timezone: Scalar = ""
-    """An IANA name; UTC by default."""
+    """An IANA time zone; UTC by default."""
     base: Scalar = ""
     world: Scalar = ""
     criterion: Criterion = "determined"
     document: Scalar | list[Scalar] | WrittenDocument | None = None
-    """A file, a folder of files, several of either, or a document in another place."""
+    """A file, a folder of files, several of either, or a document elsewhere."""
     variants: list[Variant] = []
     about: dict[str, Scalar] = {}
     shield: Postures = Postures()
 
 
 class PackFolder(Struct):
-    """The files of a pack, base first; only the manifest is interpreted."""
+    """A pack's files, base first. Only the manifest is interpreted."""
 
     root: Path
     manifest: Manifest
     manifest_source: Located
     parts: dict[str, Located]
-    """`tools`, `entities`, `policies`, `rules`, `weights`: the contents of these YAML files."""
+    """The contents of the YAML files, under `tools`, `entities`, `policies`, `rules` and `weights`."""
     guards: dict[str, str] = field(default_factory=dict[str, str])
-    """Text by file name."""
     lookups: dict[str, str] = field(default_factory=dict[str, str])
     cases: dict[str, Located] = field(default_factory=dict[str, Located])
     digest: str = ""
     faults: list[BylawError] = field(default_factory=list[BylawError])
 
     def read_document(self, given: Path | None) -> Document | None:
-        """The policy document: `given`, or the one in the manifest; None if it is kept elsewhere."""
+        """Return the policy document: `given`, or the one in the manifest. None if it is kept elsewhere."""
         if given is not None:
             try:
                 return read_given(given)
@@ -181,7 +178,7 @@ class PackFolder(Struct):
         if not named:
             return None
         place, reach = self.manifest_source.place("document"), Reach(self.root)
-        # An outside folder is not even listed.
+        # A folder outside the pack is not even listed.
         far = [name for name in named if _is_folder(self.root / name) and not reach.holds(self.root / name)]
         files = [pair for name in named for pair in find_files(name, self.root)] if not far else []
         if far := far or [name for name, path in files if not reach.holds(path)]:
@@ -197,7 +194,7 @@ class PackFolder(Struct):
 
 
 def named_documents(manifest: Manifest) -> list[str]:
-    """The files and folders that a manifest names as document."""
+    """Return the files and folders that a manifest names as document."""
     named = manifest.document
     if isinstance(named, list):
         return [str(each) for each in named]
@@ -205,7 +202,7 @@ def named_documents(manifest: Manifest) -> list[str]:
 
 
 def find_folder(name: str) -> Path:
-    """The folder of a pack given by path, or by the name of a built-in one (`tau-airline/tau1`)."""
+    """Return the folder of a pack, given by path or by a built-in name such as `tau-airline/tau1`."""
     path = Path(name)
     if (path / "pack.yaml").is_file():
         return path
@@ -216,7 +213,7 @@ def find_folder(name: str) -> Path:
 
 
 def _no_pack(path: Path) -> UsageError:
-    """Why a path is not a pack, and what to give instead."""
+    """Return an error that says why a path is not a pack and what to give."""
     known = ", ".join(ready_packs())
     if _is_file(path):
         folder = path.parent if (path.parent / "pack.yaml").is_file() else None
@@ -237,12 +234,12 @@ def _no_pack(path: Path) -> UsageError:
 
 
 def ready_packs() -> list[str]:
-    """Names of the built-in packs."""
+    """Return the names of the built-in packs."""
     return sorted(found.parent.name.replace("_", "-") for found in READY.glob("*/pack.yaml"))
 
 
 def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
-    """Read every file of the pack, cases only if requested; errors are collected, not raised."""
+    """Read a pack's files, and its cases if requested. Errors are collected."""
     faults: list[BylawError] = []
     files = _Files(root, faults)
     manifest, source, wrong = _manifest(files, root)
@@ -297,7 +294,7 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
 
 
 def read_variants(root: Path) -> list[Path]:
-    """The folders of a pack's variants, by its manifest alone; empty for other packs."""
+    """Return the folders of a pack's variants from its manifest; empty for other packs."""
     return [root / str(each.name) for each in _manifest(_Files(root, []), root).record.variants]
 
 
@@ -320,7 +317,7 @@ def _files(layer: Path, root: Path, manifest: Manifest) -> list[tuple[str, Path]
 
 
 def _matching(layer: Path, pattern: str) -> list[Path]:
-    """The regular files that match a pattern; folders and pipes would stop or block reading."""
+    """Return the regular files that match a pattern. Reading a folder would fail and reading a pipe would block."""
     return sorted(path for path in layer.glob(pattern) if _is_file(path))
 
 
@@ -347,12 +344,12 @@ def _folder(path: Path) -> Path | None:
 
 
 def _ready_folder(name: str) -> Path | None:
-    """The folder of a pack that comes with Bylaw."""
+    """Return the folder of a built-in pack."""
     return READY / name.replace("-", "_") if name in ready_packs() else None
 
 
 def _name(path: Path, root: Path) -> str:
-    """The name in messages: relative to the pack or, for a base file, starting with the base's folder."""
+    """Return the name for messages: relative to the pack or, for a base file, with the base's folder."""
     if path.is_relative_to(root):
         return path.relative_to(root).as_posix()
     return (
@@ -363,7 +360,7 @@ def _name(path: Path, root: Path) -> str:
 
 
 class _Files:
-    """The files of one pack, each read once; errors are collected."""
+    """A pack's files, each read once. Errors are collected."""
 
     def __init__(self, root: Path, faults: list[BylawError]) -> None:
         self.reach = Reach(root)
@@ -372,7 +369,7 @@ class _Files:
         self._read: dict[Path, bytes | None] = {}
 
     def bytes(self, path: Path) -> bytes:
-        """A file's content; empty if it cannot be read, which is reported once."""
+        """Return a file's content; empty if it cannot be read. This is reported once."""
         return self.data(path) or b""
 
     def yaml(self, path: Path, *, shared: str = "") -> Located | None:
@@ -390,7 +387,7 @@ class _Files:
         return None
 
     def text(self, path: Path) -> str:
-        """A file's text; empty if it cannot be read as text."""
+        """Return a file's text; empty if it is not text. This is reported once."""
         try:
             return (self.data(path) or b"").decode()
         except UnicodeDecodeError:
@@ -398,7 +395,7 @@ class _Files:
         return ""
 
     def data(self, path: Path, fault: type[BylawError] = YamlError) -> "bytes | None":
-        """A file's content; None if it cannot be read, which is reported once."""
+        """Return a file's content; None if it cannot be read. This is reported once."""
         if path not in self._read:
             self._read[path] = None
             place = _name(path, self._root)

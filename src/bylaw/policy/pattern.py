@@ -1,7 +1,7 @@
-"""Regular expressions of packs, searched by RE2 in time linear in the text.
+"""Regular expressions of packs. RE2 searches them in time linear in the text.
 
-Patterns use Python syntax. RE2 has no look-around; `but_not` replaces it: a text matches if it contains the pattern and
-not `but_not`.
+Patterns use Python syntax. RE2 has no look-around, so use `but_not`: a text matches if it contains the pattern and not
+`but_not`.
 """
 
 import re
@@ -15,7 +15,7 @@ import re2  # pyright: ignore[reportMissingTypeStubs]
 from bylaw.errors import BylawError
 
 LONGEST = 100_000
-"""Maximum characters of a text searched."""
+"""The maximum length of a searched text."""
 _RE2: Any = re2
 
 
@@ -26,7 +26,7 @@ class PatternError(BylawError):
 
 
 class Match(Protocol):
-    """A match: the part of `re.Match` that is used."""
+    """The part of `re.Match` that Bylaw uses."""
 
     @property
     def lastindex(self) -> int | None: ...
@@ -49,7 +49,7 @@ class Pattern:
         return next(self.finditer(text), None) if self.occurs(text) else None
 
     def occurs(self, text: str) -> bool:
-        """Whether there is a match; fast, because it works on bytes."""
+        """Whether the pattern occurs. Fast, because it works on bytes."""
         given = _bytes(text)
         if self._pattern.search(given) is None:
             return False
@@ -64,21 +64,21 @@ class Pattern:
 
 @lru_cache(maxsize=64)
 def _bytes(text: str) -> bytes:
-    """A text encoded for searching; cached, because several patterns search it.
+    """Encode a text for searching. Cached, because several patterns search it.
 
-    A lone surrogate, which logs may contain, is not valid UTF-8 and becomes a question mark.
+    A lone surrogate, which logs may contain, becomes a question mark.
     """
     return text[:LONGEST].encode("utf-8", "replace")
 
 
 def is_cut(text: str) -> bool:
-    """Whether a text is longer than what is searched."""
+    """Whether a text is too long to be searched in full."""
     return len(text) > LONGEST and not text[LONGEST:].isspace()
 
 
 def any_of(patterns: Sequence[Pattern], texts: Sequence[str]) -> Callable[[str], bool]:
-    """A test whether one of the patterns, written as `texts`, occurs in a text."""
-    # With a flag or a named group, a part might mean something else in the combination.
+    """Return a function that tells whether any of the patterns occurs in a text."""
+    # A flag or a named group could change other parts of the combined pattern.
     whole = None
     if len(texts) > 1 and not any(_MARKED.search(text) for text in texts):
         with suppress(PatternError):
@@ -91,7 +91,7 @@ _MARKED = re.compile(r"\(\?(?!:)")
 
 @lru_cache(maxsize=1024)
 def compile_pattern(text: str, but_not: str = "", *, ignore_case: bool = True) -> Pattern:
-    """Compile a pattern; PatternError if it is not possible."""
+    """Compile a pattern. Raises PatternError."""
     return Pattern(text, but_not, ignore_case=ignore_case)
 
 
@@ -116,7 +116,7 @@ _CURES = (
     (re.compile(r"\\[1-9]|\(\?P="), "nothing refers back to a group: write out what may stand there"),
     (re.compile(r"[*+?}]\+|\(\?>"), "leave out the second `+`, or `?>`: nothing is tried twice here"),
 )
-"""Python features that RE2 lacks, and alternatives."""
+"""Python features that RE2 lacks, with alternatives."""
 
 _PARTS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\u[0-9a-fA-F]{4}|\\.|\{,(?=\d+\})|\$", re.DOTALL)
 _IN_CLASS = re.compile(r"\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)
@@ -124,7 +124,7 @@ _LETTERS = {r"\w": r"\p{L}\p{N}_", r"\d": r"\p{Nd}", r"\s": r"\s\x{85}\p{Z}"}
 
 
 def _translated(text: str) -> str:
-    """The pattern in RE2 syntax: letters and digits of all alphabets, and `$` before a final line break."""
+    """Return the pattern in RE2 syntax, with letters of all alphabets, and `$` also before a final line break."""
     end = "$" if re.search(r"\(\?[a-zA-Z]*m", text) else r"(?:\n?\z)"
 
     def translate(part: re.Match[str]) -> str:

@@ -1,5 +1,6 @@
-"""Parses Python text, one thread at a time: up to Python 3.11 the recursion depth of `ast.parse` is counted across
-threads, and two concurrent calls can fail.
+"""Parses Python text in one thread at a time.
+
+Up to Python 3.11, `ast.parse` counts its recursion depth across threads, so that two concurrent calls can fail.
 """
 
 import ast
@@ -13,13 +14,13 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n]|$)")
 
 
 def parse_python(text: str | bytes, file: str = "<unknown>", mode: str = "exec") -> Any:
-    """Like `ast.parse`, which is called nowhere else."""
+    """Parse like `ast.parse`, which no other function may call."""
     with _PARSING:
         return ast.parse(text, file, mode)
 
 
 def text_of(source: str, node: ast.stmt) -> str:
-    """Like `ast.get_source_segment`, which rescans the whole source each time."""
+    """Return a node's source faster than `ast.get_source_segment`, which scans the whole source each time."""
     assert node.end_lineno is not None
     lines = _lines(source)[node.lineno - 1 : node.end_lineno]
     lines[-1] = lines[-1].encode()[: node.end_col_offset].decode()
@@ -29,5 +30,5 @@ def text_of(source: str, node: ast.stmt) -> str:
 
 @lru_cache(maxsize=4)
 def _lines(source: str) -> list[str]:
-    """The lines as the parser counts them: a form feed ends none."""
+    """Split a text into lines as the parser does. A form feed does not end a line."""
     return _LINE.findall(source)

@@ -1,7 +1,7 @@
-"""Decodes the files of a pack to records with `msgspec`; every value that does not fit is an error with its location.
+"""Decodes a pack's files to records with `msgspec`. Every value that does not fit is reported with its location.
 
-Faulty values are left out, so that the rest is read and all errors are reported together. Later readers can rely on
-shapes and check meaning only.
+Faulty values are left out, so that all errors are reported together. Later readers can rely on shapes and only check
+meaning.
 """
 
 import re
@@ -16,7 +16,7 @@ from bylaw.policy.yaml import Located, YamlPath, replaced
 FileRecord = TypeVar("FileRecord")
 
 Scalar = str | int | float | bool
-"""A scalar of any YAML type; its reader converts it to text."""
+"""Any YAML scalar. Its reader converts it to text."""
 
 _WORDS = {
     "str": "text",
@@ -27,7 +27,7 @@ _WORDS = {
     "object": "a mapping",
 }
 MOST = 100
-"""Maximum errors reported per file."""
+"""The maximum number of errors reported per file."""
 _PART = re.compile(r"\.(\w+)|\[(\d+)\]|\[(\.\.\.)\]")
 _EXPECTED = re.compile(r"Expected `(.*)`, got `(\w+)`")
 _INVALID = "Invalid enum value"
@@ -40,8 +40,6 @@ class ShapeError(BylawError):
 
 
 class Read(NamedTuple, Generic[FileRecord]):
-    """The decoded part of a file."""
-
     record: FileRecord
     source: Located
     """The file without its faulty parts."""
@@ -49,7 +47,7 @@ class Read(NamedTuple, Generic[FileRecord]):
 
 
 def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
-    """Decode a file as a record whose fields all have defaults."""
+    """Decode a file as a record. All fields of the record have defaults."""
     faults: list[BylawError] = []
     for _ in range(MOST):
         try:
@@ -63,7 +61,7 @@ def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
 
 
 def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Sequence[str | int], list[BylawError]]:
-    """What does not fit, as a location with names, and the message; no message for an empty value."""
+    """Return an error's location with names, and the message; no message for an empty value."""
     expected = _EXPECTED.match(message)
     at = _place(source, kind, message)
     if message.startswith(_INVALID):
@@ -71,7 +69,7 @@ def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Se
         message = f"{_name(at)} cannot be `{source.at(at)}`"
         return at[:-1], at[-1:], [ShapeError(message, place=source.place(*at), hint=f"known: {words}")]
     if expected is None:
-        # Unknown keys are searched for, because a name may contain anything, including parts of messages.
+        # Unknown keys are searched, because a key may contain any text, even part of a message.
         at, names = next(found for each in (at, ()) if (found := (each, _unknown(source, kind, each)))[1])
         hint = f"known: {', '.join(sorted(_known(kind, at)))}"
         told = [
@@ -97,7 +95,7 @@ def _unknown(source: Located, kind: type[Any], at: YamlPath) -> list[str]:
 
 
 def _items(source: Located, at: YamlPath) -> list[tuple[str, Any]]:
-    """The mapping at a location; empty if there is none, because a key may look like a location."""
+    """Return the mapping at a location; empty if there is none."""
     try:
         here: Any = source.at(at)
     except (KeyError, IndexError, TypeError):
@@ -106,7 +104,7 @@ def _items(source: Located, at: YamlPath) -> list[tuple[str, Any]]:
 
 
 def _place(source: Located, kind: type[Any], message: str) -> YamlPath:
-    """The location in a msgspec message, completed with the mapping keys it leaves out."""
+    """Return the location in a msgspec message, completed with the mapping keys that it leaves out."""
     at: YamlPath = ()
     _, stands_there, path = message.rpartition(" - at `$")
     for name, index, key in _PART.findall(path) if stands_there else ():
@@ -115,7 +113,7 @@ def _place(source: Located, kind: type[Any], message: str) -> YamlPath:
 
 
 def _first_key(source: Located, kind: type[Any], message: str, at: YamlPath) -> str:
-    """The faulty key: the last of the smallest set of keys that still gives the message."""
+    """Return the faulty key: the last of the smallest set of keys that still gives the message."""
     keys = _items(source, at)
     low, high = 0, len(keys) - 1
     while low < high:
@@ -130,12 +128,11 @@ def _first_key(source: Located, kind: type[Any], message: str, at: YamlPath) -> 
 
 
 def _known(kind: type[Any], at: YamlPath) -> list[str]:
-    """The names allowed at a location; empty if any name is."""
+    """Return the names allowed at a location; empty if any name is."""
     return next((list(_fields(each)) for each in _types(kind, at) if hasattr(each, "fields")), list[str]())
 
 
 def _types(kind: type[Any], at: YamlPath) -> list[Any]:
-    """The possible types at a location, as msgspec inspects them."""
     from msgspec import inspect
 
     kinds: list[Any] = [inspect.type_info(kind)]

@@ -1,4 +1,4 @@
-"""One atomic policy: its definition, its sentences, and its check."""
+"""One policy: its definition, its sentences and its check."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ from bylaw.policy.reading import Scalar
 from bylaw.policy.yaml import Located, YamlPath
 
 DRAFTED_BY = "bylaw init"
-"""The author of undecided entries in a draft, which nobody has reviewed."""
+"""The author of unreviewed entries in a draft."""
 
 
 class StatementError(BylawError):
@@ -40,23 +40,23 @@ class Stand(Struct, frozen=True):
 
 
 class Citation(Struct, frozen=True):
-    """Cited whole sentences and their place. `text` is None if the document is not available."""
+    """Cited whole sentences, with their place. `text` is None without the document."""
 
     document: str
     heading: str
     line: int
-    """0 if unknown: the document is not available, or does not contain it."""
+    """The line, or 0 if unknown."""
     text: str | None = None
     start: int = -1
     end: int = -1
     again: tuple[Stand, ...] = ()
-    """Other places of the same sentences, if the policy means them too."""
+    """Other places of the same sentences that the policy also covers."""
     whole: str | None = None
-    """The sentences with their clause numbers; like `text`, if the document is not available."""
+    """The sentences with clause numbers; None without the document."""
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
-        """The ranges of the document it covers."""
+        """The ranges of the document that the citation covers."""
         own = ((self.start, self.end),) if self.start >= 0 else ()
         return (*own, *((each.start, each.end) for each in self.again))
 
@@ -65,36 +65,36 @@ class Citation(Struct, frozen=True):
 
 
 def told_place(document: str, line: int, heading: str) -> str:
-    """`policy.md:12 (Returns)`, as far as it is known."""
+    """Return the known part of a place such as `policy.md:12 (Returns)`."""
     where = f"{document}:{line}" if line else document
     return f"{where} ({heading})" if heading else where
 
 
 class Unenforced(Struct, frozen=True):
-    """A person's acceptance that a policy is not enforced for now."""
+    """A named person's acceptance that a policy is not enforced for now."""
 
     accepted_by: str
     reason: str
 
 
 class Policy(Struct, frozen=True):
-    """One atomic policy of a pack."""
+    """One policy of a pack."""
 
     id: str
     kind: PolicyKind
     definition: str
-    """One sentence in the pack author's words."""
+    """The policy in one sentence, in the pack author's words."""
     tools: tuple[str, ...] = ()
     description: str = ""
     citations: tuple[Citation, ...] = ()
     severity: Severity = "medium"
     unenforced: Unenforced | None = None
     stale: bool = False
-    """Whether the cited sentence is no longer in the document."""
+    """Whether the cited sentence is missing from the document."""
 
 
 class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
-    """The tools a policy binds, by effect and parameters."""
+    """Tools that a policy binds, by effect and parameters."""
 
     effect: Scalar | None = None
     with_: Scalar | list[Scalar] = field(name="with", default_factory=list[Scalar])
@@ -102,8 +102,8 @@ class WrittenTools(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
-    """A citation in policies.yaml: its words, or its location and digest; `at` gives several locations. A heading alone
-    means the whole section.
+    """A citation in policies.yaml: words, or location and digest. `at` lists several locations; a heading alone covers
+    its section.
     """
 
     quote: Scalar | None = None
@@ -116,7 +116,7 @@ class WrittenSpan(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_section(self) -> bool:
-        """Whether it cites every sentence under its heading."""
+        """Whether the citation covers every sentence under its heading."""
         return bool(self.heading) and self.quote is None and self.line is None and self.digest is None and not self.at
 
 
@@ -142,7 +142,7 @@ class WrittenPolicy(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PoliciesFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """policies.yaml."""
+    """The contents of policies.yaml."""
 
     policies: list[WrittenPolicy] = []
 
@@ -153,7 +153,7 @@ _EFFECTS = ("read", "write", "none")
 
 
 def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Located | None, list[BylawError]]:
-    """policies.yaml extended by the policies stated only in guards, and the errors found."""
+    """Add policies that only guards state to policies.yaml; return also the errors."""
     faults: list[BylawError] = []
     places: dict[YamlPath, str] = {}
     functions = {node.name: (node, file) for file, text in guards.items() for node in _stating(text)}
@@ -194,7 +194,7 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
 
 
 def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[str, str]) -> Located | None:
-    """policies.yaml with `kind: rule` for policies without a kind that a rule or limit names and no guard does."""
+    """Add `kind: rule` to policies that a rule or limit names and no guard does."""
     listed: Any = source.data.get("policies") if source is not None else None
     data: Any = rules.data if rules is not None else {}
     given: list[Any] = [each for part in ("rules", "limits") if isinstance(data.get(part), list) for each in data[part]]
@@ -211,7 +211,7 @@ def with_kinds(source: Located | None, rules: Located | None, guards: Mapping[st
 
 
 def _stating(text: str) -> Iterator[ast.FunctionDef]:
-    """The functions that state their tools; syntax errors are reported where guards are parsed."""
+    """Yield the functions that state their tools. Syntax errors are reported where guards are parsed."""
     if not _STATES.search(text):
         return
     try:
@@ -225,7 +225,7 @@ def _stating(text: str) -> Iterator[ast.FunctionDef]:
 
 
 def _tools(node: ast.expr | None) -> list[str | dict[str, Any]]:
-    """Tools by name, or by effect and arguments; ValueError for anything else."""
+    """Return tools by name, or by effect and arguments. Raises ValueError for anything else."""
     match node:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return [*_tools(left), *_tools(right)]
@@ -246,7 +246,7 @@ def _name(node: ast.expr | None) -> str:
 
 
 def _sentences(node: ast.FunctionDef) -> Iterator[tuple[int, str]]:
-    """Each line of the docstring, which is a quote, with its line in the file."""
+    """Yield each line of the docstring, which is a quote, with its line number in the file."""
     text = ast.get_docstring(node, clean=False) or ""
     for number, line in enumerate(text.expandtabs().splitlines(), node.body[0].lineno):
         if quote := line.strip():

@@ -1,4 +1,4 @@
-"""A tool the agent may call, and its effects."""
+"""A tool that the agent may call, with its effects."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,13 +15,13 @@ Trust = Literal["record", "content"]
 
 
 class Misfit(Struct, frozen=True):
-    """Replaces an argument that does not fit its tool's declaration; a guard that reads it cannot decide."""
+    """Replaces an argument that does not fit its declaration. A guard that reads it cannot decide."""
 
     why: str
 
 
 class WrittenChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of `changes` in tools.yaml: what a write makes stale."""
+    """An entry of `changes` in tools.yaml: facts that a write makes stale."""
 
     as_: Scalar = field(name="as", default="")
     fields: Scalar | list[Scalar] = "*"
@@ -31,7 +31,7 @@ class WrittenChange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenEffect(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of `effects` in tools.yaml: how a write changes a snapshot world."""
+    """An entry of `effects` in tools.yaml: how a write changes a database snapshot."""
 
     as_: Scalar = field(name="as", default="")
     key: Scalar | dict[str, Scalar] | None = None
@@ -42,7 +42,7 @@ class WrittenEffect(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenCardFact(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry of `show` in tools.yaml: a fact that cards and sentences show besides the arguments."""
+    """An entry of `show` in tools.yaml: a further fact on cards and in sentences."""
 
     value: Scalar = ""
     """An expression of the guard language over `call` and `facts`."""
@@ -73,57 +73,57 @@ class WrittenTool(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenElement(Struct, frozen=True, forbid_unknown_fields=True):
-    """An element of a page, as `on`, `within` and `content` of tools.yaml describe it."""
+    """An element of a page, under `on`, `within` or `content` of tools.yaml."""
 
     role: Scalar | list[Scalar] = []
     name: Scalar = ""
-    """The whole name, letter for letter."""
+    """The exact name."""
     named: Scalar = ""
     """A pattern that occurs in the name."""
 
 
 class WrittenTarget(Struct, frozen=True, forbid_unknown_fields=True):
-    """The element an action targets, as `on` of tools.yaml has it."""
+    """The element that an action targets, under `on` of tools.yaml."""
 
     page: Scalar = ""
-    """A pattern for the address of the page, without its query."""
+    """A pattern for the page's address without its query."""
     role: Scalar | list[Scalar] = []
     name: Scalar = ""
     named: Scalar = ""
     url: Scalar = ""
-    """A pattern for where a link leads."""
+    """A pattern for a link's target."""
     within: WrittenElement | None = None
 
 
 class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
-    """How an argument is read, and what must be in it, as `reads` of tools.yaml has it."""
+    """How an argument is read, and what it must contain, under `reads` of tools.yaml."""
 
     argument: Scalar = ""
     as_: Scalar = field(name="as", default="")
     dialect: Scalar = ""
     statements: list[Scalar] = []
     tables: list[Scalar] = []
-    """Patterns: every table that the statement writes (of one that only reads, that it reads) matches one."""
+    """Patterns for the tables that the statement writes or, if it only reads, reads. Each table must match one."""
     bounded: bool | None = None
     program: Scalar | list[Scalar] = []
     operands: list[Scalar] = []
-    """Patterns: some operand of the command may match each."""
+    """Patterns, each for some operand of the command."""
     options: list[Scalar] = []
-    """Names: the command may have one of these options."""
+    """Option names. The command may have one of these."""
     without_options: list[Scalar] = []
-    """Names: the command has none of these options for certain."""
+    """Option names. The command certainly has none of these."""
     root: Scalar = ""
-    """The folder that paths are relative to."""
+    """The folder to which paths are relative."""
     inside: bool | None = None
     fresh: bool = False
-    """Whether each call has a shell of its own, which begins in `root`."""
+    """Whether each call has a new shell that starts in `root`."""
     scheme: Scalar = ""
     host: Scalar = ""
     path: Scalar = ""
 
 
 class WrittenTake(Struct, frozen=True, forbid_unknown_fields=True):
-    """A parameter of an action, as `take` of tools.yaml has it."""
+    """A parameter of an action, under `take` of tools.yaml."""
 
     value: Scalar = ""
     type: Scalar = "text"
@@ -132,13 +132,13 @@ class WrittenTake(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenAction(Struct, frozen=True, forbid_unknown_fields=True):
-    """One kind of action that calls of generic tools perform, as `actions` of tools.yaml has it."""
+    """An action that calls of generic tools perform, under `actions` of tools.yaml."""
 
     of: Scalar | list[Scalar] = []
     on: WrittenTarget | None = None
     reads: WrittenReads | None = None
     where: dict[str, Scalar] = {}
-    """Argument -> a pattern for its value."""
+    """Patterns by argument."""
     effect: Scalar = ""
     take: dict[str, Scalar | WrittenTake] = {}
     description: Scalar = ""
@@ -159,41 +159,41 @@ _DESCRIPTIONS: tuple[Scalar, ...] = ("element", "startElement", "endElement")
 
 
 class WrittenPages(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the pages of a browser come into a conversation, as `pages` of tools.yaml has it."""
+    """How browser pages enter a conversation, under `pages` of tools.yaml."""
 
     tools: list[Scalar] = field(default_factory=lambda: ["browser_*"])
-    """The tools that show or change the page; `*` stands for any letters."""
+    """Tools that show or change the page. `*` stands for any text."""
     unchanged_by: list[Scalar] = field(default_factory=lambda: list(_UNCHANGED_BY))
-    """Those of them that neither show nor change it."""
+    """Browser tools that neither show nor change the page."""
     not_shown_by: list[Scalar] = field(default_factory=lambda: ["browser_evaluate", "browser_run_code*"])
-    """Those whose result is made by code, so that no snapshot in it is believed."""
+    """Browser tools whose result comes from code, so that a snapshot in it does not count."""
     snapshot: Scalar = "browser_snapshot"
-    """The tool that shows the page as it is."""
+    """The tool that shows the current page."""
     target: list[Scalar] = field(default_factory=lambda: ["target", "ref"])
-    """The arguments that name an element by its reference."""
+    """Arguments that name an element by reference."""
     description: list[Scalar] = field(default_factory=lambda: list(_DESCRIPTIONS))
-    """The arguments in which the agent describes it: never used, never shown."""
+    """Arguments in which the agent describes the element. They are never used or shown."""
     content: list[WrittenElement] = []
-    """Parts of a page that anybody may have written."""
+    """Parts of a page that may have any author."""
 
 
 class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """tools.yaml."""
+    """The contents of tools.yaml."""
 
     tools: dict[str, WrittenTool | None] = {}
     actions: dict[str, WrittenAction | None] = {}
     otherwise: dict[str, Scalar] = {}
-    """By tool with actions, what becomes of a call that matches none: `ask`, `deny` or `allow`."""
+    """For a tool with actions: the answer to a call without a declared action."""
     pages: WrittenPages | None = None
     from_: Scalar = field(name="from", default="")
     refused: Scalar = ""
-    """The default `refused` of tools without either pattern."""
+    """The default `refused` for tools without `refused` and `surely_refused`."""
     surely_refused: Scalar = ""
-    """The default `surely_refused` of such writes."""
+    """The default `surely_refused` for these tools."""
 
 
 class Tool(Struct, frozen=True):
-    """Add a tool of the catalogue."""
+    """A tool of the catalogue."""
 
     name: str
     effect: Effect
@@ -202,38 +202,38 @@ class Tool(Struct, frozen=True):
     """JSON schemas by argument name."""
     required: tuple[str, ...] = ()
     changes: tuple[Scalar | WrittenChange, ...] | None = None
-    """What a write makes stale; None if the pack does not say."""
+    """Facts that a write makes stale; None if the pack does not declare them."""
     effects: tuple[WrittenEffect, ...] = ()
     refused: str = ""
-    """Pattern of text results of calls that were not accepted."""
+    """A pattern for text results of calls that were not accepted."""
     also_called: tuple[str, ...] = ()
-    """Words people use for what it does, besides those in its name."""
+    """Words for the tool's action that its name lacks."""
     others: Any = False
     """Further arguments: none, any (`true`), or those of a schema, as in `additionalProperties`."""
     surely_refused: str = ""
-    """Pattern of errors that mean nothing was done; if given, other errors leave that undecided."""
+    """A pattern for errors of calls that certainly changed nothing. After other errors, this is unknown."""
     trust: Mapping[str, Trust] = {}
-    """By field of its result, whether the system vouches for it (`record`) or anyone may have written it (`content`).
+    """For each result field, whether the system vouches for it (`record`) or anyone may have written it (`content`).
     `*` covers all other fields; the default is `content`.
     """
     texts: frozenset[str] = frozenset()
-    """Arguments declared only as text, for which any text fits."""
+    """Arguments declared as any text."""
     names: frozenset[str] = frozenset()
-    """All property names in its arguments' schemas; any other key of a record is a value."""
+    """All property names in the arguments' schemas. Any other key of a record is a value."""
     mask: frozenset[str] = frozenset()
-    """Fields of its result hidden from the agent, at any depth; guards and the log have them."""
+    """Result fields that are hidden from the agent at any depth. Guards and the log have them."""
     mark: bool = False
-    """Whether text written by others is marked in its result before the agent sees it."""
+    """Whether text by other authors is marked before the agent sees the result."""
     title: str = ""
-    """The name for users, on cards; by default the words of its name."""
+    """The name for users; by default the name in words."""
     put_as: tuple[str, ...] = ()
     """Sentences in which agents ask the user, with `{argument}` for each value."""
     show: Mapping[str, WrittenCardFact] = {}
-    """Facts shown to the user with its calls, by their names in `put_as`."""
+    """Further facts shown to the user, by their names in `put_as`."""
     of: tuple[str, ...] = ()
-    """For an action, the tools whose calls may perform it; empty for a tool."""
+    """For an action: the tools that may perform it. Empty for a tool."""
     is_unsaid: bool = False
-    """Whether it changes something undeclared: then anything its arguments name."""
+    """Whether undeclared changes are possible. They may affect anything that the arguments name."""
 
     def __post_init__(self) -> None:
         plain = [name for name, schema in self.parameters.items() if _is_plain_text(schema)]
@@ -242,29 +242,29 @@ class Tool(Struct, frozen=True):
         force_setattr(self, "is_unsaid", self.effect == "write" and self.changes is None and not self.effects)
 
     def trusts(self, field: str) -> bool:
-        """Whether the system vouches for a field of its result; without a name, for a result without fields.
+        """Whether the system vouches for a result field or, without a name, for a result without fields.
 
-        If anyone may have written part of it, a text without fields may be that part, whatever its lines say.
+        If any field is `content`, a text without fields counts as `content`, because its parts cannot be told apart.
         """
         if not field and "content" in self.trust.values():
             return False
         return (self.trust.get(field) or self.trust.get("*")) == "record"
 
     def vouches_for(self, field: str, within: Iterable[str] = ()) -> bool:
-        """Whether the system vouches for a field nested in these other fields."""
+        """Whether the system vouches for a field inside these other fields."""
         return self.trusts(field) and "content" not in map(self.trust.get, within)
 
     def undeclared(self, arguments: Mapping[str, Any]) -> str:
-        """The first undeclared argument; empty if there is none, or the tool declares none."""
+        """Return the first undeclared argument; empty if there is none or the tool declares no parameters."""
         if not self.parameters or self.others is not False:
             return ""
         return next((name for name in arguments if name not in self.parameters), "")
 
     def fitted(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The arguments as guards read them, with a `Misfit` for each that does not fit its declaration.
+        """Return the arguments as guards read them, with a `Misfit` for each that does not fit.
 
-        It is unknown what a tool that declares `gold` does with `Gold`, so no guard may treat it as another word. Plain
-        text of a number is a number if one is declared: models write `"7"`, and tools accept it.
+        If a tool declares `gold`, its treatment of `Gold` is unknown, so a guard must not treat that as another word. A
+        text such as `"7"` counts as a number if a number is declared, because tools accept it.
         """
         parameters, required, texts = self.parameters, self.required, self.texts
         fitted = arguments
@@ -287,7 +287,7 @@ _SHAPES: dict[str, tuple[type, ...]] = {
 
 
 def _names(schema: Any) -> Iterator[str]:
-    """The property names in a schema, at any depth."""
+    """Yield the property names in a schema at any depth."""
     if isinstance(schema, dict):
         declared = cast(dict[str, Any], schema)
         if isinstance(declared.get("properties"), dict):
@@ -306,11 +306,11 @@ def _is_plain_text(schema: Any) -> bool:
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?")
-"""An unambiguous number with float precision: `007`, `1e3` and `1,000` stay text."""
+"""An unambiguous number with float precision. `007`, `1e3` and `1,000` stay text."""
 
 
 def _number_meant(schema: Any, text: str) -> int | float | None:
-    """The number a text means if its tool declares a number and nothing else."""
+    """Return the number in a text if the schema allows only numbers."""
     if not isinstance(schema, dict):
         return None
     declared = cast(dict[str, Any], schema)
@@ -325,7 +325,7 @@ def _number_meant(schema: Any, text: str) -> int | float | None:
 
 
 def _unfit(schema: Any, value: Any, is_required: bool) -> str:
-    """Why an argument does not fit; numbers and texts of numbers are interchangeable, as tools accept both."""
+    """Return why an argument does not fit. Numbers and their texts are interchangeable, because tools accept both."""
     if not isinstance(schema, dict):
         return ""
     declared: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
@@ -349,9 +349,9 @@ def _unfit(schema: Any, value: Any, is_required: bool) -> str:
 
 
 def misfit(tool: Tool | None, arguments: Mapping[str, Any]) -> str:
-    """What is wrong with a write's arguments before it runs; empty if its tool declares none.
+    """Return the fault in a write's arguments before it runs; empty if the tool declares no parameters.
 
-    A log is judged by what its tools did with a call. Before a call runs that is unknown, so this is stricter than
+    A log shows what the tool did with a call. Before a call runs, this is unknown, so this check is stricter than
     `fitted`.
     """
     if tool is None or tool.effect != "write":
@@ -384,9 +384,9 @@ _CHOICES = frozenset(("anyOf", "oneOf", "enum"))
 
 
 def _unlike(schema: Any, value: Any, place: str) -> str:
-    """How a value differs from its declaration, and where, including inside lists and objects.
+    """Return how and where a value differs from its declaration, also inside lists and objects.
 
-    Schema constraints beyond types, enumerations and fields are left to the tool.
+    The tool itself checks other constraints of the schema.
     """
     if not isinstance(schema, dict) or value is None:
         return ""
@@ -429,7 +429,7 @@ def _unlike_object(declared: dict[str, Any], value: dict[str, Any], place: str, 
     for name in declared.get("required") or ():
         if name not in value:
             return f"`{place}.{name}` is missing"
-    # As in JSON Schema, an object may have undeclared members unless it says otherwise.
+    # As in JSON Schema, an object may have undeclared members by default.
     others = declared.get("additionalProperties", True)
     for name, each in value.items():
         if name not in fields and others is False and "patternProperties" not in declared:
@@ -445,7 +445,7 @@ def _named(listed: set[str]) -> str:
 
 
 def _unlike_scalar(declared: set[str], value: Any) -> str:
-    """How a value differs from the declared number, text or boolean."""
+    """Return how a value differs from the declared number, text or boolean."""
     if not declared:
         return ""
     if not declared & {"string", "integer", "number"}:
@@ -468,7 +468,7 @@ def _unlike_scalar(declared: set[str], value: Any) -> str:
 
 
 def _number(value: Any) -> Decimal | None:
-    """A number, or a text of one, which tools take as well."""
+    """Return a number from a number or its text, which tools also accept."""
     try:
         read = Decimal(str(value).strip())
     except InvalidOperation:

@@ -1,4 +1,4 @@
-"""Verbs in tool names, and the most likely effect of each."""
+"""Verbs in tool names, with the most likely effect of each."""
 
 import re
 from functools import lru_cache
@@ -38,14 +38,13 @@ VERBS: dict[str, Effect] = {
     **dict.fromkeys(_WRITE, "write"),
     **dict.fromkeys(_NONE, "none"),
 }
-"""The effect of each verb."""
 _NOUNS = frozenset(("status", "info", "details", "track", "quote"))
-"""Reading verbs that, at the start of a name, may also be the object: `status_update`."""
+"""Reading verbs that may be nouns at the start of a name, as in `status_update`."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def words_of(name: str) -> list[str]:
-    """The lower-case words of an identifier, however they are joined."""
+    """Return the lower-case words of an identifier."""
     return [*_words_of(name[:200])]
 
 
@@ -55,14 +54,14 @@ def _words_of(name: str) -> tuple[str, ...]:
 
 
 def hands_over(tool: str) -> bool:
-    """Whether a tool's name says that it hands the conversation to a person."""
+    """Whether the tool's name says that it transfers the conversation to a person."""
     words = set(words_of(tool))
     named = "handoff" in words or "handover" in words or {"hand", "over"} <= words
     return named or "escalate" in words or ("transfer" in words and bool(_PERSONS & words))
 
 
 def sounds_harmless(tool: str) -> bool:
-    """Whether a tool's name begins with a verb of reading or thinking, or hands over, and names no deed beside it."""
+    """Whether the tool's name begins with a verb of reading, thinking or transfer and has no verb of writing."""
     words = words_of(tool)
     if hands_over(tool):
         return True

@@ -1,7 +1,7 @@
-"""YAML as pack authors expect it, with the line of every value.
+"""Reads YAML with the line of every value, and with fewer surprises.
 
-Only `true` and `false` are booleans (so `yes` is a word), dates stay text, so do numbers that would not come out
-as they went in (`007`, twenty digits), and duplicate keys, anchors and aliases are faults.
+Only `true` and `false` are booleans, so `yes` is a word. Dates stay text, as do numbers that would change, such as
+`007` and numbers of twenty digits. Duplicate keys, anchors and aliases are errors.
 """
 
 import re
@@ -19,21 +19,21 @@ _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
 _NUMBER = re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*([eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)|\.[0-9]+([eE][-+]?[0-9]+)?)$")
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""Reads what PyYAML's own reads, in a tenth of the time where libyaml is there."""
+"""Parses ten times faster than PyYAML's own loader if libyaml is installed."""
 _DEEPEST = 40
 _LARGEST = 1_000_000
 _COMPLETED = ("tools", "actions", "entities")
-"""Sections whose records a file over another need not write again: what it leaves out stays."""
+"""Sections in which a file completes the records of its base."""
 
 
 class YamlError(BylawError):
-    """A YAML file of a pack does not read."""
+    """A pack's YAML file cannot be read."""
 
     code = "BY402"
 
 
 class Located:
-    """A YAML file's data, and where each value of it stands."""
+    """A YAML file's data with the place of each value."""
 
     def __init__(self, file: str, data: Any, places: dict[YamlPath, str]) -> None:
         self.file = file
@@ -41,7 +41,7 @@ class Located:
         self._places = places
 
     def place(self, *path: str | int) -> str:
-        """`file:line` of the value at `path`, or of its nearest parent."""
+        """Return `file:line` of the value at `path` or of its nearest parent."""
         at: YamlPath = path
         while at and at not in self._places:
             at = at[:-1]
@@ -51,11 +51,11 @@ class Located:
         return Located(self.file, data, self._places)
 
     def with_places(self, places: dict[YamlPath, str]) -> "Located":
-        """The same file with values that stand elsewhere."""
+        """Return the file with other places for some values."""
         return Located(self.file, self.data, {**self._places, **places})
 
     def shared_out(self, section: str) -> "Located":
-        """The same file with an entry for each name where one of a section has several: `get_a, get_b: ...`."""
+        """Return the file with one entry per name, if a section uses `get_a, get_b: ...`."""
         given: Any = self.data.get(section)
         if not isinstance(given, dict) or not any("," in name for name in cast(dict[str, Any], given)):
             return self
@@ -72,7 +72,7 @@ class Located:
         return Located(self.file, {**self.data, section: made}, places)
 
     def under(self, name: str) -> "Located":
-        """A file that is a list, as one that has it under a name."""
+        """Return a file that is a list as a file with the list under a name."""
         return Located(self.file, {name: self.data[""]}, {(name, *at): line for at, line in self._places.items()})
 
     def at(self, path: YamlPath) -> Any:
@@ -82,7 +82,7 @@ class Located:
         return value
 
     def without(self, path: YamlPath, names: Sequence[str | int]) -> "Located":
-        """The same file without these keys of the mapping at `path`, or this item of the list, whose others move up."""
+        """Return the file without these keys of the mapping, or without this item of the list, at `path`."""
         left: Any = self.at(path).copy()
         for name in names:
             del left[name]
@@ -96,8 +96,10 @@ class Located:
         return Located(self.file, replaced(self.data, path, left), places)
 
     def over(self, base: "Located") -> "Located":
-        """This file laid over `base`: sections merge by name, lists of records by `id`. Records of lists and of the
-        sections that are completed merge key by key; in others, what both have is as this file says."""
+        """Merge this file over `base`: sections by name, lists of records by `id`.
+
+        Records of lists and of completed sections merge key by key. Elsewhere, this file's value replaces the base's.
+        """
         data, places = dict(base.data), dict(base._places)
         for name, section in self.data.items():
             below = data.get(name)
@@ -126,14 +128,14 @@ class Located:
 
 
 def _completed(record: Any, below: Any) -> Any:
-    """A record with what it leaves out as the one below says it."""
+    """Return a record, completed from the one in the base file."""
     if isinstance(record, dict) and isinstance(below, dict):
         return {**cast(dict[str, Any], below), **cast(dict[str, Any], record)}
     return cast(Any, record)
 
 
 def replaced(data: Any, path: YamlPath, value: Any) -> Any:
-    """The data with another value at `path`."""
+    """Return the data with another value at `path`."""
     if not path:
         return value
     copy = data.copy()
@@ -146,7 +148,7 @@ def _id(record: Any) -> str:
 
 
 def read_yaml(text: str, *, file: str) -> Located:
-    """Parse `text`; raises YamlError with its place."""
+    """Parse `text`. Raises YamlError with the place."""
     if len(text) > _LARGEST:
         hint = f"keep it under {_LARGEST:,}; split it"
         raise YamlError(f"the file has {len(text):,} characters", place=file, hint=hint)
@@ -166,7 +168,7 @@ def read_yaml(text: str, *, file: str) -> Located:
 
 
 def _told(problem: str, lines: Sequence[str], line: int) -> tuple[str, str]:
-    """What is wrong with a line, and the mend, in the words of somebody who writes YAML now and then."""
+    """Explain a fault on a line, and how to fix it, to an occasional YAML author."""
     text = lines[line - 1] if line <= len(lines) else ""
     if "\t" in text[: len(text) - len(text.lstrip())]:
         return "not YAML: the line is indented with a tab", "indent with spaces"
@@ -194,7 +196,7 @@ def read_yaml_file(path: Path, *, file: str = "") -> Located:
 
 
 class _Builder:
-    """Builds data straight from the parser's events, and notes the line of each value."""
+    """Builds data from the parser's events and records each value's line."""
 
     def __init__(self, text: str, file: str) -> None:
         self._events: Iterator[Any] = cast(Any, yaml).parse(text, Loader=LOADER)
@@ -202,7 +204,7 @@ class _Builder:
         self.places: dict[YamlPath, str] = {}
 
     def document(self) -> Any:
-        """The one document of the file; None where there is none."""
+        """Return the file's only document; None for an empty file."""
         data: Any = None
         count = 0
         for event in self._events:

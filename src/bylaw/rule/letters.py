@@ -199,7 +199,7 @@ _DIGITS = bytes.maketrans(b"01", b"\x00\x01")
 
 
 TABLE_CAP = 18
-"""Up to so many predicates that hang together, which letters are possible is read off truth tables."""
+"""Up to this many connected predicates, truth tables give the possible letters."""
 SEARCH_CAP = 1000
 """The maximum number of cases in a search for letters."""
 LETTER_CAP = 4096

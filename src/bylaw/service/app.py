@@ -1,8 +1,7 @@
-"""The routes of the service: decisions, events, approvals, AuthZEN, health, metrics, and what describes them.
+"""The routes of the service: decisions, events, approvals, AuthZEN, health, metrics and OpenAPI.
 
-Without keys, the service is only for programs on the same machine. A page in a local browser can send requests too;
-the browser names the sending page (`Origin`) and the host name it used (`Host`), which a page may have made to point
-here.
+Without keys, only programs on the same machine may use the service. A web page in a local browser could send requests
+too. The browser names the page (`Origin`) and the host name (`Host`), and both are checked.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -59,7 +58,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 def is_from_here(headers: Headers) -> bool:
-    """Whether the request used this machine's own name and does not come from another page."""
+    """Whether the request used this machine's own name and does not come from a web page elsewhere."""
     for name, value in headers:
         if name == b"host" and not _HERE.fullmatch(value):
             return False
@@ -69,30 +68,27 @@ def is_from_here(headers: Headers) -> bool:
 
 
 def is_json(headers: Headers) -> bool:
-    """Whether the body is declared as JSON; pages can send other types without a preflight request."""
+    """Whether the body is declared as JSON. Web pages can send other types without a preflight request."""
     return any(name == b"content-type" and _JSON.fullmatch(value) is not None for name, value in headers)
 
 
 LARGEST = 1 << 20
-"""Maximum size of a request in bytes."""
+"""The maximum size of a request in bytes."""
 
 TELL = 0.25
-"""Seconds until other workers see a worker's counts."""
+"""How many seconds pass until other workers see a worker's counts."""
 
 T = TypeVar("T")
 Answer = Callable[[str, Any], Awaitable[Any]]
-"""Handles a tenant's request."""
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 GONE = 499
-"""Status recorded, but never sent, if the client hung up."""
+"""The recorded status if the client closed the connection. It is never sent."""
 APPROVALS = "/v1/approvals"
-"""A person answers approvals here; any key of the tenant may list them."""
+"""Reviewers answer approvals on this route. Any key of the tenant may list approvals."""
 STOPS = "/v1/stops"
-"""A person stops an agent, a tool, a policy or everything here, and lifts stops; any key of the tenant
-may list them.
-"""
+"""Reviewers add and lift stops on this route. Any key of the tenant may list stops."""
 INSTRUCTIONS = "/v1/instructions"
-"""Text for an agent's system prompt."""
+"""Returns text for an agent's system prompt."""
 ELSEWHERE = "without keys, only local programs are served, under this machine's own name, and no web pages"
 NO_JSON = "send JSON, as `Content-Type: application/json`"
 JSON = "application/json"
@@ -122,16 +118,18 @@ class Service:
         self.desk = desk
         self.webhook = webhook
         self._pages = pages
-        """The web pages, if any; `is_page` recognises their addresses."""
+        """The web pages, if any. `is_page` recognises their addresses."""
         self._is_page = is_page
         self._url = url
-        """The public URL. A client's own `Host` is never echoed, because it could send others elsewhere."""
+        """The public URL. The client's own `Host` is never sent back, because it could direct others to another
+        site.
+        """
         self.tracing = tracing
         self._board = board
         self._anchors = anchors or Failing()
         self._worker = worker
         self._is_to_tell = False
-        """Whether counts are waiting to be shared with the other workers."""
+        """Whether counts wait to be shared with the other workers."""
         if board is not None and (before := board.read(worker)) is not None:
             desk.metrics.add(before)
         self._keys = keys
@@ -159,7 +157,7 @@ class Service:
             Route(authzen.CONFIGURATION, self._configuration, methods=["GET"]),
         ]
         self._rest = Starlette(routes=routes, exception_handlers={404: _not_here, 405: _not_here})
-        # Redirecting `/health/` would use the host name the client sent.
+        # A redirect of `/health/` would use the client's host name.
         self._rest.router.redirect_slashes = False
         self.routes = routes
 
@@ -177,7 +175,9 @@ class Service:
     async def answered(
         self, path: str, header: str, body: bytes | None, answer: Answer, role: Role | None = None
     ) -> tuple[int, bytes]:
-        """The status and body of a response, for keys with the role; a request without a body was too large."""
+        """Return a response's status and body, for keys with the role. A missing body means that the request was too
+        large.
+        """
         status, content = await self._answered(header, body, answer, role)
         self.desk.metrics.requests[path, status] += 1
         if self._board is not None and not self._is_to_tell:
@@ -186,7 +186,6 @@ class Service:
         return status, _encode(content)
 
     def _tell(self) -> None:
-        """Share this worker's counts with the others."""
         self._is_to_tell = False
         if self._board is not None:
             self._board.put(self._worker, self._counts())
@@ -251,7 +250,7 @@ class Service:
         answers: list[authzen.Evaluated] = []
         is_told = False
         for evaluation in _few(asked.each()):
-            # Earlier events given once for all evaluations are recorded once.
+            # Events given once for all evaluations are recorded once.
             is_shared = evaluation.context is asked.context
             try:
                 request = authzen.request_of(
@@ -311,12 +310,12 @@ class Service:
         return Response(told + await self._waiting_told(tenant), media_type=PROMETHEUS)
 
     async def _waiting_told(self, tenant: str | None) -> str:
-        """The gauges for calls that wait for a person: their number and the age of the oldest."""
+        """Return the gauges for calls that wait for a reviewer: their number, and the age of the oldest."""
         try:
             async with asyncio.timeout(PATIENCE):
                 count, since = await asyncio.to_thread(self.desk.log.waiting, tenant, time.time())
         except (BylawError, TimeoutError):
-            # An unreachable log is reported elsewhere.
+            # Another gauge reports an unreachable log.
             return ""
         return waiting_text(tenant, count, max(0.0, time.time() - since) if count else 0.0)
 
@@ -327,7 +326,7 @@ class Service:
         return everybody.text(tenant, waits, self._anchors.seconds)
 
     def answered_at_once(self, method: str, path: str, headers: Headers, still: float) -> tuple[int, str, bytes]:
-        """A response that needs no files, so any thread can give it while the event loop is blocked."""
+        """Return a response that needs no files, so that any thread can give it while the event loop is blocked."""
         name = self.desk.log.name
         why = f"`{name}` may be locked, or its disk may hang"
         if self.desk.scheduler.is_working:
@@ -352,8 +351,6 @@ class Service:
 
 
 class _Post:
-    """A POST route as a minimal ASGI application."""
-
     def __init__(self, path: str, service: "Service", answer: Answer, keys: Mapping[str, Key]) -> None:
         self._path, self._service, self._answer, self._keys = path, service, answer, keys
         self._decode = msgspec.json.Decoder(POSTS[path][1]).decode
@@ -392,7 +389,7 @@ class _Post:
     def _read(self, body: bytes) -> Any:
         given = self._decode(body)
         if twice := repeated_key(body):
-            # The tool might use the other of the two values.
+            # The tool might use either of the two values.
             raise BadRequest(f"`{twice}` is given twice in one object")
         return given
 
@@ -404,7 +401,7 @@ def _few(requests: list[T]) -> list[T]:
 
 
 async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> None:
-    """Send a response, with the request's id if it has one."""
+    """Send a response, with the request's id if there is one."""
     headers = [(b"content-type", JSON.encode()), (b"content-length", str(len(told)).encode())]
     if number:
         headers.append((b"x-request-id", number))
@@ -415,7 +412,7 @@ async def respond(send: Send, status: int, told: bytes, number: bytes = b"") -> 
 
 
 async def _body(receive: Receive, largest: int) -> bytes | None:
-    """The body; None if it is too large, without reading the excess."""
+    """Read the body. Return None for a body that is too large, without reading the rest."""
     parts: list[bytes] = []
     size = 0
     while True:

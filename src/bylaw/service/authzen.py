@@ -15,7 +15,7 @@ from bylaw.service.request import BadRequest, DecideAnswer, DecideRequest, Event
 
 CONFIGURATION = "/.well-known/authzen-configuration"
 AGENT = "agent"
-"""The type of a subject that acts for somebody else. Every other subject is the principal of its conversations."""
+"""The type of a subject that acts for another person. Any other subject is the principal of the conversation."""
 EVALUATION = "/access/v1/evaluation"
 EVALUATIONS = "/access/v1/evaluations"
 
@@ -50,7 +50,7 @@ class Circumstances(Struct, frozen=True):
     events: list[Event] = field(default_factory=list[Event])
     call_id: str = ""
     agent: str = ""
-    """The acting agent, if the subject is somebody else."""
+    """The acting agent, if the subject is another person."""
 
 
 class Evaluation(Struct, frozen=True):
@@ -63,7 +63,7 @@ class Evaluation(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """One of several evaluations; members it omits are taken from the request."""
+    """One of several evaluations. Missing members are taken from the request."""
 
     subject: Subject | UnsetType = UNSET
     action: Action | UnsetType = UNSET
@@ -72,27 +72,26 @@ class Asked(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """Whether to evaluate everything, or stop at the first denial or permission."""
+    """Whether to evaluate everything or to stop at the first denial or permission."""
 
     evaluations_semantic: Literal["execute_all", "deny_on_first_deny", "permit_on_first_permit"] = "execute_all"
 
     def ends_at(self, decision: bool) -> bool:
-        """Whether this decision ends the evaluation."""
         return self.evaluations_semantic == ("permit_on_first_permit" if decision else "deny_on_first_deny")
 
 
 class Evaluations(Asked, frozen=True):
-    """Several evaluations, in order, with common defaults. An empty list makes it a single evaluation."""
+    """Several evaluations in order, with common defaults. Without a list, the request is a single evaluation."""
 
     evaluations: list[Asked] = field(default_factory=list[Asked])
     options: Options = Options()
 
     def each(self) -> list[Evaluation]:
-        """All evaluations with defaults applied; raises if one is incomplete."""
+        """Return all evaluations with defaults applied. Raises if one is incomplete."""
         return [self._whole(each, f" of evaluation {number}") for number, each in enumerate(self.evaluations)]
 
     def alone(self) -> Evaluation:
-        """The request itself as a single evaluation."""
+        """Return the request as a single evaluation."""
         return self._whole(self, "")
 
     def _whole(self, asked: Asked, whose: str) -> Evaluation:
@@ -113,7 +112,7 @@ class Evaluated(Struct, frozen=True):
 
 
 class EvaluatedAll(Struct, frozen=True):
-    """The responses in order, up to where evaluation ended; for a single evaluation, its response."""
+    """The responses in order, up to the last evaluation made. A single evaluation gives one response."""
 
     evaluations: list[Evaluated] | UnsetType = UNSET
     decision: bool | UnsetType = UNSET
@@ -129,7 +128,7 @@ class Configuration(Struct, frozen=True):
 
 
 def configuration(url: str) -> Configuration:
-    """The discovery document of a service at a URL."""
+    """Return the discovery document of a service at a URL."""
     base = url.rstrip("/")
     return Configuration(url, base + EVALUATION, base + EVALUATIONS)
 
@@ -153,11 +152,11 @@ def evaluated(answer: DecideAnswer) -> Evaluated:
 
 
 def refused(status: int, told: Failure) -> Evaluated:
-    """The response for one of several evaluations that could not be decided: denied, with the reason."""
+    """Return the response for an evaluation that could not be decided: denied, with the reason."""
     error = {"status": status, "code": told.error.code, "message": told.error.message}
     return Evaluated(False, {"reason_user": {"en": told.error.message}, "error": error})
 
 
 def without_events(evaluation: Evaluation) -> Evaluation:
-    """The evaluation without events that have already been recorded."""
+    """Return the evaluation without events that have already been recorded."""
     return replace(evaluation, context=replace(evaluation.context, events=[]))

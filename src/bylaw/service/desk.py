@@ -1,4 +1,4 @@
-"""Decides for all tenants: one shield per tenant over one pack and one log, and the sessions in use."""
+"""Decides for all tenants. Each tenant has a shield; all share one pack and one log."""
 
 import asyncio
 import time
@@ -47,15 +47,15 @@ from bylaw.text.cost import TooCostly, current
 from bylaw.trace.event import Card
 
 SESSIONS = 10_000
-"""Maximum number of sessions kept in memory; others are read from the log when needed."""
+"""The maximum number of sessions in memory. Others are read from the log on demand."""
 WRONG = (BylawError, msgspec.MsgspecError, UnicodeError, RecursionError)
 """Errors that reject a request or prevent a response."""
 LONG = 300
-"""Conversations with more log entries than this are read off the event loop."""
+"""Conversations with more log entries are read outside the event loop."""
 TOGETHER_ASKING = 200
-"""Concurrent requests per tenant if requests may wait for a model or the host's tools."""
+"""Concurrent requests per tenant, if requests may wait for a model or the host's tools."""
 PATIENCE = 2.0
-"""Seconds after which a log counts as not responding."""
+"""After this many seconds, a log counts as not responding."""
 NO_NAME = "the request names no conversation, so earlier events are unknown"
 
 
@@ -83,7 +83,7 @@ class Desk:
         self._sessions: OrderedDict[tuple[str, str], LiveSession] = OrderedDict()
         self._most = sessions
         self._probe: asyncio.Task[list[Entry]] | None = None
-        """A running test of whether the log can be read."""
+        """A running test whether the log can be read."""
 
     @property
     def open_sessions(self) -> int:
@@ -107,7 +107,6 @@ class Desk:
         return DecideAnswer([decided(each, _home(session.id, each.card), name) for each in found])
 
     async def take(self, tenant: str, request: EventsRequest) -> EventsAnswer:
-        """Record events. They are on disk when this returns."""
         request.check()
         await self.log.journal.let_others_go_on()
         session, _ = await self._taken(tenant, request, [])
@@ -117,9 +116,7 @@ class Desk:
     async def _taken(
         self, tenant: str, request: DecideRequest | EventsRequest, calls: Sequence[TurnCall]
     ) -> tuple[LiveSession, list[Decision]]:
-        """Record a request's events and decide its calls; another principal continues in a
-        conversation of their own.
-        """
+        """Record a request's events and decide its calls. Another principal continues in a separate conversation."""
         name, context = request.conversation, request.context
         for each in (name, linked(name, context)) if name and context else (name,):
             session = self._session(tenant, each, context, request.agent)
@@ -139,12 +136,11 @@ class Desk:
         raise AssertionError("a linked conversation belongs to its own principal")
 
     async def confirm(self, tenant: str, request: ConfirmRequest) -> ConfirmAnswer:
-        """Record the user's answer to a card. It is on disk when this returns."""
         request.check()
         await self.log.journal.let_others_go_on()
         name, context = request.conversation or request.home, request.context
         if context and request.home == linked(name, context):
-            # The person who answers has a conversation of their own, whose name the host need not know.
+            # The person who answers has a separate conversation, and the host need not know its name.
             name = request.home
         session = self._session(tenant, name, context, request.agent)
         with self._keeping(session):
@@ -159,26 +155,26 @@ class Desk:
                 context=context or {},
             )
             await answer
-        # If the host keeps the history, other conversations use the card too; they learn of the answer from the log.
+        # If the host keeps the history, other conversations use the card too and read the answer from the log.
         self._sessions.pop((tenant, session.id), None)
         return ConfirmAnswer(session.id, request.card, request.answer)
 
     async def approvals(self, tenant: str, status: Status | None) -> Approvals:
-        """The approvals a tenant's agents have requested."""
+        """Return the approvals that a tenant's agents have requested."""
         return Approvals(*await asyncio.to_thread(lambda: self.log.supported(tenant, status=status)))
 
     async def answer(self, tenant: str, given: ApprovalAnswer) -> Approval:
-        """Record a person's answer to an approval."""
+        """Record a reviewer's answer to an approval."""
         say = self.log.approve if given.answer == "approve" else self.log.reject
         return await asyncio.to_thread(lambda: say(given.id, by=given.by, note=given.note, tenant=tenant))
 
     async def stops(self, tenant: str, *, every: bool) -> StopList:
-        """A tenant's active stops, or all of them."""
+        """Return a tenant's active stops, or all stops."""
         found = await asyncio.to_thread(self.log.every_stop, tenant)
         return StopList([each for each in found if every or each.stands(time.time())])
 
     async def stop(self, tenant: str, given: StopRequest) -> Stopped:
-        """Add or lift a stop. It is in effect when this returns."""
+        """Add or lift a stop. The change is in effect when this returns."""
         given.check(self.pack)
 
         def done() -> Stopped:
@@ -192,7 +188,7 @@ class Desk:
         return await asyncio.to_thread(done)
 
     async def log_fault(self) -> str:
-        """Why nothing can be decided now because the log cannot be written or read; empty if it can."""
+        """Return why the log cannot be read or written now; empty if it can."""
         if (seconds := self.log.journal.waits_for) > PATIENCE:
             return f"`{self.log.name}` has not finished writing after {seconds:.0f} seconds"
         if fault := self.log.journal.fault:
@@ -251,13 +247,13 @@ class Desk:
 
 
 def _home(conversation: str, card: Card | str | None) -> str:
-    """The conversation of a decision, or of the answer to its card, which may be from an earlier conversation."""
+    """Return the conversation of a decision, or of its card, which may come from an earlier conversation."""
     name = card.id if isinstance(card, Card) else card
     return name.rpartition("/")[0] if name else conversation
 
 
 def failure(error: Exception) -> tuple[int, Failure]:
-    """The response to an error; nothing was decided."""
+    """Return the response to an error. Nothing was decided."""
     if not isinstance(error, BylawError):
         return 400, Failure(Complaint("BY703", f"the request cannot be read: {error}"))
     status = 400

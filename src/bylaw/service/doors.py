@@ -1,8 +1,7 @@
-"""Limits on unauthenticated clients: time, size and number of connections.
+"""Limits time, size and connections of unauthenticated clients.
 
-uvicorn's httptools protocol accepts a request head of any size and waits for its end indefinitely. Here a head that is
-too large (431) or too slow (408) is cut off, as is a slow body, and the number of connections per client is limited
-(429).
+uvicorn's httptools protocol accepts a request head of any size and waits for its end forever. This protocol rejects a
+head that is too large (431) or too slow (408), and a slow body. It also limits the connections per client (429).
 """
 # pyright: basic, reportMissingImports=false
 
@@ -18,13 +17,13 @@ class Limits(Struct, frozen=True):
     """Limits for one client."""
 
     head: int = 1 << 16
-    """Maximum size of a request's head in bytes."""
+    """The maximum size of a request's head in bytes."""
     headers: int = 100
-    """Maximum number of headers."""
+    """The maximum number of headers."""
     head_seconds: float = 10.0
-    """Seconds for the head, counted from the connection or from the first byte of a further request."""
+    """The time limit for the head in seconds, from the connection or the first byte of a further request."""
     body_seconds: float = 30.0
-    """Seconds for the body."""
+    """The time limit for the body in seconds."""
     connections: int = 512
     """Concurrent connections per address and worker. All clients behind one proxy share an address."""
 
@@ -37,12 +36,10 @@ _WORDS = {408: "Request Timeout", 429: "Too Many Requests", 431: "Request Header
 
 
 def protocol(limits: Limits) -> type[asyncio.Protocol]:
-    """uvicorn's protocol with these limits, for `uvicorn.Config(http=...)`."""
+    """Return uvicorn's protocol with these limits, for `uvicorn.Config(http=...)`."""
     taken: Counter[str] = Counter()
 
     class Door(HttpToolsProtocol):
-        """One connection."""
-
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._timer: asyncio.TimerHandle | None = None
@@ -115,7 +112,7 @@ def protocol(limits: Limits) -> type[asyncio.Protocol]:
                 self._timer = None
 
         def _refuse(self, status: int, why: str) -> None:
-            """Send the reason, unless a response has started, and close."""
+            """Send the reason, unless a response has started, and close the connection."""
             self._stop()
             cycle = self.cycle
             if not self.transport.is_closing() and (

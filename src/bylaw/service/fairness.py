@@ -1,5 +1,5 @@
-"""Fair scheduling of tenants in one event loop. Large or slow work runs in one separate thread and yields to small
-requests.
+"""Schedules tenants fairly in one event loop. Large or slow work runs in a separate thread and lets small requests
+pass.
 """
 
 import asyncio
@@ -14,23 +14,23 @@ from typing import TypeVar
 from bylaw.text.cost import Cost, counting, current
 
 LARGE = 16 * 1024
-"""While a request of at least this many bytes is handled, its tenant's work runs in the separate thread."""
+"""A request of at least this many bytes moves its tenant's work to the separate thread."""
 SLOW = 0.01
 """CPU seconds after which a tenant's work moves to the separate thread."""
 SHARE = 20
-"""How long it stays there, as a multiple of the slow work's duration; slow work thus takes at most a twentieth of the
-loop.
+"""How long a tenant's work stays in the thread, as a multiple of the slow work's duration. Slow work thus takes at most
+a twentieth of the loop.
 """
 ACTIVE = 1.0
-"""Seconds after its last request during which a tenant counts as active."""
+"""For this many seconds after its last request, a tenant counts as active."""
 TOGETHER = 2
 """Concurrent requests per tenant while others are active."""
 REST = 3
 """How long a tenant pauses after work in the thread while others are active, as a multiple of that work's duration."""
 LINGER = 0.003
-"""Seconds after small work during which the loop counts as busy, because the response may not be written yet."""
+"""For this many seconds after small work, the loop counts as busy, because the response may not be written yet."""
 PATIENCE = 4
-"""Longest wait of threaded work for a busy loop, as a multiple of the time it has worked."""
+"""The longest wait of threaded work for a busy loop, as a multiple of the time worked."""
 
 Found = TypeVar("Found")
 
@@ -39,30 +39,28 @@ class Scheduler:
     """Decides where and in which order each tenant's work runs."""
 
     def __init__(self, together: int = TOGETHER) -> None:
-        """Allow `together` concurrent requests per tenant if requests wait for a model or the host's tools."""
+        """Allow `together` concurrent requests per tenant, if requests wait for a model or the host's tools."""
         self._together = together
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="bylaw-beside")
         self._is_free = asyncio.Lock()
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """By tenant: only one request of each waits for the thread, so that tenants take turns."""
+        """Tenants take turns in the thread: one request of each waits for it."""
         self.is_working = False
-        """Whether a tenant's work is running in the loop."""
+        """Whether the loop is doing a tenant's work."""
         self._large: Counter[str] = Counter()
-        """Large requests in progress, by tenant."""
         self._slow_until: dict[str, float] = {}
         self._rests_until: dict[str, float] = {}
         self._asked: OrderedDict[str, float] = OrderedDict()
-        """Time of each tenant's last request, the latest last."""
+        """The time of each tenant's last request, latest last."""
         self._answering: Counter[str] = Counter()
-        """Requests in progress, by tenant."""
         self._waiting: defaultdict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
-        """Requests that wait for the tenant's other requests, by tenant."""
+        """Requests that wait for other requests of their tenant."""
         self._busy_until = 0.0
-        """Time until which the loop counts as busy."""
+        """The time until which the loop counts as busy."""
 
     @asynccontextmanager
     async def request(self, tenant: str, size: int) -> AsyncGenerator[None]:
-        """Handle a request of this size."""
+        """Handle a request of `size` bytes."""
         self._asked[tenant] = time.monotonic()
         self._asked.move_to_end(tenant)
         await self._enter(tenant)
@@ -78,7 +76,7 @@ class Scheduler:
             self._leave(tenant)
 
     async def run(self, tenant: str, work: Callable[[], Found], *, is_large: bool = False) -> Found:
-        """Run a piece of a tenant's work, in the loop or in the thread."""
+        """Run a tenant's work in the loop or in the thread."""
         cost = current()
         is_large = is_large or (cost is not None and cost.is_large) or bool(self._large[tenant])
         if not is_large and self._slow_until.get(tenant, 0.0) <= time.monotonic():
@@ -107,7 +105,6 @@ class Scheduler:
             self._note(tenant, time.thread_time() - begin)
 
     async def _enter(self, tenant: str) -> None:
-        """Wait until the tenant may start another request."""
         if self._answering[tenant] < self._together or not self._has_others(tenant):
             self._answering[tenant] += 1
             return
@@ -121,7 +118,7 @@ class Scheduler:
             raise
 
     def _leave(self, tenant: str) -> None:
-        """Finish a request, so that the tenant's waiting requests may start."""
+        """Finish a request and start the next one."""
         self._answering[tenant] -= 1
         waiting = self._waiting.get(tenant, ())
         while waiting and (self._answering[tenant] < self._together or not self._has_others(tenant)):
@@ -133,34 +130,31 @@ class Scheduler:
             self._waiting.pop(tenant, None)
 
     def _has_others(self, tenant: str) -> bool:
-        """Whether another tenant is active."""
         latest = next((each for each in reversed(self._asked) if each != tenant), None)
         return latest is not None and time.monotonic() - self._asked[latest] < ACTIVE
 
     def _note(self, tenant: str, seconds: float) -> None:
-        """Record how long a piece of work took."""
         if seconds > SLOW:
             self._slow_until[tenant] = time.monotonic() + SHARE * seconds
 
     @property
     def busy_for(self) -> float:
-        """How long work in the thread should wait, in seconds."""
+        """Return how many seconds the thread should wait."""
         return self._busy_until - time.monotonic()
 
 
 class _Piece:
-    """A piece of work in the thread, which waits while the loop is busy."""
+    """Work in the thread. It pauses while the loop is busy."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self.worked = 0.0
-        """CPU seconds used."""
         self.took = 0.0
-        """Elapsed seconds, without those spent waiting for others."""
+        """Elapsed seconds without waiting for others."""
         self._waited = 0.0
 
     def do(self, work: Callable[[], Found]) -> Found:
-        """Run the work, pausing whenever it counts its steps."""
+        """Run the work, and pause whenever it counts its steps."""
         started, begin, cost = time.monotonic(), time.thread_time(), current()
 
         def pause() -> None:

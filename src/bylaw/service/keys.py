@@ -1,4 +1,4 @@
-"""API keys. Each belongs to one tenant and has one role; only its hash is stored."""
+"""API keys. Each has a tenant and a role. Only its hash is stored."""
 
 import hashlib
 import secrets
@@ -16,37 +16,37 @@ from bylaw.text.visible import visible
 
 PREFIX = "bylaw_"
 NO_KEY = "-"
-"""Replaces the hash for a person who is identified only by a proxy."""
+"""Replaces the hash for a person whom only a proxy identifies."""
 LOOK = 1.0
-"""Seconds between checks for changes to a key file."""
+"""How many seconds pass between checks of a key file."""
 
 Role = Literal["decide", "approve", "review", "view"]
-"""The role of a key: an agent's decisions and events; a person's approvals and stops; a person's notes and drafts; or
-read-only. No key has both of the first two, so no agent can approve its own calls.
+"""A key's role: an agent's decisions and events (`decide`), a reviewer's approvals and stops (`approve`), notes and
+drafts (`review`), or reading (`view`). No key has both of the first two, so an agent cannot approve its own calls.
 """
 
 
 class Key(Struct, frozen=True):
-    """The tenant and role of a key."""
+    """A key's tenant, role and holder."""
 
     tenant: str
     role: Role = "decide"
     name: str = ""
-    """The holder's name, as it appears in the log."""
+    """The holder's name in the log."""
 
 
 def new_key() -> str:
-    """Generate a key with enough entropy that an unsalted hash is safe."""
+    """Generate a key. It is long enough that its hash needs no salt."""
     return PREFIX + secrets.token_urlsafe(32)
 
 
 def hash_of(key: str) -> str:
-    """The stored hash of a key."""
+    """Return a key's hash as stored."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> str:
-    """The line of a key in a key file."""
+    """Return a key's line for a key file."""
     for word, what in ((tenant, "a tenant"), (name or "nobody", "whoever holds a key")):
         if not word or word.split() != [word] or not word.isprintable():
             raise UsageError(f"`{word}` is not a name for {what}", hint="one word")
@@ -56,9 +56,10 @@ def key_line(tenant: str, key: str, role: Role = "decide", name: str = "") -> st
 
 
 def read_keys(path: Path) -> dict[str, Key]:
-    """Read a key file: each line has the tenant, the key's hash and, for a person, role and name.
+    """Read a key file and return its keys by hash.
 
-    Returns keys by hash. A person identified only by a proxy has `-` instead of a hash.
+    Each line has the tenant and the key's hash; a person's line also has role and name. A person whom only a proxy
+    identifies has `-` instead of a hash.
     """
     found: dict[str, Key] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -69,7 +70,7 @@ def read_keys(path: Path) -> dict[str, Key]:
             words.append("decide")
         is_hash = len(words) in (3, 4) and len(words[1]) == 64 and not set(words[1]) - set("0123456789abcdef")
         if len(words) == 4 and words[1] == NO_KEY:
-            # No key has a hash of this form, so no key matches it.
+            # No key matches, because hashes have another form.
             words[1], is_hash = f"{NO_KEY} {words[0]} {words[3]}", True
         role = next((each for each in get_args(Role) if each == words[2]), None)
         if not is_hash or role is None or (len(words) == 4 and role == "decide"):
@@ -84,7 +85,7 @@ def read_keys(path: Path) -> dict[str, Key]:
 
 
 class KeyFile(Mapping[str, Key]):
-    """The current keys of a file: a key removed from the file stops working."""
+    """The current keys of a file. A key stops working when it is removed from the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -104,7 +105,7 @@ class KeyFile(Mapping[str, Key]):
         return len(self._keys)
 
     def _look(self) -> None:
-        """Reload the file if it changed. While it cannot be read, the last keys stay valid."""
+        """Reload the file after a change. If it cannot be read, the last keys stay valid."""
         self._looked = time.monotonic()
         stamp = self._stamp()
         if stamp == self._seen:
@@ -124,7 +125,7 @@ class KeyFile(Mapping[str, Key]):
 
 
 def bearer_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """The `Authorization` header of a request; empty if there are two, because a gateway may have checked the other
+    """Return the request's `Authorization` header; empty if there are two, because a gateway may have checked the other
     one.
     """
     found = [value for name, value in headers if name.lower() == b"authorization"]
@@ -132,19 +133,19 @@ def bearer_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def key_of(header: str, keys: Mapping[str, Key]) -> Key | None:
-    """The key in an `Authorization` header; None if it is unknown."""
+    """Return the key in an `Authorization` header; None for an unknown key."""
     scheme, _, key = header.partition(" ")
     return keys.get(hash_of(key.strip())) if scheme.lower() == "bearer" else None
 
 
 def person_named(name: str, keys: Mapping[str, Key]) -> Key | None:
-    """The person with that name; None if there is none or several."""
+    """Return the person with this name; None if there is none or more than one."""
     found = {key for key in keys.values() if name and key.name == name and key.role != "decide"}
     return found.pop() if len(found) == 1 else None
 
 
 def tenant_of(header: str, keys: Mapping[str, Key]) -> str | None:
-    """The tenant of the key in a header; None if it is unknown. Without keys there is a single tenant."""
+    """Return the tenant of the key in a header; None for an unknown key. Without keys there is one tenant."""
     if not keys:
         return DEFAULT_TENANT
     key = key_of(header, keys)
@@ -152,13 +153,15 @@ def tenant_of(header: str, keys: Mapping[str, Key]) -> str | None:
 
 
 def may(header: str, keys: Mapping[str, Key], role: Role) -> bool:
-    """Whether the key has this role; without keys every local client may do everything."""
+    """Whether the key has this role. Without keys, every local client may do everything."""
     key = key_of(header, keys)
     return not keys or (key is not None and key.role == role)
 
 
 def holder_of(header: str, keys: Mapping[str, Key], said: str) -> str:
-    """The name of the person answering: the key's name or the start of its hash; without keys, the name they give."""
+    """Return the name of the person who answers: the key's name or the start of its hash. Without keys, return the
+    given name.
+    """
     key = key_of(header, keys)
     if key is None:
         return said

@@ -1,10 +1,9 @@
-"""Counters of the service, in Prometheus's text format, and OpenTelemetry spans if its API is installed.
+"""Counters of the service in Prometheus's text format, and OpenTelemetry spans if its API is installed.
 
-Workers publish their counts in shared memory, so that any of them can report the totals. Each has a slot that outlives
-it: a restarted worker continues from the counts in its slot.
+Workers share counts in memory, so that each can report totals. A worker that restarts continues from its last counts.
 
-There is one span per request, with an event per decision (extra `otel`). The host chooses provider and exporter:
-`opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation, tool, answer and policies, and no
+Each request has one span with an event per decision (extra `otel`). The host chooses provider and exporter:
+`opentelemetry-instrument bylaw serve ...`. Spans contain tenant, conversation, tool, answer and policies, but no
 message text.
 """
 # pyright: basic, reportMissingImports=false
@@ -31,22 +30,21 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
 class Metrics(Struct):
-    """Counters of the service or of one worker since it started. Written by one thread."""
+    """Counters of the service or of one worker since its start. One thread writes them."""
 
     decisions: dict[tuple[str, str, str], int] = field(default_factory=Counter[tuple[str, str, str]])
-    """By tenant, answer, and whether the call runs."""
+    """Decisions by tenant, answer, and whether the call runs."""
     requests: dict[tuple[str, int], int] = field(default_factory=Counter[tuple[str, int]])
-    """By route and status."""
+    """Requests by route and status."""
     events: dict[str, int] = field(default_factory=Counter[str])
-    """By tenant."""
+    """Events by tenant."""
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     seconds: float = 0.0
     commits: int = 0
-    """Commits of previous and other workers."""
+    """Commits of earlier and other workers."""
     sessions: int = 0
 
     def add(self, other: "Metrics") -> None:
-        """Add another worker's counts."""
         for name in ("decisions", "requests", "events"):
             getattr(self, name).update(getattr(other, name))
         self.buckets = [mine + theirs for mine, theirs in zip(self.buckets, other.buckets, strict=True)]
@@ -55,15 +53,15 @@ class Metrics(Struct):
         self.sessions += other.sessions
 
     def took(self, seconds: float) -> None:
-        """Record the duration of a deciding request, including the log."""
+        """Record how long a deciding request took, including the log."""
         self.buckets[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
 
     def text(self, tenant: str | None, waits: float = 0.0, anchors_failing: float = 0.0) -> str:
-        """The Prometheus page: one tenant's decisions and events, or totals without a key.
+        """Return the Prometheus page: one tenant's decisions and events, or totals without a key.
 
-        `waits` is how long the log has not responded, in seconds, if that is long; `anchors_failing` is how long no
-        anchor could be written.
+        `waits` is for how many seconds the log has not responded. `anchors_failing` is for how many seconds no anchor
+        could be written.
         """
         own = f'tenant="{_quoted(tenant)}",' if tenant is not None else ""
         decisions: Counter[tuple[str, str]] = Counter()
@@ -93,7 +91,7 @@ class Metrics(Struct):
 
 
 def waiting_text(tenant: str | None, count: int, oldest: float) -> str:
-    """The gauges for calls that wait for a person: their number, and the age of the oldest in seconds."""
+    """Return the gauges for calls that wait for a reviewer: their number, and the age of the oldest in seconds."""
     own = f'{{tenant="{_quoted(tenant)}"}}' if tenant is not None else ""
     lines = ["# TYPE bylaw_approvals_waiting gauge", f"bylaw_approvals_waiting{own} {count}"]
     lines += ["# TYPE bylaw_approvals_oldest_seconds gauge", f"bylaw_approvals_oldest_seconds{own} {oldest:.0f}", ""]
@@ -105,7 +103,7 @@ def _quoted(label: str) -> str:
 
 
 class Tracing:
-    """Creates spans, with the host's provider or a given one."""
+    """Creates spans with a given provider or the host's."""
 
     def __init__(self, provider: Any = None) -> None:
         self._is_given = provider is not None
@@ -113,12 +111,11 @@ class Tracing:
 
     @property
     def is_on(self) -> bool:
-        """Whether spans are recorded: the host has set a provider."""
         return self._is_given or not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
     @contextmanager
     def request(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Generator[Callable[[int], None]]:
-        """The span of one request, a child of the caller's span if its headers name one; call the result with the
+        """Open a request's span, as a child of the caller's span if the headers name one. Call the result with the
         status.
         """
         carried = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
@@ -134,7 +131,6 @@ class Tracing:
             yield ended
 
     def tell(self, tenant: str, decisions: Iterable[Decided]) -> None:
-        """Add decisions to the span of their request."""
         span = trace.get_current_span()
         if not span.is_recording():
             return
@@ -153,24 +149,24 @@ class Tracing:
 
 
 SIZE = 1 << 20
-"""Bytes per worker."""
+"""The size per worker in bytes."""
 _HEAD = Layout(">II")
 _TIME = Layout("d")
 _decode = msgspec.msgpack.Decoder(Metrics).decode
 _encode = msgspec.msgpack.Encoder().encode
 TRIES = 100
-"""Read attempts while counts are being written."""
+"""How often to read again while counts are being written."""
 
 
 class Board:
-    """Shared counts. Create it before starting workers."""
+    """Shared counts of all workers. Create this before the workers."""
 
     def __init__(self, workers: int) -> None:
         self._memory = mmap.mmap(-1, workers * SIZE)
         self._workers = workers
 
     def put(self, worker: int, counts: Metrics) -> None:
-        """Replace one worker's published counts."""
+        """Publish one worker's counts."""
         body = _encode(counts)
         if len(body) + _HEAD.size > SIZE:
             return
@@ -179,7 +175,7 @@ class Board:
         self._memory[start : start + _HEAD.size] = _HEAD.pack(len(body), zlib.crc32(body))
 
     def read(self, worker: int) -> Metrics | None:
-        """One worker's counts; None if it has published none."""
+        """Return one worker's counts; None before its first."""
         start = worker * SIZE
         for _ in range(TRIES):
             size, check = _HEAD.unpack(self._memory[start : start + _HEAD.size])
@@ -195,19 +191,19 @@ class Board:
 
 
 class Failing:
-    """Records since when something has been failing, shared by all workers. Create it before starting workers."""
+    """Since when an operation has been failing, shared by all workers. Create this before the workers."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _TIME.size)
 
     def note(self, is_failing: bool) -> None:
-        """Record whether it is failing now."""
+        """Record whether the operation is failing."""
         if not is_failing or not self._since:
             self._memory[:] = _TIME.pack(time.time() if is_failing else 0.0)
 
     @property
     def seconds(self) -> float:
-        """How long it has been failing, in seconds; 0 if it is not."""
+        """Return for how many seconds the operation has been failing; 0 if it works."""
         return max(time.time() - self._since, 0.001) if self._since else 0.0
 
     @property

@@ -1,4 +1,4 @@
-"""The OpenAPI document, generated from the types that the routes read and write."""
+"""Generates the OpenAPI document from the request and response types."""
 
 from functools import cache
 from typing import Any
@@ -29,7 +29,7 @@ POSTS: dict[str, tuple[str, Any, Any]] = {
     authzen.EVALUATION: ("AuthZEN 1.0: may this subject make this call?", authzen.Evaluation, authzen.Evaluated),
     authzen.EVALUATIONS: ("AuthZEN 1.0: several evaluations", authzen.Evaluations, authzen.EvaluatedAll),
 }
-"""The description, request type and response type of each route."""
+"""Each route's description, request type and response type."""
 FAILURES = {
     "400": "the request cannot be read",
     "401": "no valid key",

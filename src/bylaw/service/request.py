@@ -21,13 +21,13 @@ from bylaw.trace.event import Card
 from bylaw.trace.recorded_value import plain_text
 
 NAME = 300
-"""Maximum characters in a name."""
+"""The maximum length of a name."""
 MANY = 1000
-"""Maximum events or requests in one request."""
+"""The maximum number of events or requests in one request."""
 MESSAGES = 1000
-"""Maximum messages in one request."""
+"""The maximum number of messages in one request."""
 LONGEST = 200_000
-"""Maximum characters in a message."""
+"""The maximum length of a message."""
 
 Name = msgspec.Meta(min_length=1, max_length=NAME)
 
@@ -48,14 +48,14 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True):
     messages: list[dict[str, Any]] | UnsetType = UNSET
     """Complete messages, in any supported log format."""
     call: str = ""
-    """The id of the call a result belongs to; optional if only one call is waiting."""
+    """The id of the result's call. Optional if only one call is waiting."""
     tool: str = ""
-    """The result's tool, if no id identifies the call."""
+    """The result's tool, if there is no call id."""
     error: bool | None = None
     time: float | None = None
 
     def mutation(self, now: float) -> Mutation:
-        """The change to the conversation."""
+        """Return the event as a change to the conversation."""
         at = now if self.time is None else seconds(self.time)
         said = [name for name in ("user", "agent", "result", "messages") if getattr(self, name) is not UNSET]
         if len(said) != 1:
@@ -82,7 +82,7 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """One call (`tool` and `arguments`) or a turn of several (`calls`), after `events`."""
 
     conversation: str = ""
-    """If empty, nothing earlier is known, and no call bound by a policy is allowed."""
+    """If empty, no history is known, and no call that a policy binds is allowed."""
     tool: str = ""
     arguments: dict[str, Any] | str = field(default_factory=dict[str, Any])
     id: str = ""
@@ -90,18 +90,18 @@ class DecideRequest(Struct, frozen=True, forbid_unknown_fields=True):
     events: list[Event] = field(default_factory=list[Event])
     messages: list[dict[str, Any]] | None = None
     """The whole history, if the caller keeps it and names no conversation. If the last message makes the same call
-    twice, `id` says which one is meant; by default the second.
+    twice, `id` chooses one; by default the second.
     """
     context: dict[str, Any] | None = None
     agent: str = ""
     """The calling agent's name, for stops and limits, even if another agent began the conversation."""
     request: str = ""
     """An idempotency key, unique within the conversation. A repeated request takes effect once and gets the same
-    response, unless something now forbids it.
+    response, unless it is forbidden meanwhile.
     """
 
     def asked(self) -> list[tuple[str, dict[str, Any] | str, str]]:
-        """The calls to decide, in order."""
+        """Return the calls to decide, in order."""
         if bool(self.tool) == bool(self.calls):
             raise BadRequest("give either `tool` and `arguments`, or `calls`")
         _check(self.conversation, self.events, self.calls, self.request, self.agent)
@@ -123,10 +123,10 @@ class EventsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     context: dict[str, Any] | None = None
     agent: str = ""
     request: str = ""
-    """Idempotency key, as in `DecideRequest`."""
+    """An idempotency key, as in `DecideRequest`."""
 
     def check(self) -> None:
-        """Raise unless a conversation is named."""
+        """Raise if no conversation is named."""
         if not self.conversation:
             raise BadRequest("`conversation` is empty")
         _check(self.conversation, self.events, (), self.request, self.agent)
@@ -151,12 +151,12 @@ def _check(
 
 
 def _contents(messages: Iterable[dict[str, Any]]) -> Iterator[Any]:
-    """The contents of messages, except tool results, which may be longer."""
+    """Yield the contents of messages other than tool results, which may be longer."""
     return (each.get("content") for each in messages if each.get("role") != "tool")
 
 
 def _check_size(said: Iterable[Any]) -> None:
-    """Raise if a message is longer than anybody would write."""
+    """Raise if a message is too long."""
     if any(len(plain_text(content)) > LONGEST for content in said):
         raise BadRequest(f"a message has more than {LONGEST:,} characters")
 
@@ -179,7 +179,7 @@ class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     answer: Literal["approve", "reject"]
     by: str = ""
-    """Name of the person, if the service has no keys; otherwise the key's name is used."""
+    """The reviewer's name, if the service has no keys. Otherwise the key's name is used."""
     note: str = ""
 
 
@@ -188,19 +188,19 @@ class StopRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     what: Target | None = None
     name: str = ""
-    """The agent, the tool or the policy; empty for `all`."""
+    """The agent, tool or policy; empty for `all`."""
     answer: Literal["ask", "deny"] = "deny"
-    """The decision on stopped writes."""
+    """The decision on writes that the stop covers."""
     seconds: float = 0.0
-    """Duration of the stop."""
+    """The duration of the stop in seconds."""
     lift: str = ""
-    """The id of a stop to lift, instead of the fields above."""
+    """The id of a stop to lift. The other fields are then empty."""
     reason: str = ""
     by: str = ""
-    """Name of the person, if the service has no keys; otherwise the key's name is used."""
+    """The reviewer's name, if the service has no keys. Otherwise the key's name is used."""
 
     def check(self, pack: Pack) -> None:
-        """Raise unless it either adds or lifts a stop and names something the pack knows."""
+        """Raise unless the request adds or lifts a stop and names something in the pack."""
         if bool(self.lift) == (self.what is not None):
             raise BadRequest("a request about stops has either `what`, or `lift` with a stop's id")
         if self.what is not None:
@@ -214,7 +214,7 @@ class Instructions(Struct, frozen=True):
     version: str
     writes: tuple[WriteInstruction, ...]
     text: str
-    """The same as Markdown."""
+    """The instructions as Markdown."""
 
 
 class StopList(Struct, frozen=True):
@@ -230,35 +230,35 @@ class ConfirmRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The `id` of a decision's `card`."""
     answer: Literal["yes", "no"]
     conversation: str = ""
-    """The decision's conversation; optional for hosts that send `messages`."""
+    """The decision's conversation. Optional for hosts that send `messages`."""
     by: str = ""
     """How the user answered, such as the button pressed."""
     at: float | None = None
-    """When the user answered, in seconds since 1970. If the user has written anything but a yes or a courtesy since the
-    card was shown, a yes counts only with `at` and `after`.
+    """The time of the user's answer, in seconds since 1970. If the user has written since the card was shown, a yes
+    needs both `at` and `after`, unless the message was a yes or a courtesy.
     """
     after: int | None = None
-    """How many user and agent messages the user had seen: the `position` in responses of `/v1/events`."""
+    """The number of user and agent messages that the user had seen: the `position` in responses of `/v1/events`."""
     context: dict[str, Any] | None = None
-    """The principal who answers, as in `DecideRequest`. Another principal's answer is rejected."""
+    """The answering principal, as in `DecideRequest`. Another principal's answer is rejected."""
     agent: str = ""
     request: str = ""
-    """Idempotency key, as in `DecideRequest`."""
+    """An idempotency key, as in `DecideRequest`."""
 
     def check(self) -> None:
-        """Raise unless a card is named."""
+        """Raise if no card is named."""
         if not self.home:
             raise BadRequest(f"`{self.card}` is not the `id` of a card")
         _check(self.conversation or self.home, (), (), self.request, self.agent)
 
     @property
     def home(self) -> str:
-        """The conversation in which the card was shown."""
+        """The conversation that showed the card."""
         return self.card.rpartition("/")[0]
 
 
 def named(request: DecideRequest | EventsRequest | ConfirmRequest) -> Named | None:
-    """The key that recognises a repeated request; None without one."""
+    """Return the key that identifies a repeated request, or None."""
     return Named(request.request, fingerprint(request)) if request.request else None
 
 
@@ -295,11 +295,11 @@ class Decided(Struct, frozen=True):
     pack: str
     """Name, version and digest of the conversation's pack."""
     is_over: bool = False
-    """The request is a repeat whose call has already returned a result: do not run it again."""
+    """Whether this repeats a request whose call has already returned a result. Do not run the call again."""
     card: Card | None = None
-    """The card for the user: end the agent's message with its text, or display it and report the answer."""
+    """The card for the user. End the agent's message with its text, or display it and report the answer."""
     actions: Sequence[PerformedAction] = ()
-    """What a call of a generic tool does, with the values taken from it."""
+    """The actions of a generic tool's call, with their values."""
 
 
 class DecideAnswer(Struct, frozen=True):
@@ -370,11 +370,13 @@ class Approvals(Struct, frozen=True):
 
     approvals: list[Approval]
     unsupported: dict[str, str] = field(default_factory=dict[str, str])
-    """Rows that contradict the entries, by id, with the contradiction: the database was edited."""
+    """Approvals in the database that contradict the log's entries, with the contradiction. Someone has edited the
+    database.
+    """
 
 
 def decided(decision: Decision, conversation: str, pack: str) -> Decided:
-    """Convert a decision to its response."""
+    """Convert a decision to a response."""
     if not any(map(_speaks, decision.grounds)):
         decision = replace(decision, grounds=())
     told = {name: getattr(decision, name) for name in _TOLD}
@@ -387,5 +389,5 @@ _TOLD = frozenset(Decided.__struct_fields__) - {"conversation", "sentences", "pa
 
 
 def _speaks(ground: Ground) -> bool:
-    """Whether a ground is worth reporting; most simply permit."""
+    """Whether a ground is worth reporting. Most only permit."""
     return bool(ground.answer != "allow" or ground.missing or ground.look_ups or ground.questions or ground.retries)

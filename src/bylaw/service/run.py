@@ -1,9 +1,8 @@
-"""Runs the service: on loopback for local programs, elsewhere only with keys.
+"""Runs the service: without keys only on loopback, with keys on any address.
 
-While the event loop is blocked, for example by a log file that cannot be written, a thread responds in its place: a
-hanging disk would otherwise leave `/health` and `/metrics` without a response and clients waiting for decisions that
-cannot be made. Garbage of old sessions is collected only while no request comes: a full pass takes longer than a
-decision may wait.
+If the event loop is blocked, for example by a hanging disk, a thread answers in its place. Without this thread,
+`/health` and `/metrics` would not respond, and clients would wait for decisions that cannot be made. A full garbage
+collection takes longer than a decision may wait, so it runs only without requests.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -34,18 +33,18 @@ from bylaw.service.webhook import Webhook
 from bylaw.text.visible import visible
 
 NEW = 5_000
-"""Number of new objects that triggers a collection of new objects, which takes a millisecond or two."""
+"""How many new objects start a collection of new objects, which takes one or two milliseconds."""
 NEVER = 1_000_000
 IDLE = 1.0
 """Seconds without a request after which the worker counts as idle."""
 SELDOM = 60.0
-"""Minimum seconds between full collections."""
+"""The minimum time between full collections in seconds."""
 AT_LAST = 900.0
-"""Seconds after which a full collection runs even under constant load."""
+"""The longest time without a full collection in seconds, even under constant load."""
 
 
 def look_when_idle(requests: Callable[[], int]) -> None:
-    """Start collecting in a separate thread; `requests` returns the number of requests so far."""
+    """Start collecting in a separate thread. `requests` returns the number of requests so far."""
     gc.collect()
     # The pack lives as long as the worker and need not be scanned.
     gc.freeze()
@@ -68,22 +67,21 @@ def _look(requests: Callable[[], int]) -> None:
 STILL = 2.0
 """Seconds without a tick after which the loop counts as blocked."""
 LOOK = 0.25
-"""Seconds between checks."""
 PATIENCE = 0.5
-"""Seconds a client has to send the head of its request, or the rest of it."""
+"""The time for a client to send the rest of a request's head, in seconds."""
 LARGEST = 1 << 16
-"""Maximum size of a head in bytes."""
+"""The maximum size of a head in bytes."""
 
 Headers = list[tuple[bytes, bytes]]
 Answer = Callable[[str, str, Headers, float], tuple[int, str, bytes]]
-"""From method, path, headers and blocked seconds to status, content type and body."""
+"""Takes method, path, headers and blocked seconds; returns status, content type and body."""
 
 
 class StandIn:
-    """Accepts new connections while the loop is blocked. Connections the loop has accepted keep waiting for it."""
+    """Accepts new connections while the loop is blocked. Connections that the loop has accepted keep waiting."""
 
     def __init__(self, taken: socket.socket, answer: Answer) -> None:
-        """`taken` is the socket on which the loop listens."""
+        """Use `taken`, the socket on which the loop listens."""
         self._taken = taken
         self._answer = answer
         self._ticked: float | None = None
@@ -92,16 +90,14 @@ class StandIn:
         self._thread.start()
 
     def tick(self) -> None:
-        """Record that the loop is alive."""
         self._ticked = time.monotonic()
 
     def end(self) -> None:
-        """Stop responding, because the loop has ended."""
         self._ended.set()
         self._thread.join()
 
     def _stood_still(self) -> float:
-        """How long the loop has been blocked, in seconds; 0 if not for long."""
+        """Return for how many seconds the loop has been blocked; 0 if not for long."""
         still = time.monotonic() - self._ticked if self._ticked is not None else 0.0
         return still if still > STILL and not self._ended.is_set() else 0.0
 
@@ -141,7 +137,7 @@ class StandIn:
 
 
 def _until_blank(client: socket.socket) -> bytes:
-    """The head of a request and anything received after it."""
+    """Return a request's head and the data received after it."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < LARGEST and (more := client.recv(LARGEST)):
         head += more
@@ -149,19 +145,21 @@ def _until_blank(client: socket.socket) -> bytes:
 
 
 KEEP_ALIVE = 75
-"""Seconds a connection may be idle; longer than a reverse proxy keeps one, so the proxy never finds it closed."""
+"""Seconds that a connection may be idle. A reverse proxy closes its connections earlier, so it never meets a closed
+one.
+"""
 
 TURN = 0.001
-"""Thread switch interval in seconds: the log's writer needs the interpreter often and briefly."""
+"""The thread switch interval in seconds. The log's writer needs the interpreter often and briefly."""
 
 _LIMITS = Limits()
 
 BACKLOG = 2048
-"""Connections that may wait to be accepted."""
+"""How many connections may wait to be accepted."""
 
 
 def check_address(host: str, keys: Mapping[str, Key]) -> None:
-    """Raise if the address is not loopback and there are no keys."""
+    """Raise for an address other than loopback without keys."""
     try:
         is_local = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -174,7 +172,7 @@ def check_address(host: str, keys: Mapping[str, Key]) -> None:
 
 
 def check_url(url: str) -> None:
-    """Raise unless it is a plain URL, because clients compare it with the address they know."""
+    """Raise unless this is a plain URL. Clients compare it with the address they know."""
     parts = urlsplit(url)
     if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
         raise UsageError(f"`{url}` is not the address of a service", hint="such as https://decisions.example.com")
@@ -189,7 +187,7 @@ def listen(host: str, port: int, count: int = 1) -> list[socket.socket]:
     if not hasattr(socket, "SO_REUSEPORT"):
         first.close()
         raise UsageError("this system does not let several workers share a port", hint="leave --workers out")
-    # Port sharing must be requested explicitly; this bind has shown that nobody else uses the port.
+    # The first bind has shown that the port is free. Sharing a port must be requested explicitly.
     port = first.getsockname()[1]
     first.close()
     sockets = [_bound(host, port, shares=True) for _ in range(count)]
@@ -229,7 +227,7 @@ def run(
     pages: Any = None,
     is_page: Callable[[str], bool] = lambda path: False,
 ) -> None:
-    """Serve until stopped; every response sent is on disk. `pages` are the web pages."""
+    """Serve until stopped. Every response sent is on disk."""
     more: dict[str, Any] = {"webhook": webhook, "anchors": anchors, "pages": pages, "is_page": is_page}
     service = Service(desk, keys, tracing=_tracing(), board=board, worker=worker, url=url, **more)
     sys.setswitchinterval(TURN)
@@ -263,7 +261,7 @@ def _stopping_well() -> Generator[None]:
 
 
 class _Ticking(uvicorn.Server):
-    """uvicorn's server, reporting that its loop is alive."""
+    """uvicorn's server. It reports that its loop runs."""
 
     def __init__(self, config: uvicorn.Config, tick: Callable[[], None]) -> None:
         super().__init__(config)
@@ -276,7 +274,7 @@ class _Ticking(uvicorn.Server):
 
 
 def _tracing() -> Any:
-    """Tracing with the host's provider; None if OpenTelemetry is not installed."""
+    """Return tracing with the host's provider; None without OpenTelemetry."""
     try:
         from bylaw.service.metrics import Tracing
     except ImportError:
@@ -285,15 +283,15 @@ def _tracing() -> Any:
 
 
 SOON = 5.0
-"""A worker that crashes within this many seconds never started working."""
+"""A worker that crashes within this many seconds has failed to start."""
 AGAIN = 2.0
-"""Seconds after which a worker that has not ended gets the signal again."""
+"""A worker that is still running after this many seconds gets the signal again."""
 FALLS = 3
-"""Consecutive early crashes after which the service gives up."""
+"""The number of failed starts in a row after which the service gives up."""
 
 
 def supervise(count: int, serve: Callable[[int], None]) -> int:
-    """Run `serve` in each worker until stopped; returns the exit status."""
+    """Run `serve` in each worker until stopped; return the exit status."""
     return _Workers(count, serve).run()
 
 
@@ -302,7 +300,7 @@ class _Workers:
         self._serve = serve
         self._count = count
         self._running: dict[int, tuple[int, float]] = {}
-        """Number and start time of each worker, by process id."""
+        """Each worker's number and start time, by process id."""
         self._is_ending = False
         # Nothing is written to this pipe. Reading it ends when the last writer is gone.
         self._life, self._ours = os.pipe()
@@ -360,7 +358,7 @@ class _Workers:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _end(self, *_: object) -> None:
-        """Signal every worker to end, repeatedly, because a starting worker may miss the signal."""
+        """Signal every worker to end. Repeated, because a worker may miss the signal while it starts."""
         self._is_ending = True
         for process in tuple(self._running):
             with suppress(ProcessLookupError):

@@ -1,7 +1,7 @@
-"""Notifies another service of pending approvals: one request per approval, from a separate thread.
+"""Notifies another service of pending approvals, with one request per approval from a separate thread.
 
-Each worker that meets an approval reports it once, with a few retries. A receiver that must not miss any should also
-poll `/v1/approvals` or watch the gauges. With a secret, the body is signed.
+Each worker reports an approval once, with a few retries. A receiver that must not miss any should also poll
+`/v1/approvals` or watch the gauges. With a secret, the body is signed.
 """
 
 import hashlib
@@ -24,17 +24,16 @@ from bylaw.text.visible import visible
 
 TRIES = 5
 PAUSE = 1.0
-"""Seconds before the first retry; doubled for each further one."""
+"""Seconds before the first retry. Each further pause is twice as long."""
 PATIENCE = 10.0
-"""Seconds the receiver has to respond."""
+"""How many seconds the receiver has to respond."""
 MOST = 10_000
-"""Maximum queued notifications, and approvals remembered as sent."""
+"""The maximum number of queued notifications, and of remembered approvals."""
 SIGNATURE = "Bylaw-Signature"
 _encode = msgspec.json.Encoder().encode
 
 
 def check_hook(url: str) -> None:
-    """Raise unless the URL accepts a POST."""
     parts = urlsplit(url)
     if url and (parts.scheme not in ("http", "https") or not parts.netloc):
         raise UsageError(f"`{url}` is not a URL to post to", hint="such as https://chat.example.com/hooks/bylaw")
@@ -56,7 +55,7 @@ def _print(line: str) -> None:
 
 
 class Webhook:
-    """Posts pending approvals to a URL; `tell` never blocks."""
+    """Posts pending approvals to a URL. `tell` never blocks."""
 
     def __init__(self, url: str, secret: str = "", *, report: Callable[[str], None] | None = None) -> None:
         check_hook(url)
@@ -68,7 +67,7 @@ class Webhook:
         self._thread.start()
 
     def tell(self, tenant: str, decisions: Iterable[Decided]) -> None:
-        """Queue notifications for the approvals of these decisions that have not been sent yet."""
+        """Queue the approvals of these decisions that were not queued before."""
         for each in decisions:
             place = (tenant, each.approval)
             if each.allowed or each.answer != "ask" or not each.approval or place in self._told:
