@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 WORDS = {
     "README.md": 900,
-    "docs/guides": 21_250,
+    "docs/guides": 19_000,
     "docs/reference": 30_650,
     "docs/results": 2_500,
     "docs/decisions": 3_130,
