@@ -1,4 +1,4 @@
-"""Requests to a language model and its answers. The rest of Bylaw does not know where an answer comes from."""
+"""Requests to a language model, and answers. Callers do not know where an answer comes from."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ from bylaw.errors import BylawError
 Role = Literal["system", "user", "assistant"]
 Fault = Literal["", "refused", "truncated", "malformed", "failed"]
 _FAULTS: tuple[Fault, ...] = ("", "malformed", "truncated", "refused", "failed")
-"""The least severe first."""
+"""Faults, least severe first."""
 Shape = TypeVar("Shape")
 
 
@@ -26,7 +26,7 @@ class ChatError(BylawError):
 
 
 class Pending(ChatError):
-    """Requests were written to a batch folder. Run the same command again once the answers are there."""
+    """Requests were written to a batch folder. Run the same command again when they are answered."""
 
     def __init__(
         self,
@@ -62,26 +62,26 @@ class ModelMessage(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """One question with everything its answer depends on."""
+    """One question, with everything that the answer depends on."""
 
     messages: tuple[ModelMessage, ...]
     schema: dict[str, Any] | None = None
-    """JSON schema of the answer; None for plain text."""
+    """The JSON schema of the answer; None for plain text."""
     name: str = "answer"
-    """A label for people and the endpoint; not part of the question."""
+    """A label for people and the endpoint. It is not part of the question."""
     attempt: int = 1
-    """A repeated question with a new attempt number is a new question."""
+    """The attempt number. A new number makes a new question."""
     max_tokens: int = 1024
-    """Maximum length of the answer; not part of the question."""
+    """The maximum length of the answer in tokens. It is not part of the question."""
 
     @property
     def key(self) -> str:
-        """Content hash of the question and the attempt, under which the answer is stored."""
+        """The hash of question and attempt. Answers are stored under this key."""
         asked = {"messages": [msgspec.to_builtins(message) for message in self.messages], "schema": self.schema}
         return f"{hashlib.sha256(msgspec.json.encode(asked, order='sorted')).hexdigest()[:32]}-{self.attempt}"
 
     def body(self, model: str) -> dict[str, Any]:
-        """The request body for the OpenAI chat completions API."""
+        """Return the request body for the OpenAI chat completions API."""
         asked = msgspec.to_builtins(self.messages)
         body: dict[str, Any] = {"model": model, "messages": asked, "max_tokens": self.max_tokens}
         if self.schema is not None:
@@ -101,7 +101,7 @@ class Usage(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """A model's answer. Refused, truncated and malformed answers are values too: the caller decides what to do."""
+    """A model's answer. Refused, truncated and malformed answers are returned too, and the caller decides."""
 
     text: str
     fault: Fault = ""
@@ -109,11 +109,11 @@ class Answer(Struct, frozen=True):
     usage: Usage = Usage()
 
     def is_worse(self, other: "Answer") -> bool:
-        """Whether another answer to the same question should replace this one; a complete answer always should."""
+        """Whether another answer to the same question should replace this one."""
         return _FAULTS.index(self.fault) > _FAULTS.index(other.fault)
 
     def read(self, shape: type[Shape]) -> "Shape | None":
-        """The answer decoded as `shape`; None if it does not fit."""
+        """Decode the answer as `shape`; None if it does not fit."""
         if self.fault:
             return None
         try:
@@ -126,7 +126,7 @@ class Chat(Protocol):
     """Anything that answers requests."""
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answers, in the order of the requests. Raises `Pending` if some are not there yet."""
+        """Return the answers in the order of the requests. Raises `Pending` if some are missing."""
         ...
 
 
@@ -134,7 +134,7 @@ _FENCED = re.compile(r"^```[^\n`]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 def unfenced(text: str) -> str:
-    """The answer without a surrounding code fence and any words outside it."""
+    """Return the text inside the answer's code fence, or the whole answer without a fence."""
     text = text.strip()
     if blocks := _FENCED.findall(text):
         return max(blocks, key=len).strip()
@@ -144,14 +144,14 @@ def unfenced(text: str) -> str:
 
 
 def bare_json(text: str) -> str:
-    """The JSON in an answer, without a code fence or surrounding words."""
+    """Return the JSON in an answer, without code fence and surrounding words."""
     text = unfenced(text)
     start, end = re.search(r"^[{\[]", text, re.MULTILINE), max(text.rfind("}"), text.rfind("]"))
     return text[start.start() : end + 1] if start is not None and start.start() < end else text
 
 
 def checked(answer: Answer, request: Request) -> Answer:
-    """The answer, marked as malformed if JSON was asked for and it is not JSON."""
+    """Mark the answer as malformed if JSON was requested and the answer is not JSON."""
     if answer.fault or request.schema is None:
         return answer
     try:
@@ -162,14 +162,13 @@ def checked(answer: Answer, request: Request) -> Answer:
 
 
 def schema_of(shape: type) -> dict[str, Any]:
-    """The JSON schema of a type, flat and closed, as strict endpoints require."""
+    """Return a type's JSON schema, flat and closed, as strict endpoints require."""
     (schema,), parts = msgspec.json.schema_components((shape,), ref_template="{name}")
     return _closed(schema, parts)
 
 
 _LEFT_OUT = frozenset(("title", "description", "default", "discriminator"))
-"""Schema keys that tell a model nothing; leaving them in would change the question's hash whenever they are reworded.
-"""
+"""Schema keys that a model does not need. Rewording them would also change the question's hash."""
 
 
 def _closed(schema: Any, parts: dict[str, Any]) -> Any:
@@ -182,7 +181,7 @@ def _closed(schema: Any, parts: dict[str, Any]) -> Any:
         return _closed(parts[found["$ref"]], parts)
     kept = {name: _closed(value, parts) for name, value in found.items() if name not in {*_LEFT_OUT, "properties"}}
     if "properties" in found:
-        # Field names are not annotations: a field may be called `description`.
+        # A field may be called `description`, so field names are always kept.
         kept["properties"] = {
             name: _closed(value, parts) for name, value in cast("dict[str, Any]", found["properties"]).items()
         }
@@ -201,7 +200,7 @@ def _parts(folder: Path, name: str) -> tuple[str, str]:
 
 
 def _included(folder: Path, text: str) -> str:
-    """Replace each `{{include: name}}` line with the contents of that file."""
+    """Replace each `{{include: name}}` line with the contents of the file."""
     return re.sub(
         r"^\{\{include: (\w+)\}\}$",
         lambda match: (folder / f"{match[1]}.md").read_text(encoding="utf-8").strip(),
@@ -227,13 +226,13 @@ def render(
 
 
 LETTERS_PER_TOKEN = 4
-"""Typical for English; good enough for an estimate."""
+"""A typical value for English, good enough for an estimate."""
 ANSWERED_SHARE = 0.5
 """Estimates assume answers of half the maximum length."""
 
 
 class Price(Struct, frozen=True):
-    """Price per million tokens."""
+    """Prices per million tokens."""
 
     asked: float = 0.0
     answered: float = 0.0
@@ -242,7 +241,7 @@ class Price(Struct, frozen=True):
         return (usage.asked * self.asked + usage.answered * self.answered) / 1_000_000
 
     def text(self, usage: Usage) -> str:
-        """Tokens in words, with their cost if a price is set."""
+        """Return the tokens in words, with the cost if a price is set."""
         money = f", ${self.of(usage):,.2f}" if self.of(usage) else ""
         return f"{usage.asked:,} tokens in and {usage.answered:,} out{money}"
 

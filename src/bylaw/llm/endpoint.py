@@ -1,7 +1,7 @@
-"""Any OpenAI-compatible endpoint, through the openai SDK, with concurrent requests.
+"""Sends concurrent requests to an OpenAI-compatible endpoint through the openai SDK.
 
-Network faults are retried: rate limits, time-outs, lost connections, server errors. A bad answer from the model is
-returned as it is and never retried silently. If no connection was ever made, the run stops.
+Rate limits, time-outs, lost connections and server errors are retried. A model's bad answer is returned and never
+retried silently. If no connection ever succeeds, the run stops.
 """
 
 import importlib
@@ -22,25 +22,23 @@ Progress = Callable[[int, int], None]
 
 
 class Settings(Struct, frozen=True):
-    """Settings of an endpoint."""
-
     model: str
     base_url: str = ""
     """If empty, OPENAI_BASE_URL is used, or else OpenAI's own address."""
     concurrency: int = 4
     tries: int = 6
     timeout: float = 120.0
-    """Time-out for one answer, in seconds."""
+    """The time limit for one answer in seconds."""
     pause: float = 1.0
-    """Seconds before the first retry; doubled for each further one, at most a minute."""
+    """Seconds before the first retry. Each further pause is twice as long, up to a minute."""
     stream: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
-    """Upper limit for every answer, for models that cannot give longer ones."""
+    """A limit on every answer's tokens, for models with a lower maximum."""
 
 
 class Endpoint:
-    """A model behind an OpenAI-compatible API. `usage` counts the tokens used."""
+    """A model behind an OpenAI-compatible API. `usage` counts tokens."""
 
     def __init__(
         self,
@@ -61,7 +59,7 @@ class Endpoint:
         self._lock = threading.Lock()
         self.usage = Usage()
         self.calls = 0
-        """Requests sent, including retries."""
+        """The number of requests sent, including retries."""
         self._connected = False
         try:
             self._client: Any = self._openai.OpenAI(
@@ -72,7 +70,7 @@ class Endpoint:
             raise ChatError(_short(str(error).splitlines()[0]).rstrip("."), hint=hint) from None
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answers, in order. Each is stored when it arrives, so an interrupted run loses none."""
+        """Return the answers in order. Each is stored on arrival, so an interrupted run loses none."""
         answers: list[Answer | None] = [None] * len(requests)
         done = 0
 
@@ -117,7 +115,7 @@ class Endpoint:
                 pause = max(pause, _asked_to_wait(error))
             except (self._openai.APITimeoutError, self._openai.APIConnectionError) as error:
                 why = str(error) or type(error).__name__
-                # The SDK's network library differs between versions, but the error's name does not.
+                # The SDK's network library differs between versions, but the error's name is the same.
                 if type(error.__cause__).__name__ == "ConnectError" and not self._connected:
                     message = f"no connection to the model at {self._client.base_url}: {_short(str(error.__cause__))}"
                     raise Unreachable(message, hint="check OPENAI_BASE_URL") from None
@@ -143,7 +141,7 @@ class Endpoint:
         return completion_answer(made.model_dump())
 
     def _stream(self, body: dict[str, Any]) -> Answer:
-        """The same request as a stream, assembled from its chunks."""
+        """Send the request as a stream and join the chunks."""
         texts: list[str] = []
         refusals: list[str] = []
         finish: str | None = None
@@ -157,13 +155,13 @@ class Endpoint:
                 refusals.append(getattr(choice.delta, "refusal", None) or "")
                 finish = choice.finish_reason or finish
         message = {"content": "".join(texts), "refusal": "".join(refusals) or None}
-        # A stream that ends without a finish reason was cut off.
+        # A stream without a finish reason was cut off.
         choice = {"message": message, "finish_reason": finish or "length"}
         return completion_answer({"choices": [choice], "usage": used})
 
 
 def _asked_to_wait(error: Any) -> float:
-    """The delay the endpoint asks for before the next try, in seconds."""
+    """Return the delay before the next try that the endpoint requests, in seconds."""
     try:
         return min(60.0, float(error.response.headers.get("retry-after") or 0))
     except (AttributeError, ValueError):

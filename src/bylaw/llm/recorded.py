@@ -1,4 +1,4 @@
-"""Stores answers by content hash: an interrupted run resumes, and a repeated one costs nothing."""
+"""Stores answers by content hash, so that an interrupted run resumes and a repeated one costs nothing."""
 
 import codecs
 import time
@@ -24,7 +24,7 @@ def requested_keys(file: Path) -> set[str]:
 
 
 def answer_line(request: Request, answer: Answer, model: str) -> bytes:
-    """One line of a recording, in the format of batch output."""
+    """Return one line of a recording, in the format of batch output."""
     finish = {"truncated": "length", "refused": "content_filter"}.get(answer.fault, "stop")
     body = {
         "created": int(time.time()),
@@ -37,7 +37,7 @@ def answer_line(request: Request, answer: Answer, model: str) -> bytes:
 
 
 def read_answers(file: Path) -> dict[str, Answer]:
-    """Read the answers of one file by request key. Handwritten `{"custom_id", "text"}` lines are accepted too."""
+    """Read a file's answers by request key. Handwritten `{"custom_id", "text"}` lines are accepted too."""
     found: dict[str, Answer] = {}
     for number, line in enumerate(file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines(), start=1):
         if not line.strip():
@@ -94,18 +94,18 @@ def completion_answer(body: dict[str, Any]) -> Answer:
 
 
 class Recordings:
-    """The answers in a folder's `*.jsonl` files; new answers are appended to a separate file."""
+    """The answers in a folder's `*.jsonl` files. New answers go to a separate file."""
 
     def __init__(self, folder: Path, *, file: str = "answers.jsonl") -> None:
         self.folder = folder
         self._file = folder / file
         self._answers: dict[str, Answer] = {}
         self.places: dict[str, Path] = {}
-        """The file each answer came from."""
+        """The file of each answer."""
         self.failed: dict[str, str] = {}
-        """Requests that failed in transit, with the reason; they are asked again."""
+        """Requests that failed in transit, with the reason. They are sent again."""
         self.doubled: list[str] = []
-        """Answers that differ from another file's answer to the same question."""
+        """Answers that contradict another file's answer to the same question."""
         for each in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
             for key, answer in read_answers(each).items():
                 if answer.fault == "failed":
@@ -124,7 +124,6 @@ class Recordings:
         return frozenset(self._answers)
 
     def find(self, request: Request) -> Answer | None:
-        """The recorded answer to a request, if any."""
         found = self._answers.get(request.key)
         return None if found is None else checked(found, request)
 
@@ -143,21 +142,21 @@ class Finder(Protocol):
     """Finds existing answers without asking a model."""
 
     def find(self, request: Request) -> Answer | None:
-        """The existing answer to a request, if any."""
+        """Return the existing answer, or None."""
         ...
 
 
 class Recorded:
-    """Answers from recordings. Missing ones are requested from `chat`; without a chat they are an error."""
+    """Answers from recordings. `chat` gets the missing questions. Without a chat, a missing answer is an error."""
 
     def __init__(self, recordings: Recordings, chat: Chat | None = None, *, keeps: bool = False) -> None:
         self.recordings = recordings
         self.behind = chat
         self._keeps = keeps
-        """Whether answers from a batch folder are also stored here; an endpoint's answers always are."""
+        """Whether to also store answers from a batch folder. An endpoint's answers are always stored."""
 
     def find(self, request: Request) -> Answer | None:
-        """The answer to a request, if it was recorded or is in a batch folder."""
+        """Return the answer from the recordings or a batch folder, or None."""
         found = self.recordings.find(request)
         if found is None and isinstance(self.behind, Finder):
             found = self.behind.find(request)
@@ -184,7 +183,7 @@ class Recorded:
 
 REQUESTS = "requests"
 _SHOWN = 3
-"""How many remarks of one kind are shown; the others are counted."""
+"""How many remarks of one kind are shown. The others are counted."""
 
 
 class Batch:
@@ -194,18 +193,18 @@ class Batch:
         self._folder = folder
         self._model = model
         self._used: set[str] = set()
-        """Keys of this run's requests."""
+        """The keys of this run's requests."""
         self._answers: Recordings | None = None
 
     def find(self, request: Request) -> Answer | None:
-        """The answer to a request, if the folder has one that did not fail."""
+        """Return the folder's answer to a request unless it failed."""
         found = self._known().find(request)
         if found is not None:
             self._used.add(request.key)
         return found
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """The answers. Writes unanswered requests to a file and raises `Pending`."""
+        """Return the answers. Raises `Pending` after writing unanswered requests to a file."""
         answers = self._answers = Recordings(self._folder)
         self._used |= {request.key for request in requests}
         found = {request.key: answers.find(request) for request in requests}
@@ -227,7 +226,7 @@ class Batch:
 
     @property
     def remarks(self) -> list[str]:
-        """Problems in the folder, worded for the person who supplied the answers."""
+        """Describe problems in the folder for the person who supplied the answers."""
         told = {
             "an answer without a request": self.unasked,
             "a second answer": self._known().doubled,
@@ -249,7 +248,7 @@ class Batch:
         return [path.name for path in found if path.is_file() and path.suffix in (".json", ".txt", ".ndjson")]
 
     def _write(self, waiting: dict[str, Request]) -> Path:
-        """Write requests to a new file; the same requests always go to the same file."""
+        """Write requests to a new file. The same requests always go to the same file."""
         folder = self._folder / REQUESTS
         folder.mkdir(parents=True, exist_ok=True)
         text = b"".join(request_line(request, self._model) for request in waiting.values())

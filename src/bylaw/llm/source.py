@@ -1,4 +1,4 @@
-"""Interprets `--llm`, which names the model to use."""
+"""Interprets `--llm`, which names a model."""
 
 import os
 from collections.abc import Callable
@@ -19,11 +19,11 @@ def open_chat(
     concurrency: int = 4,
     keeps: bool = False,
 ) -> Chat:
-    """The chat that `said` names.
+    """Return the chat that `said` names.
 
-    `batch:DIR` writes requests to DIR and reads answers from it. `recorded` uses only the answers in `kept`. Anything
-    else is the name of a model at OPENAI_BASE_URL; if empty, OPENAI_MODEL names it. Stored answers are never requested
-    again. Batch answers stay in their folder; with `keeps` they are also copied to `kept`.
+    `batch:DIR` writes requests to DIR and reads answers from there. `recorded` uses only the answers in `kept`. Any
+    other text names a model at OPENAI_BASE_URL; an empty text means OPENAI_MODEL. Stored answers are never requested
+    again. Batch answers stay in their folder. With `keeps`, they are also copied to `kept`.
     """
     recordings = Recordings(kept) if kept is not None else None
     if said == "recorded":
@@ -48,11 +48,11 @@ def open_chat(
 
 
 def at_hand(chat: Chat) -> Callable[[Request], Answer | None]:
-    """Finds existing answers in recordings and in a batch folder, where some may still be missing."""
+    """Return a function that finds existing answers in recordings and in a batch folder."""
     return chat.find if isinstance(chat, Finder) else lambda _: None
 
 
 def remarks(chat: Chat) -> list[str]:
-    """Problems for the person who answered a batch: answers without a request, duplicate answers, unread files."""
+    """Return problems in a batch folder: answers without a request, duplicate answers, unread files."""
     inner = chat.behind if isinstance(chat, Recorded) else chat
     return inner.remarks if isinstance(inner, Batch) else []

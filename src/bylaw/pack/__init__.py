@@ -1,4 +1,4 @@
-"""Loads a pack from its files: policies, tools, facts, guards, rules. Start at `load_pack` in `pack`."""
+"""Loads a pack from its files: policies, tools, facts, guards and rules. Start at `load_pack` in `pack`."""
 
 from bylaw.pack.pack import CRITERIA, Criterion, Pack, build_pack, load_pack
 

@@ -1,7 +1,6 @@
 """Reduces the errors of a pack to their causes.
 
-If tools.yaml is missing or unreadable, every reference to a tool is an error of its own. Only the cause is reported,
-once.
+If tools.yaml is missing or unreadable, every reference to a tool is an error. Only the cause is reported, once.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ _DECLARED_IN: Mapping[str, tuple[str, ...]] = {
     "policy": ("policies", "guards"),
     "guard": ("guards",),
 }
-"""By what an error lacks, the files that can declare it."""
+"""The files that can declare what an error lacks."""
 _CONTENTS = {
     "tools": "list the tools that the agent may call, each with its effect (read, write or none)",
     "entities": "declare the things that guards ask about, with their keys and fields",
@@ -31,8 +30,9 @@ _SHOWN = 4
 
 
 def causes(faults: Iterable[BylawError], *, files: Collection[str], declared: Mapping[str, bool]) -> list[BylawError]:
-    """The causes among `faults`. `files` are the existing YAML files; `declared` says whether the pack has tools and
-    entities.
+    """Return the causes among `faults`.
+
+    `files` are the existing YAML files. `declared` says whether the pack has tools and entities.
     """
     faults = list(faults)
     broken = {
@@ -47,7 +47,7 @@ def causes(faults: Iterable[BylawError], *, files: Collection[str], declared: Ma
     has_no_tool = any(_kind(fault) == "tool" for fault in faults)
     by_name: dict[str, list[BylawError]] = {}
     for fault in faults:
-        # An argument of an unknown tool cannot be known either.
+        # The arguments of an unknown tool are unknown too.
         if broken.isdisjoint(_declared_in(fault)) and not (has_no_tool and _kind(fault) == "argument"):
             by_name.setdefault(fault.lacks or f"{fault.code} {fault.message} {fault.hint}", []).append(fault)
     return kept + [one_for_all(alike) for alike in by_name.values()]
@@ -62,14 +62,14 @@ def _declared_in(fault: BylawError) -> tuple[str, ...]:
 
 
 def _part(fault: BylawError) -> str:
-    """The part of the pack with an error: `tools` for `tools.yaml:3`, `guards` for `guards/orders.py:1`."""
+    """Return the faulty part of a pack: `tools` for `tools.yaml:3`, `guards` for `guards/orders.py:1`."""
     file = fault.place.partition(":")[0]
     folder, _, _ = file.removeprefix("../").rpartition("/")
     return folder.rpartition("/")[2] if file.endswith(".py") else file.rpartition("/")[2].removesuffix(".yaml")
 
 
 def _undeclared(part: str, is_there: bool, needing: Sequence[BylawError]) -> BylawError:
-    """The error that a file is missing or declares nothing, with the names other files use."""
+    """Return the error for a file that is missing or declares nothing, with the names that other files use."""
     found = (fault.lacks.partition(" ")[2] for fault in needing if _kind(fault) in ("tool", "entity"))
     names = [f"`{name}`" for name in dict.fromkeys(found) if name]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
@@ -80,7 +80,7 @@ def _undeclared(part: str, is_there: bool, needing: Sequence[BylawError]) -> Byl
 
 
 def one_for_all(alike: Sequence[BylawError]) -> BylawError:
-    """One error for all places with the same message."""
+    """Return one error for all places with the same message."""
     first, *others = alike
     places = list(dict.fromkeys(fault.place for fault in others if fault.place != first.place))
     if not places:

@@ -1,4 +1,6 @@
-"""Compiles a pack's guards and look-up functions, and determines what decides and what nothing enforces."""
+"""Compiles a pack's guards and look-up functions, finds policies without a check, and collects the code that
+decides.
+"""
 
 import ast
 import hashlib
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 def read_guards(
     folder: PackFolder, schema: Schema, policies: Mapping[str, Policy]
 ) -> tuple[dict[str, Guard], list[BylawError]]:
-    """The guards of a pack by policy, and the errors found."""
+    """Return a pack's guards by policy, and the errors found."""
     guards: dict[str, Guard] = {}
     faults: list[BylawError] = []
     vocabulary = _vocabulary(schema)
@@ -58,7 +60,7 @@ def _is_laid_over(file: str, below: str) -> bool:
 
 
 def with_lookups(folder: PackFolder, schema: Schema) -> tuple[Schema, list[BylawError]]:
-    """The schema with the pack's look-up functions."""
+    """Return the schema with the pack's look-up functions."""
     if not folder.lookups:
         return schema, []
     searches: dict[tuple[str, str], FieldSearch] = {}
@@ -74,7 +76,7 @@ def with_lookups(folder: PackFolder, schema: Schema) -> tuple[Schema, list[Bylaw
 def read_pack_actions(
     source: Located | None, entities: Located | None, tools: Mapping[str, Tool]
 ) -> "tuple[Actions | None, list[BylawError]]":
-    """The actions of a pack's generic tools, and its pages; None, and nothing more to load, if it has neither."""
+    """Return the actions of a pack's generic tools, with its pages. None if the pack has neither."""
     has_pages = entities is not None and "pages" in entities.data
     if source is None or not (has_pages or source.data.keys() & {"actions", "otherwise", "pages"}):
         return None, []
@@ -84,7 +86,7 @@ def read_pack_actions(
 
 
 def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[BylawError]]:
-    """The schema with the facts that the pack's cards show."""
+    """Return the schema with the facts on the pack's cards."""
     found: dict[str, list[CardFact]] = {}
     faults: list[BylawError] = []
     for tool in schema.tools.values():
@@ -106,8 +108,10 @@ def with_card_facts(folder: PackFolder, schema: Schema) -> tuple[Schema, list[By
 
 
 def with_unsaid(schema: Schema, policies: Mapping[str, Policy], guards: Mapping[str, Guard], book: Rules) -> Schema:
-    """The schema with the assumed changes of writes that declare none: the entities that guards or predicates read and
-    no argument names. Which records change depends on facts, so all of the entity count.
+    """Return the schema with the assumed changes of writes that declare none.
+
+    These are the entities that guards or predicates read and no argument names. All records of such an entity may
+    change.
     """
     by_rules = [each.code.guard.unnamed for each in book.predicates.values() if each.code is not None]
     changes = dict(schema.changes)
@@ -129,12 +133,12 @@ def _vocabulary(schema: Schema) -> Vocabulary:
 
 
 def card_code(tools: Mapping[str, Tool]) -> list[str]:
-    """The expressions of the facts that cards show."""
+    """Return the expressions for facts on cards."""
     return [str(fact.value) for tool in tools.values() for fact in tool.show.values()]
 
 
 def predicate_code(rules: Located | None) -> list[str]:
-    """The expressions of a pack's predicates, as written in rules.yaml."""
+    """Return the expressions of a pack's predicates from rules.yaml."""
     data: Any = rules.data if rules is not None else {}
     predicates: Any = cast("Mapping[str, Any]", data).get("predicates") if isinstance(data, Mapping) else None
     written = list(cast("Mapping[str, Any]", predicates).values()) if isinstance(predicates, Mapping) else []
@@ -149,9 +153,9 @@ def unenforced(
     places: Mapping[str, str],
     faulty: PackFolder | None,
 ) -> list[BylawError]:
-    """Report policies that nothing enforces and nobody has accepted by name (promise 5)."""
+    """Report policies without a check that nobody has accepted by name."""
     ruled = book.enforced
-    # A guard that did not compile has been reported already.
+    # A guard that did not compile has already been reported.
     texts = faulty.guards.values() if faulty is not None else ()
     written = {name for text in texts for name in re.findall(r"^def (\w+)", text, re.MULTILINE)}
     guarded = guards.keys() | {name for name in policies if name.replace("-", "_") in written}
@@ -169,22 +173,22 @@ def unenforced(
 
 
 class Pinned(Struct, frozen=True):
-    """The records and code that decide. Cases, comments, the document's text and reviews do not."""
+    """The records and code that decide calls. Cases, comments, the document's text and reviews do not count."""
 
     records: Mapping[str, Any]
-    """Parsed records by name, regardless of formatting."""
+    """Parsed records by name. Formatting does not matter."""
     code: Mapping[str, str]
-    """Guards and look-up functions, by file."""
+    """Guards and look-up functions by file."""
 
     def digest(self) -> str:
-        """A digest that does not depend on formatting."""
+        """Return a digest that does not depend on formatting."""
         code = {file: ast.dump(parse_python(text)) for file, text in self.code.items()}
         told = json.dumps([self.records, code], sort_keys=True, default=str)
         return hashlib.sha256(told.encode()).hexdigest()
 
 
 def pinned_of(folder: PackFolder) -> Pinned:
-    """The deciding records and code of a pack."""
+    """Return the records and code of a pack that decide calls."""
     manifest = folder.manifest
     records: dict[str, Any] = {part: source.data for part, source in folder.parts.items()}
     named = [str(manifest.name), str(manifest.version)]

@@ -1,4 +1,4 @@
-"""A pack, compiled: policies with their sentences, tools, facts and guards, ready to judge calls."""
+"""A compiled pack: policies with their sentences, tools, facts and guards, ready to judge calls."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -52,7 +52,6 @@ from bylaw.rule.rule import Rule
 
 
 def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
-    """The errors in a manifest."""
     faults: list[BylawError] = []
     if manifest.format != 1:
         faults.append(ManifestError(f"format `{manifest.format}` is not 1", place=source.place("format")))
@@ -73,7 +72,7 @@ def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
 
 
 def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: Schema) -> list[BylawError]:
-    """Errors for policies and tools named in the manifest's `shield:` that the pack does not have."""
+    """Return errors for policies and tools under `shield:` that the pack lacks."""
     postures, place = folder.manifest.shield, folder.manifest_source.place
     given = (("policy", "policies", postures.policies, policies), ("tool", "tools", postures.tools, schema.tools))
     return [
@@ -90,12 +89,11 @@ def posture_faults(folder: PackFolder, policies: Mapping[str, Policy], schema: S
 
 
 def is_the_packs(text: Document, manifest: Manifest) -> bool:
-    """Whether a given document is exactly the one the pack was written for."""
+    """Whether a document is exactly the one for which the pack was written."""
     return isinstance(manifest.document, WrittenDocument) and manifest.document.sha256 == text.sha256
 
 
 def title_of(manifest: Manifest, text: Document | None) -> str:
-    """The title of the policy document."""
     if text is not None:
         return text.name
     named = manifest.document
@@ -103,7 +101,6 @@ def title_of(manifest: Manifest, text: Document | None) -> str:
 
 
 def moment(value: Scalar | None) -> datetime | None:
-    """Parse a time."""
     try:
         return datetime.fromisoformat(str(value)) if value is not None else None
     except ValueError:
@@ -111,7 +108,7 @@ def moment(value: Scalar | None) -> datetime | None:
 
 
 def zone_named(name: Scalar) -> ZoneInfo | None:
-    """The time zone with an IANA name; None if unknown or not given."""
+    """Return the time zone with an IANA name; None for an unknown or empty name."""
     try:
         return ZoneInfo(str(name)) if name != "" else None
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -124,8 +121,6 @@ _EMPTY = Located("", {}, {})
 
 
 class Pack(Struct, frozen=True, dict=True):
-    """A policy pack loaded without errors."""
-
     name: str
     version: str
     title: str
@@ -136,41 +131,41 @@ class Pack(Struct, frozen=True, dict=True):
     policies: dict[str, Policy]
     schema: Schema
     guards: dict[str, Guard]
-    """By policy id."""
+    """Guards by policy id."""
     by_tool: dict[str, tuple[tuple[Policy, Guard], ...]]
     """The guards that bind each tool, in policy order."""
     cases: Mapping[str, Read[CasesFile]]
-    """By file."""
+    """Case files by name."""
     now: datetime | None
     criterion: Criterion
     book: Rules
     """The rules that bind whole conversations."""
     world: str
-    """Module that opens a world, for packs that come with Bylaw; else empty."""
+    """The module that opens a world, for built-in packs; otherwise empty."""
     stale: tuple[str, ...]
-    """Policies whose cited sentence is no longer in the document."""
+    """Policies whose cited sentence is missing from the document."""
 
     postures: Postures
-    """How strictly a shield enforces it."""
+    """How strictly a shield enforces the pack."""
     digests: dict[str, tuple[str, ...]]
-    """Digests of the sentences each policy cites, if it cites whole sentences."""
+    """Digests of the sentences that each policy cites."""
     unaccepted: dict[str, Standing]
-    """Policies not enforced because of their review status when the pack was loaded, with that status."""
+    """Policies that their review status switched off when the pack was loaded."""
     pinned: Pinned
     """The records and code that decide calls."""
     lost: tuple[BylawError, ...] = ()
-    """Citations that the given document no longer contains, each with its line."""
+    """Citations that are missing from the given document, each with its line."""
     ambiguous: tuple[Ambiguous, ...] = ()
-    """Quotes that match several different sentences."""
+    """Quotes that match several sentences."""
 
     @cached_property
     def pin(self) -> str:
-        """The digest of what decides, to which a conversation is pinned; `digest` covers all files."""
+        """The digest of what decides, which pins a conversation to the pack. `digest` covers all files."""
         return self.pinned.digest()
 
     @cached_property
     def _bound(self) -> frozenset[str]:
-        """The tools named by an enforced guard, rule or limit."""
+        """The tools that an enforced guard, rule or limit binds."""
         free = self.held_back
         guarded = [tool for tool, bound in self.by_tool.items() if any(each.id not in free for each, _ in bound)]
         limited = [tool for limit in self.book.limits if limit.policy not in free for tool in limit.tools]
@@ -178,7 +173,7 @@ class Pack(Struct, frozen=True, dict=True):
         return frozenset((*guarded, *limited, *ruled))
 
     def _named_by(self, rule: Rule) -> list[str]:
-        """The tools named by a rule's policy or one of its predicates."""
+        """Return the tools that a rule's policy or its predicates name."""
         own = self.policies[rule.policy].tools if rule.policy in self.policies else ()
         used = [self.book.predicates[name] for name in atoms(rule.formula)]
         asked = [tool for each in used if each.guard in self.policies for tool in self.policies[each.guard].tools]
@@ -190,34 +185,33 @@ class Pack(Struct, frozen=True, dict=True):
         ]
 
     def binds(self, tool: str) -> bool:
-        """Whether any enforced guard, rule or limit applies to calls of a tool."""
+        """Whether an enforced guard, rule or limit applies to calls of a tool."""
         return tool in self._bound
 
     @cached_property
     def held_back(self) -> dict[str, Standing]:
-        """Policies that decide no live call, because of a review or because they are marked `unenforced`."""
+        """Policies that decide no live call, because of their review or because they are marked `unenforced`."""
         checked = self.guards.keys() | self.book.enforced
         marked = [each.id for each in self.policies.values() if each.unenforced is not None and each.id in checked]
         return {**dict.fromkeys(marked, "unenforced"), **self.unaccepted}
 
     @cached_property
     def reads_requests(self) -> bool:
-        """Whether any guard depends on the user's request."""
+        """Whether a guard depends on the user's request."""
         return any("requested" in guard.built_ins for guard in self.guards.values())
 
     @cached_property
     def traces_values(self) -> bool:
-        """Whether any guard depends on the origin of a value or on the user's request."""
+        """Whether a guard depends on the origin of a value or on the user's request."""
         return self.reads_requests or any("provenance" in guard.built_ins for guard in self.guards.values())
 
     @cached_property
     def ready_rules(self) -> ReadyRules:
-        """The rules, prepared once for all conversations."""
         return ReadyRules(self.book, self.schema.tools)
 
     @staticmethod
     def from_files(files: Mapping[str, str]) -> "Pack":
-        """Build a pack from texts by file name (`pack.yaml`, `guards/orders.py`)."""
+        """Build a pack from texts by file name, such as `pack.yaml` and `guards/orders.py`."""
         if not isinstance(files, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = 'such as `{"pack.yaml": "format: 1 ...", "policy.md": "..."}`'
             raise UsageError(f"files are texts by their names, not `{type(files).__name__}`", hint=hint)
@@ -237,11 +231,13 @@ class Pack(Struct, frozen=True, dict=True):
         return self
 
     def __deepcopy__(self, memo: object) -> "Pack":
-        """A pack is immutable, so a copy is not needed."""
+        """Return the pack itself, which never changes."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Compiled guards cannot be pickled: another process reads the same folder."""
+        """Pickle the pack's folder, because compiled guards cannot be pickled. Another process reads the same
+        folder.
+        """
         if not self.root.is_dir():
             hint = "send the texts, and call `Pack.from_files` there"
             raise UsageError(f"`{self.name}` has no folder that another process could read it from", hint=hint)
@@ -253,14 +249,14 @@ class Pack(Struct, frozen=True, dict=True):
         return f"<pack {self.name} {self.version}: {len(self.policies)} policies, {tools} tools{told}>"
 
     def changed_in(self, text: Document) -> tuple[str, ...]:
-        """Policies with a cited sentence missing from `text`; empty if no cited sentence is in it."""
+        """Return policies with a cited sentence missing from `text`; empty if `text` contains no cited sentence."""
         here = {sentence.digest for sentence in text.sentences}
         changed = tuple(name for name, cited in self.digests.items() if not here.issuperset(cited))
         return () if len(changed) == len(self.digests) else changed
 
 
 def load_pack(name: str | Path, *, document: Path | None = None, cases: bool = True) -> Pack:
-    """Load a pack by path or name, without cases if nobody runs them; PackError lists every error."""
+    """Load a pack by path or name. Raises PackError with every error."""
     root = find_folder(str(name))
     folder = read_folder(root, cases=cases)
     if variants := folder.manifest.variants:
@@ -272,7 +268,6 @@ def load_pack(name: str | Path, *, document: Path | None = None, cases: bool = T
 
 
 def _load_again(root: str, digest: str) -> Pack:
-    """Load a pickled pack again."""
     pack = load_pack(root)
     if pack.digest != digest:
         hint = "load it in each process, by its path"
@@ -281,7 +276,7 @@ def _load_again(root: str, digest: str) -> Pack:
 
 
 def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
-    """Build a pack from its files; PackError lists every error."""
+    """Build a pack from its files. Raises PackError with every error."""
     text = folder.read_document(document)
     faults = list(folder.faults)
     manifest = folder.manifest

@@ -1,4 +1,4 @@
-"""Predicates of a pack's `rules.yaml`: booleans over an act, each with one source for its value."""
+"""Predicates in a pack's `rules.yaml`: conditions on an act, each with one source for its value."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,22 +29,22 @@ WAYS = (
 )
 
 DEAR = ("code", "guard", "consented")
-"""Sources more expensive than a text search, used last and in this order."""
+"""Sources that cost more than a text search. They are used last and in this order."""
 _BEFORE = ("said", "returned", "question")
-"""Sources about what came before an act."""
+"""Sources about the time before an act."""
 _OF_ACT = re.compile(r"\bact\b(?!\.(?:said|returned|asked)\b)")
 """Code that reads the act itself."""
 _MAY_SETTLE = "may settle"
 _NEVER = "never"
 LONGEST_CARD = 7 * 24 * 3600.0
-"""Maximum validity of a card in seconds."""
+"""The maximum validity of a card in seconds."""
 _BESIDE = {
     "tool": ("when",),
     "question": ("by",),
     "consented": ("need_not_be_told", "must_be_told", "lifetime", "model", "card"),
     **dict.fromkeys(("pattern", "said", "returned"), ("but_not",)),
 }
-"""Keys allowed with each source, besides a description."""
+"""Keys allowed with each source, apart from a description."""
 
 Speaker = Literal["user", "agent", "tool"]
 SPEAKERS: tuple[Speaker, ...] = get_args(Speaker)
@@ -57,11 +57,11 @@ TURNS: dict[str, Find] = {
     "with_text": lambda act: act.text_in_turn,
     "without_call": lambda act: act.without_call,
 }
-"""Predicates of an act's turn so far; `without_call` is settled at its end."""
+"""Predicates about an act's turn so far. The turn's end settles `without_call`."""
 
 
 class WrittenPattern(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of several patterns, with exclusions."""
+    """One of several patterns, with an exclusion."""
 
     pattern: Scalar = ""
     but_not: Scalar = ""
@@ -83,7 +83,7 @@ class WrittenCard(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
-    """A predicate in rules.yaml: one of `WAYS`, its further keys, and a description."""
+    """A predicate in rules.yaml: one source of `WAYS`, its keys and a description."""
 
     description: Scalar = ""
     tool: Scalar | list[Scalar] | None = None
@@ -109,18 +109,18 @@ class WrittenPredicate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Witness(Protocol):
-    """Determines a predicate's value from the conversation, which it receives event by event."""
+    """Determines a predicate's value from the events of a conversation."""
 
     def observe(self, step: int, event: Event) -> None:
         """Receive the next event, after the rules have asked about it."""
         ...
 
     def ask(self, act: Act, record: CallRecord) -> bool | None:
-        """The value at an act about to be observed; None if unknown. It must not change the witness."""
+        """Return the value at the act that comes next; None if unknown. Must not change the witness."""
         ...
 
     def tell(self, act: Act, record: CallRecord) -> Mapping[str, Any] | None:
-        """Why it has this value, as data for `engine.wording`; None if there is nothing to add."""
+        """Return why the predicate has this value, as data for `engine.wording`, or None."""
         ...
 
 
@@ -131,45 +131,45 @@ class RuleError(BylawError):
 
 
 class Predicate(Struct, frozen=True):
-    """A boolean over an act, and the source of its value."""
+    """A condition on an act, with the source of its value."""
 
     name: str
     description: str
     way: str
     """One of `WAYS`; empty without a source."""
     find: Find | None = None
-    """Set if the act alone determines it."""
+    """Set if the act alone determines the value."""
     code: Condition | None = None
-    """Set if facts determine it."""
+    """Set if facts determine the value."""
     guard: str = ""
-    """The policy whose guard determines it: true if the guard denies."""
+    """The policy whose guard determines the value. The predicate is true if the guard denies."""
     witness: Callable[[Ledger], Witness] | None = None
-    """Opens a witness of one conversation, if neither the act nor facts determine it."""
+    """Opens a witness of one conversation, if neither the act nor facts determine the value."""
     question: str = ""
-    """The question if only a reader can tell."""
+    """The question, if only a reader can answer."""
     by: tuple[Speaker, ...] = SPEAKERS
-    """The speakers whose words a reader may use."""
+    """The speakers whose words the reader may use."""
     is_about_act: bool = True
-    """Whether it is about the act itself, rather than about earlier events."""
+    """Whether the predicate is about the act itself. Otherwise it is about earlier events."""
     consent: str = ""
     """What a `consented` predicate requires: `card`, `told` or `requested`."""
     terms: Terms = Terms()
-    """For a `consented` predicate: the arguments that must be told."""
+    """For `consented`: the arguments that must be shown."""
     words: CardWords = CardWords()
-    """For a `consented` predicate: the words of its cards and questions."""
+    """For `consented`: the words of cards and questions."""
     model_settles: bool = False
-    """Whether the pack lets a model's answer count as the user's consent, also live."""
+    """Whether a model's answer counts as the user's consent, even live."""
     says_of_model: bool = False
-    """Whether the pack says so explicitly; packs before 0.2 do not."""
+    """Whether the pack sets `model_settles` explicitly. Packs before 0.2 do not."""
 
     @property
     def is_action(self) -> bool:
-        """Whether it names an action, which `FOR EACH` applies only to what the call names."""
+        """Whether the predicate names an action. Then `FOR EACH` applies only to bindings that the call names."""
         return self.way in ("tool", "effect")
 
     @property
     def price(self) -> int:
-        """The evaluation order: text searches first."""
+        """The evaluation order. Text searches come first."""
         if self.way == "question":
             return len(DEAR) + 1
         return DEAR.index(self.way) + 1 if self.way in DEAR else 0
@@ -180,7 +180,7 @@ class Predicate(Struct, frozen=True):
         return f"{self.name.replace('_', ' ')} {self.description}"
 
     def names(self, tool: str, effect: str) -> bool:
-        """Whether it applies to calls of a tool: by name, by effect, or to any call."""
+        """Whether the predicate applies to calls of a tool: by name, by effect, or to any call."""
         if self.code is not None:
             return any(f"{quote}{tool}{quote}" in self.code.text for quote in "\"'")
         if self.find is None or self.way not in ("tool", "effect", "message"):
@@ -188,7 +188,7 @@ class Predicate(Struct, frozen=True):
         return bool(self.find(Act(0, tool, {}, "", (), (), 1, 1, False, effect)))
 
     def unmade(self, act: Act) -> bool:
-        """The value of a predicate about the act if the call is not made."""
+        """Return the predicate's value if the call is not made."""
         if self.way != "turn" or self.find is None:
             return False
         fewer = act.writes_in_turn - (act.effect == "write")
@@ -196,7 +196,7 @@ class Predicate(Struct, frozen=True):
 
 
 class PredicateReader:
-    """Compiles the predicates of `rules.yaml`, adding every error to `faults`."""
+    """Compiles the predicates of `rules.yaml` and adds every error to `faults`."""
 
     def __init__(
         self,
@@ -208,20 +208,20 @@ class PredicateReader:
     ) -> None:
         self._source = source
         self._given = given
-        """The predicates as written, including faulty parts."""
+        """The predicates as written, even if faulty."""
         self._schema = schema
         self._policies = policies
         self.faults = faults
 
     def read(self, name: str, body: WrittenPredicate) -> Predicate:
-        """Compile a predicate; check `faults` before using it."""
+        """Compile a predicate. Check `faults` before using the result."""
         at = ("predicates", name)
         given = {key for key in body.__struct_fields__ if getattr(body, key) is not None} - {"description"}
         ways = [way for way in WAYS if way in given]
         description = str(body.description)
         if len(ways) != 1:
             if not ways and self._source.data["predicates"].get(name) != self._given.get(name):
-                return Predicate(name, description, "")  # Its source was faulty and has been reported.
+                return Predicate(name, description, "")  # The faulty source has been reported.
             hint = f"give one of {', '.join(WAYS)}"
             self._fault(f"predicate `{name}` says in {len(ways)} ways how it gets its value", *at, hint=hint)
             return Predicate(name, description, "")
@@ -240,7 +240,7 @@ class PredicateReader:
                 if body.when is not None:
                     called = " or ".join(f"act.tool == {tool!r}" for tool in sorted(tools))
                     code = self._code(name, description, f"({called}) and ({body.when})", at)
-                    # It stays an action, because `FOR EACH` must know that it is about the call's binding.
+                    # `FOR EACH` must know that the predicate is about the call's own binding.
                     return replace(code, way=way, is_about_act=True)
                 return Predicate(name, description, way, lambda act: act.tool in tools)
             case "effect":
@@ -274,7 +274,7 @@ class PredicateReader:
                 )
 
     def _by(self, body: WrittenPredicate, at: tuple[str, ...]) -> tuple[Speaker, ...]:
-        """The speakers a question names; all if it names none."""
+        """Return the speakers that a question names; by default all."""
         if body.by is None:
             return SPEAKERS
         named = body.by if isinstance(body.by, list) else [body.by]
@@ -317,7 +317,7 @@ class PredicateReader:
         return replace(found, model_settles=settles, says_of_model=says)
 
     def _alike_on_a_card(self) -> Iterator[tuple[str, str]]:
-        """Write tools with the same title and argument names as another."""
+        """Yield write tools that have the same title and arguments as another tool."""
         seen: dict[tuple[str, frozenset[str]], str] = {}
         for name, tool in self._schema.tools.items():
             if tool.effect == "write":
@@ -327,7 +327,7 @@ class PredicateReader:
                     yield one, name
 
     def _labels_twice(self, spared: frozenset[str]) -> Iterator[tuple[str, str]]:
-        """Write tools with two values of the same label on their card."""
+        """Yield write tools whose card has two values with the same label."""
         for name, tool in self._schema.tools.items():
             shown = {fact.name: fact.schema for fact in self._schema.card_facts.get(name, ())}
             given = {key: schema for key, schema in tool.parameters.items() if key not in spared}
@@ -359,7 +359,7 @@ class PredicateReader:
     def _search(
         self, way: str, value: Scalar | list[Scalar | WrittenPattern], but_not: str, at: tuple[str, ...]
     ) -> Find | None:
-        """Whether a text matches one of the patterns, and neither the pattern's nor the common `but_not`."""
+        """Return a function that searches texts for the patterns, without those in `but_not`."""
         entries = value if isinstance(value, list) else [value]
         records = [each if isinstance(each, WrittenPattern) else WrittenPattern(each) for each in entries]
         if not all(each.pattern for each in records):
@@ -376,7 +376,7 @@ class PredicateReader:
         may_not = never is not None or any(each.but_not for each in records)
 
         def found(text: str) -> bool | None:
-            # The part that was not searched may contain a match or an exclusion, so the result is unknown.
+            # The unsearched part may contain a match or an exclusion.
             if never is not None and never.occurs(text):
                 return False
             if occurs(text):
@@ -410,7 +410,7 @@ class PredicateReader:
 def _found(
     matches: Callable[[str], bool | None], texts: Sequence[str], sources: Sequence[Message | Result]
 ) -> bool | None:
-    """Whether any text matches; unknown if none does and one was not recorded or read completely."""
+    """Whether any text matches. None if no text matches and some text is missing or was not read completely."""
     told = {matches(text) for text in texts if text}
     if True in told:
         return True

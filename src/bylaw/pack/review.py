@@ -1,7 +1,6 @@
 """Signatures: who accepted which check of a pack. A signature lapses when the sentence or the check changes.
 
-A compiled pack needs signatures. A handwritten pack is its author's own statement; signatures are optional and apply
-only to the policies they name.
+A compiled pack needs signatures. In a handwritten pack they are optional and apply only to the policies that they name.
 """
 
 import ast
@@ -22,16 +21,14 @@ from bylaw.policy.python import parse_python
 
 REVIEW = "review.yaml"
 COMPILED = "compiled.yaml"
-"""A folder with this file was compiled and is unreviewed until its policies are accepted."""
+"""Marks a compiled pack. Its policies are off until a reviewer accepts them."""
 
 _NAMED = 6
-"""Maximum unenforced policies named per status."""
+"""The maximum number of policies named per status."""
 
 Word = Literal["accepted", "rejected"]
 Standing = Literal["accepted", "rejected", "lapsed", "unsigned", "unreviewed", "unenforced"]
-"""`unreviewed`: handwritten, which needs no review. `unenforced`: marked so in policies.yaml although
-it has a check.
-"""
+"""`unreviewed`: handwritten, needs no review. `unenforced`: marked in policies.yaml although a check exists."""
 
 
 class ReviewError(BylawError):
@@ -41,35 +38,32 @@ class ReviewError(BylawError):
 
 
 class Signature(Struct, frozen=True):
-    """A person's signature on one policy."""
+    """A reviewer's signature on one policy."""
 
     word: Word
     by: str
     on: str
     sentence: str
-    """Digest of the policy's sentences and definition when signed."""
+    """The digest of the policy's sentences and definition at signing."""
     check: str
-    """Digest of its check and cases when signed."""
+    """The digest of the check and its cases at signing."""
     note: str = ""
 
 
 class Sides(Struct, frozen=True):
-    """The current digests of both sides of a policy."""
+    """The current digests of a policy's sentences and of its check."""
 
     sentence: str
     check: str
 
 
 def is_compiled(root: Path) -> bool:
-    """Whether the pack in a folder is enforced only after acceptance."""
+    """Whether a reviewer must accept the pack's policies before they are enforced."""
     return (root / COMPILED).is_file()
 
 
 def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str, Standing]:
-    """The status of each policy; a handwritten one without a signature is unreviewed and needs no review.
-
-    Pass `sides` if they have been computed.
-    """
+    """Return each policy's review status. Pass `sides` if they were already computed."""
     signed = read_signatures(root)
     unsigned: Standing = "unsigned" if is_compiled(root) else "unreviewed"
     now = sides if sides is not None else sides_of(read_folder(root))
@@ -77,15 +71,16 @@ def standings(root: Path, sides: Mapping[str, Sides] | None = None) -> dict[str,
 
 
 def held_to(postures: Postures, unaccepted: Iterable[str]) -> Postures:
-    """The postures of a shield: policies that are `unenforced`, rejected or not yet accepted are only logged."""
+    """Return a shield's postures. Policies that are unenforced, rejected or not accepted are only logged."""
     shadowed: dict[str, Posture] = dict.fromkeys(unaccepted, "shadow")
     return replace(postures, policies={**postures.policies, **shadowed}) if shadowed else postures
 
 
 def unaccepted(root: Path) -> dict[str, Standing]:
-    """Policies not enforced because of their review, with their status.
+    """Return the policies that their review switches off, with their status.
 
-    In a compiled pack, all that are not accepted in their current form; in a handwritten one, those that were rejected.
+    In a compiled pack, these are all that are not accepted in their current form. In a handwritten pack, these are the
+    rejected ones.
     """
     if not is_compiled(root) and not (root / REVIEW).is_file():
         return {}
@@ -94,9 +89,9 @@ def unaccepted(root: Path) -> dict[str, Standing]:
 
 
 def told_unaccepted(found: Mapping[str, Standing]) -> str:
-    """Which policies are not enforced and why, such as `3 not enforced: a, b (unsigned), c (rejected)`; empty if none.
+    """Describe the policies that are off, such as `3 not enforced: a, b (unsigned), c (rejected)`; empty if none.
 
-    Only the first few of each status are named; `bylaw review` shows all.
+    Only the first few of each status are named. `bylaw review` shows all.
     """
     by_standing: dict[str, list[str]] = {}
     for name, standing in found.items():
@@ -111,7 +106,7 @@ def _first_of(names: list[str]) -> str:
 
 
 def read_signatures(root: Path) -> dict[str, Signature]:
-    """The signatures by policy; ReviewError if the file is invalid."""
+    """Return the signatures by policy. Raises ReviewError for an invalid file."""
     if not (root / REVIEW).is_file():
         return {}
     data = own_record(root, REVIEW)
@@ -122,7 +117,7 @@ def read_signatures(root: Path) -> dict[str, Signature]:
 
 
 def sides_of(folder: PackFolder) -> dict[str, Sides]:
-    """Both sides of every policy of a pack."""
+    """Return the digests of every policy's sentences and check."""
     policies = folder.parts.get("policies")
     rules = _records(folder, "rules")
     functions = [_functions(text) for text in folder.guards.values()]
@@ -155,7 +150,7 @@ def _standing(signature: Signature | None, sides: Sides, unsigned: Standing) -> 
 
 
 def _guard(files: Sequence[Mapping[str, ast.FunctionDef]], function: str) -> list[str]:
-    """The code of a guard and its shared functions, regardless of layout and comments."""
+    """Return the code of a guard and its shared functions, without layout and comments."""
     own = next((nodes for nodes in files if function in nodes), dict[str, ast.FunctionDef]())
     others = {name: node for nodes in files if nodes is not own for name, node in nodes.items()}
     wanted, found = [function], dict[str, str]()
@@ -179,7 +174,7 @@ def _functions(text: str) -> dict[str, ast.FunctionDef]:
 
 
 def _learned(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """The learned weights of rules and their margin, which decide whether a rule stops a call."""
+    """Return learned weights and margin, because they decide whether a rule stops a call."""
     source = folder.parts.get("weights")
     weights = cast(dict[str, Any], source.data.get("weights") or {}) if source is not None else {}
     own = {name: weights[name] for rule in rules if (name := str(rule.get("id"))) in weights}
@@ -200,7 +195,7 @@ def _predicates(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> dict[
 
 
 def _shown(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """The facts users are shown before confirming calls, for rules about consent, because the yes covers them."""
+    """Return the facts that users see before they confirm a call, because their consent covers these."""
     asks = any(isinstance(body, dict) and "consented" in body for body in _predicates(folder, rules).values())
     source = folder.parts.get("tools")
     data = source.data if source is not None and asks else {}
@@ -210,7 +205,7 @@ def _shown(folder: PackFolder, rules: Iterable[Mapping[str, Any]]) -> list[Any]:
 
 
 def _performed(folder: PackFolder, check: list[Any]) -> list[Any]:
-    """The actions that a check names, and how their calls are read: they say which calls it is about."""
+    """Return the actions that a check names, because they determine which calls it covers."""
     source = folder.parts.get("tools")
     actions = cast(dict[str, Any], source.data.get("actions") or {}) if source is not None else {}
     if source is None or not actions:

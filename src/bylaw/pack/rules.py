@@ -1,4 +1,4 @@
-"""Compiles a pack's `rules.yaml`: limits, and rules over predicates, prepared for conversations."""
+"""Compiles a pack's `rules.yaml`: limits, and rules over predicates."""
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
@@ -41,7 +41,7 @@ class WrittenLimit(Struct, frozen=True, forbid_unknown_fields=True):
 def read_limits(
     written: list[WrittenLimit], schema: Schema, policies: Mapping[str, Policy], fault: TellFault
 ) -> tuple[Limit, ...]:
-    """The limits; `fault` is called with each error and its location."""
+    """Return the limits. `fault` is called with each error and its location."""
     found: dict[str, Limit] = {}
     for index, body in enumerate(written):
         limit = _read(body, index, schema, policies, fault)
@@ -89,13 +89,13 @@ def _check_per(
 
 
 HEAVIEST = 1_000_000
-"""Maximum weight of a rule, so that sums of weights stay finite."""
+"""The maximum weight of a rule, so that sums of weights stay finite."""
 MOST_KNOWN = 12
-"""Maximum predicates of a physical rule, limited by its table."""
+"""The maximum number of predicates in a physical rule. Its table would be too large otherwise."""
 TOLD = frozenset(("tool", "effect", "message", "turn"))
-"""Sources of predicates that the called tool and the turn so far determine."""
+"""Sources of predicates that depend only on the called tool and the turn so far."""
 THE_CALL = "the call"
-"""The name of the weighed call in a circuit of all rules."""
+"""The name of the judged call in a circuit of all rules."""
 
 _SEVERAL = (TURNS["several_calls"], TURNS["several_writes"])
 
@@ -121,12 +121,12 @@ class RulesFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WeightsFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """weights.yaml: learned weights that replace those in rules.yaml."""
+    """The contents of weights.yaml: learned weights that replace those in rules.yaml."""
 
     weights: dict[str, int | float] = {}
     eps: int | float | None = None
     learned: dict[str, Any] = {}
-    """Their origin."""
+    """Where the weights were learned."""
 
 
 class Rules(Struct, frozen=True):
@@ -135,35 +135,34 @@ class Rules(Struct, frozen=True):
     predicates: dict[str, Predicate]
     rules: tuple[Rule, ...]
     knowledge: tuple[Rule, ...] = ()
-    """Physical rules: knowledge about predicates. They cannot be broken; circuits infer from them."""
+    """Physical rules: knowledge about predicates. They cannot be broken."""
     eps: float = 0.0
-    """The margin a call must reach if soft rules are weighed."""
+    """The margin that a call must reach if soft rules are weighed."""
     limits: tuple[Limit, ...] = ()
-    """Maximum numbers of calls within a time, across all conversations."""
+    """Limits on calls within a time, across all conversations."""
 
     @property
     def every(self) -> tuple[Rule, ...]:
-        """Rules and knowledge."""
         return (*self.rules, *self.knowledge)
 
     @property
     def enforced(self) -> frozenset[str]:
-        """The policies enforced by a rule or limit."""
+        """The policies that a rule or limit enforces."""
         return frozenset(each.policy for each in (*self.rules, *self.limits))
 
     @property
     def disarmed(self) -> tuple[Rule, ...]:
-        """Rules too light to deny a call on their own."""
+        """Rules whose weight is too low to deny a call alone."""
         return tuple(rule for rule in self.rules if not rule.denies_alone(self.eps))
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Predicates about the action itself."""
+        """Predicates that name the action."""
         return tuple(name for name, predicate in self.predicates.items() if predicate.is_action)
 
 
 class ReadyRules:
-    """The rules of a pack, prepared once for all conversations."""
+    """A pack's rules, prepared once for all conversations."""
 
     def __init__(self, rules: Rules, tools: Mapping[str, Tool]) -> None:
         self.tools = tools
@@ -180,29 +179,29 @@ class ReadyRules:
         self.untold = self.book.everything & ~sum(bit for bit, _ in self.told)
         rest = [(1 << place, each) for place, each in enumerate(used) if self.untold >> place & 1]
         self.asked = sorted(rest, key=lambda each: each[1].price)
-        """Predicates evaluated only when needed, cheap ones first."""
+        """Predicates that are evaluated on demand, cheapest first."""
         self.has_waiting = any(rules.predicates[name].find is TURNS["without_call"] for name in named)
-        """Whether some rule depends on a turn without a call, which only the turn's end shows."""
+        """Whether a rule depends on a turn without a call, known only at the turn's end."""
         self.knowledge = {rule.name: table_of(rule.formula) for rule in rules.knowledge}
         self.weighed = named.union(*(table.atoms for table in self.knowledge.values()))
-        """The predicates that a circuit of all rules needs."""
+        """Predicates for a circuit of all rules."""
         several = {name for name in named if rules.predicates[name].find in _SEVERAL}
         self.shaped = frozenset(rule for rule, names in self.names.items() if several.intersection(names))
-        """The rules that depend on the number of calls in a turn."""
+        """Rules that depend on the number of calls in a turn."""
         self.bits: dict[tuple[Any, ...], int] = {}
-        """Cached results of `told`, by kind of act."""
+        """Cached results of `told` by kind of act."""
         self.weighings: dict[Hashable, Assessment] = {}
         """Cached assessments of a call, by rule states and predicate values."""
         self._all, self._eps = rules.every, rules.eps
 
     @cached_property
     def circuit(self) -> Inference:
-        """A circuit of all rules whose action is the call itself."""
+        """A circuit of all rules. Its action is the call itself."""
         return Inference(Circuit(action=THE_CALL, rules=self._all, eps=self._eps))
 
 
 class RulesReader:
-    """Reads `rules.yaml`, collecting every error."""
+    """Reads `rules.yaml` and collects every error."""
 
     def __init__(
         self, source: Located | None, schema: Schema, policies: Mapping[str, Policy], learned: Located | None = None
@@ -215,7 +214,7 @@ class RulesReader:
         self._policies = policies
 
     def read(self) -> Rules:
-        """Read the rules; check `faults` before using them."""
+        """Read the rules. Check `faults` before using them."""
         file = self._file
         given: Any = self._written.data.get("predicates")
         written = cast(dict[str, Any], given) if isinstance(given, dict) else dict[str, Any]()
@@ -234,7 +233,7 @@ class RulesReader:
         return self._weighted(Rules(predicates, demands, knowledge, float(file.eps), limits))
 
     def _weighted(self, found: Rules) -> Rules:
-        """The rules with learned weights, if any."""
+        """Return the rules with learned weights."""
         weights = self._learned.weights
         for name in weights.keys() - {rule.name for rule in found.rules}:
             place = self._learned_source.place("weights", name)
@@ -246,13 +245,13 @@ class RulesReader:
         for rule in found.rules:
             weighed = replace(rule, weight=float(weights.get(rule.name, rule.weight)))
             if rule.name not in weights and rule.denies_alone(found.eps) and not rule.denies_alone(eps):
-                # Labels of other rules lowered `eps` and say nothing about this rule.
+                # Labels of other rules lowered `eps`, which is no evidence about this rule.
                 weighed = replace(rule, weight=denying_weight(threshold_of(eps)))
             rules.append(weighed)
         return replace(found, rules=tuple(rules), eps=eps)
 
     def _rule(self, body: WrittenRule, index: int, predicates: Mapping[str, Predicate]) -> Rule | None:
-        """Read a rule; one about consent is hard, so that no weight allows a change without the user's agreement."""
+        """Read a rule. A rule about consent is hard, so that no weight replaces the user's agreement."""
         name = str(body.id)
         policy = name if body.policy is None else str(body.policy)
         if not name or not body.formula:

@@ -1,4 +1,4 @@
-"""Drafts a sentence for each write of a new pack with which agents ask the user; its owner edits the words."""
+"""Drafts sentences in which agents ask the user before each write of a new pack. The pack's owner edits them."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -11,11 +11,10 @@ _SIMPLE = {"string", "integer", "number", "boolean"}
 
 
 def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> list[str]:
-    """`put_as` for a write: a sentence with every required argument, and one with the optional ones too.
+    """Return `put_as` for a write: a sentence with every required argument, and one with the optional ones too.
 
-    `given` are its parameters in tools.yaml. Empty if a required argument, such as an object, does not fit in a
-    sentence: then the user is shown a card. Sentences already `taken` by other tools are left out; new ones are added
-    there.
+    `given` are the tool's parameters in tools.yaml. The result is empty if a required argument, such as an object, does
+    not fit in a sentence. The user then gets a card. Sentences in `taken` are left out, and new ones are added there.
     """
     parameters, required = read_parameters(given)
     matters = [name for name in parameters if what_matters({name: "" if _is_text(parameters[name]) else 0}, Terms())]
@@ -23,7 +22,7 @@ def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> lis
     if any(name in required and name not in simple for name in matters):
         return []
     needed = [name for name in simple if name in required]
-    # A sentence without any of the arguments says too little.
+    # A sentence without arguments says too little.
     drafts = [_sentence(tool, names) for names in (needed, simple) if names or not simple]
     found = [each for each in dict.fromkeys(drafts) if not any(faults_of_sentence(each, parameters, {}, tool, tool))]
     words = {SLOT.sub("{}", each) for each in found}
@@ -34,7 +33,7 @@ def draft_sentences(tool: str, given: Mapping[str, Any], taken: set[str]) -> lis
 
 
 def _sentence(tool: str, names: list[str]) -> str:
-    """`cancel order with order id {order_id} and fee {fee}`."""
+    """Return a sentence such as `cancel order with order id {order_id} and fee {fee}`."""
     parts = [f"{' '.join(words_of(name))} {{{name}}}" for name in names]
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
     return " ".join(words_of(tool)) + (f" with {listed}" if listed else "")
@@ -45,7 +44,7 @@ def _is_text(schema: Any) -> bool:
 
 
 def _is_simple(schema: Any) -> bool:
-    """Whether values can be written in a sentence: texts, numbers, booleans, and lists of these."""
+    """Whether a sentence can contain the values: texts, numbers, booleans, and lists of these."""
     declared = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
     if declared.get("type") == "array":
         return _is_simple(declared.get("items"))

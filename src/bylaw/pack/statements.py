@@ -1,4 +1,4 @@
-"""Reads a pack's tools and policies, and locates each policy's sentences in the document."""
+"""Reads a pack's tools and policies, and finds each policy's sentences in the document."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,13 +33,13 @@ from bylaw.policy.yaml import Located
 
 _CODE = "use a three-letter code, such as EUR"
 _SHOWN = 4
-"""Maximum places named in a message."""
+"""The maximum number of places in a message."""
 _LONGEST = 200
-"""Maximum characters of a quote in a message."""
+"""The maximum length of a quote in a message."""
 
 
 class Ambiguous(Struct, frozen=True):
-    """A quote that matches several different sentences; all count as cited."""
+    """A quote that matches several sentences. All count as cited."""
 
     policy: str
     quote: str
@@ -49,35 +49,35 @@ class Ambiguous(Struct, frozen=True):
 
     @property
     def places(self) -> str:
-        """Its places, as far as one line can name them."""
+        """Return the places that fit on one line."""
         told = [f"{file}:{line}" for file, line in zip(self.documents, self.lines, strict=True)]
         more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
         return ", ".join(told[:_SHOWN]) + more
 
     @property
     def example(self) -> str:
-        """How to write the quote to mean only the first of them."""
+        """Return the quote with a location, so that it means only the first place."""
         return f"[{self.documents[0]}:{self.lines[0]}] {self.quote}"
 
 
 class Cited(Struct, frozen=True):
-    """The result of resolving one span."""
+    """The sentences of one span."""
 
     citations: tuple[Citation, ...]
     ambiguous: Ambiguous | None = None
     lost: StatementError | None = None
-    """Why it is not in the document."""
+    """Why the span is missing from the document."""
 
 
 class Citing:
-    """Resolves policies' spans in a document, or without one if it is not available."""
+    """Finds the sentences of policies' spans in a document. The document may be unavailable."""
 
     def __init__(self, document: Document | None, title: str) -> None:
         self._document = document
         self._title = title
 
     def cite(self, span: WrittenSpan, policy: str, place: str) -> Cited:
-        """The sentences of a span with a quote or digest. `place` is where it is written."""
+        """Return the sentences of a span with a quote or digest. `place` is the span's location in the pack."""
         document = self._document
         if document is None:
             return Cited((_outside(span, self._title),))
@@ -88,7 +88,7 @@ class Citing:
         quote = _quote(span, document)
         found = quote.places(document)
         if not found and not span.document and str(span.quote) == quote.words:
-            # A heading or line given with a quote may be out of date; it decides only if the words occur twice.
+            # A heading or line next to a quote may be outdated. It matters only if the words occur twice.
             found = every if len(every := document.places(quote.words)) == 1 else ()
         if not found:
             return Cited((_outside(span, self._title),), lost=_nowhere(quote, document, policy, place))
@@ -96,7 +96,7 @@ class Citing:
         return Cited(stands, _ambiguous(policy, quote, found, document) if len(stands) > 1 else None)
 
     def _section(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
-        """Every sentence under a heading and its subheadings."""
+        """Return every sentence under a heading and its subheadings."""
         which = Which(str(span.document), tuple(part.strip() for part in str(span.heading).split(" > ")))
         found = [(each.start, each.end) for each in document.sentences if which.holds((each.start, each.end), document)]
         if found:
@@ -107,7 +107,9 @@ class Citing:
         return Cited((_outside(span, self._title),), lost=lost)
 
     def _by_digest(self, span: WrittenSpan, document: Document, policy: str, place: str) -> Cited:
-        """The sentence with that digest; of several, the one on its line, else the closest under its heading."""
+        """Return the sentence with a digest. Among several, prefer the one on the span's line, then the closest under
+        its heading.
+        """
         digest, line = span.digest or "", span.line or 0
         found = document.all_by_digest(digest)
         if span.document:
@@ -128,7 +130,7 @@ class Citing:
 
 
 def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
-    """Whole sentences with their places; repeated ones are cited once."""
+    """Yield whole sentences with places. Repeated sentences are cited once."""
     stands: dict[str, list[Stand]] = {}
     wholes: dict[str, str] = {}
     told: set[tuple[int, ...]] = set()
@@ -140,7 +142,7 @@ def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
         told.add(sentences)
         text = whole = document.whole(start, end)
         if held and start >= held[0].start + number_of(document.text, held[0].start):
-            # A clause number is kept only if it was quoted.
+            # Keep a clause number only if the quote has it.
             text = text[number_of(text) :]
         where = (document.file_at(start).name, document.heading_at(start), document.line_of(start))
         wholes.setdefault(text, whole)
@@ -151,7 +153,7 @@ def cited(places: Iterable[Range], document: Document) -> Iterator[Citation]:
 
 
 def merged(citations: Sequence[Citation]) -> tuple[Citation, ...]:
-    """Merge citations of the same sentence, with all its places."""
+    """Merge citations of the same sentence."""
     found: dict[str | int, Citation] = {}
     for number, each in enumerate(citations):
         known = found.get(each.text or number)
@@ -166,7 +168,7 @@ def merged(citations: Sequence[Citation]) -> tuple[Citation, ...]:
 
 
 def _quote(span: WrittenSpan, document: Document) -> Quote:
-    """A quote with its span's location, given in brackets before the words or in separate keys."""
+    """Return a quote with its location, from brackets before the words or from separate keys."""
     quote = read_quote(str(span.quote), document)
     if not (span.document or span.heading or span.line):
         return quote
@@ -176,7 +178,7 @@ def _quote(span: WrittenSpan, document: Document) -> Quote:
 
 
 def _nowhere(quote: Quote, document: Document, policy: str, place: str) -> StatementError:
-    """The error that a quote is not in the document, or not at its stated place."""
+    """Return the error for a quote that is missing from the document, or from its stated place."""
     words = quote.words if len(quote.words) <= _LONGEST else f"{quote.words[:_LONGEST]}..."
     if elsewhere := document.places(quote.words):
         told = [_told(start, document) for start, _ in elsewhere[:_SHOWN]]
@@ -206,7 +208,9 @@ def _ambiguous(policy: str, quote: Quote, places: Sequence[Range], document: Doc
 
 
 def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, WrittenSpan]]:
-    """Each cited sentence with the index of its entry: a text is a quote, and `at` names several by `line:sentence`."""
+    """Yield each cited sentence with the index of its entry. A text is a quote; `at` names several by
+    `line:sentence`.
+    """
     for index, span in enumerate(given):
         record = span if isinstance(span, WrittenSpan) else WrittenSpan(quote=span)
         if not record.at:
@@ -221,7 +225,7 @@ def spans_of(given: Sequence[Scalar | WrittenSpan]) -> Iterator[tuple[int, Writt
 
 
 def _outside(span: WrittenSpan, title: str) -> Citation:
-    """A sentence of an unavailable document: its place as written, and its quoted words."""
+    """Return a sentence of an unavailable document with its stated place and words."""
     quote = read_quote(str(span.quote)) if span.quote is not None else None
     words = quote.words if quote is not None else None
     return Citation(str(span.document) or title, str(span.heading), span.line or 0, words, whole=words)
@@ -229,11 +233,11 @@ def _outside(span: WrittenSpan, title: str) -> Citation:
 
 _GLUED_BEFORE = re.compile(r"(?:[A-Za-z\u00c0-\u058f_\d]|\d[.,:'])$")
 _GLUED_AFTER = re.compile(r"[A-Za-z\u00c0-\u058f_\d]|[.,:']\d")
-"""Characters that would merge with a value: "{amount}.50". Scripts without spaces between words are exempt."""
+"""Characters that would merge with a value, as in "{amount}.50". Scripts without spaces are exempt."""
 
 
 def read_tools(source: Located) -> tuple[dict[str, Tool], list[BylawError]]:
-    """The tools of `tools.yaml`, and the errors found."""
+    """Return the tools of `tools.yaml` and the errors found."""
     file, source, faults = read_record(source, ToolsFile)
     _check_patterns(source, file, faults)
     tools: dict[str, Tool] = {}
@@ -257,7 +261,7 @@ def _read_tool(
     said_by: dict[str, str],
     section: str,
 ) -> Tool:
-    """A tool, or an action as a tool; `said_by` has the sentences in which others are put to the user."""
+    """Return a tool, or an action as a tool. `said_by` has the sentences of other tools."""
     effect: Any = record.effect
     if effect not in get_args(Effect):
         place = source.place(section, name, "effect")
@@ -308,7 +312,7 @@ def _check_patterns(source: Located, record: ToolsFile | WrittenTool, faults: li
 def _faults_of_facts(
     show: Mapping[str, WrittenCardFact], parameters: Mapping[str, Any], tool: str
 ) -> Iterator[tuple[str, str]]:
-    """The errors in facts shown on cards, each with the fact's name."""
+    """Yield the errors in facts on cards, each with the fact's name."""
     labels = {label_of(key, schema).lower() for key, schema in parameters.items()}
     for name, fact in show.items():
         if name in parameters:
@@ -326,14 +330,14 @@ def _faults_of_facts(
 def faults_of_sentence(
     put_as: str, parameters: Mapping[str, Any], show: Mapping[str, Any], tool: str, other: str
 ) -> Iterator[str]:
-    """The errors in a tool's `put_as` sentences."""
+    """Yield the errors in a tool's `put_as` sentences."""
     parts = SLOT.split(put_as)
     words, slots = parts[::2], parts[1::2]
     if not put_as:
         yield f"`put_as` of `{tool}` is empty"
     if other != tool:
         yield f"`{tool}` is put in the same words as `{other}`: a yes to one would be to both"
-    # A tool without declared parameters takes any.
+    # A tool without declared parameters accepts any.
     for slot in sorted(set(slots) - parameters.keys() - show.keys()) if parameters else ():
         also = " and not in its `show`" if show else ""
         yield f"`{slot}` in `put_as` is not a parameter of `{tool}`{also}"
@@ -348,7 +352,7 @@ def faults_of_sentence(
 
 
 def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Parameter schemas by name, and the required names."""
+    """Return parameter schemas by name, and the required names."""
     if isinstance(given.get("properties"), dict):
         return given["properties"], tuple(given.get("required", ()))
     parameters: dict[str, Any] = {}
@@ -368,21 +372,20 @@ def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str
 
 
 class PolicyReader:
-    """Reads `policies.yaml`, collecting every error."""
+    """Reads `policies.yaml` and collects every error."""
 
     def __init__(self, source: Located, tools: Mapping[str, Tool], document: Document | None, title: str) -> None:
         self._file, self._source, self.faults = read_record(source, PoliciesFile)
         self._tools = tools
         self._citing = Citing(document, title)
         self.lost: list[BylawError] = []
-        """Cited sentences that are not in the document."""
+        """Cited sentences that are missing from the document."""
         self.ambiguous: list[Ambiguous] = []
         self.digests: dict[str, tuple[str, ...]] = {}
         self.places: dict[str, str] = {}
-        """The location of each policy."""
 
     def read(self) -> dict[str, Policy]:
-        """The policies by id, in the order written."""
+        """Return the policies by id, in order."""
         policies: dict[str, Policy] = {}
         for index, body in enumerate(self._file.policies):
             if not body.id:
@@ -409,7 +412,7 @@ class PolicyReader:
         if kind == "guard" and not tools and not body.spans:
             hint = "name its tools and quote its sentence at its guard, or here under `tools` and `spans`; or remove it"
             self._fault(f"nothing says what policy `{name}` is about", index, hint=hint, lacks=f"guard {name}")
-            # A kind for which the missing check is not reported as well.
+            # This kind avoids a second error for the missing check.
             return Policy(name, "knowledge", str(body.definition))
         if kind == "guard" and not tools:
             self._fault(
@@ -451,7 +454,7 @@ class PolicyReader:
         return Policy(name, kind, *said, merged(citations), severity, unenforced, stale)
 
     def _bound(self, given: list[Scalar | WrittenTools] | WrittenTools, name: str, index: int) -> tuple[str, ...]:
-        """The tools a policy binds, listed by name or by effect and parameters."""
+        """Return the tools that a policy binds, by name or by effect and parameters."""
         if isinstance(given, WrittenTools):
             return self._matching(given, name, index)
         self._must_be_tools(tuple(str(each) for each in given if not isinstance(each, WrittenTools)), name, index)
@@ -461,7 +464,7 @@ class PolicyReader:
         return tuple(dict.fromkeys(tool for tools in bound for tool in tools))
 
     def _matching(self, given: WrittenTools, name: str, index: int) -> tuple[str, ...]:
-        """The tools with the effect and parameters a policy asks for."""
+        """Return the tools with the effect and parameters that a policy names."""
         taken, left = _names(given.with_), _names(given.except_)
         if given.effect is not None and given.effect not in get_args(Effect):
             self._fault(f"the effect must be read, write or none, not `{given.effect}`", index, "tools")

@@ -1,4 +1,4 @@
-"""Reads plain text: sentences, days, times, numbers, amounts and names.
+"""Reads plain text: sentences, days, times, numbers, amounts and names. Start at `number`, `day` and `condition`.
 
-Start at `number`, `day` and `condition`. Nothing here knows about tools, packs or conversations.
+This area imports no other area but `errors`.
 """

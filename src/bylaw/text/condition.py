@@ -1,6 +1,6 @@
 """Finds what a message plainly states: "it is broken", but not "it is not", "broken?" or "[ ] broken".
 
-The form of a sentence must make its meaning certain. A sentence that could mean anything else states nothing.
+A sentence counts only if its form makes the meaning certain.
 """
 
 import re
@@ -12,13 +12,13 @@ from bylaw.text.spelling import spell
 
 LONGEST = 1_000
 _SENTENCES = 400
-"""Longer texts are cut, which keeps the cost linear."""
+"""The maximum number of sentences to read, which bounds the cost."""
 _END = re.compile(r"(?<=[.!?;])[\"')*]*\s+|\n+")
 _PART_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _BREAK = re.compile(r"(?:[.!?;\u061f\uff1f]+[\"')\]]*(?=\s)|[\u3002\uff01\uff1f]|\n)\s*")
 _LIST = re.compile(r"\A(?:[\s>#|\-\u2022+]|\(?\d{1,2}[.)](?=\s))+")
 _ORDINAL = re.compile(r"(?:^|\s)(?:\d{1,2}|[a-z]|no|st|mr|mrs|ms|dr|vs|approx|e\.g|i\.e|[ap]\.m)\.$")
-"""Words that end with a full stop without ending a sentence."""
+"""Words whose full stop does not end a sentence."""
 _PLAIN = str.maketrans(
     dict.fromkeys("\u2018\u2019\u02bc\u2032\u00b4\uff07", "'")
     | dict.fromkeys("\u201c\u201d", '"')
@@ -34,7 +34,7 @@ _COURTESY = re.compile(
     r"\b(?:let|tell|inform|notify|remind)\s+(?:me|us)\s+(?:know\s+)?(?:right away\s+|please\s+)?"
     r"(?:if|whether|once|when)\b[^,;-]*"
 )
-"""Polite uses of `if` that state no condition."""
+"""Polite uses of "if" without a condition."""
 _CONDITION = re.compile(
     r"\b(?:in case|in the event|doubt\w*|wonder\w*|suppos\w+|pretend\w*|imagin\w+|whether|"
     r"if|unless|assuming|as long as|so long as|on condition|on the condition|depending on)\b"
@@ -48,28 +48,27 @@ _UNSURE = re.compile(
     r"far from|anything but|opposite of|say|tell|according to|claims?)\b"
 )
 _OVER = re.compile(r"\b(?:kidding|joking|untrue|false|wrong|fixed|repaired|mended|solved|works? again)\b")
-"""Words before or after a phrase that make it uncertain."""
+"""Words near a phrase that make its meaning uncertain."""
 _ASKED = re.compile(
     r"\W*(?:is|are|was|were|does|do|did|has|have|had|can|could|would|will|should|may|might|what|why|how|which|who)\b"
 )
-"""How questions begin."""
 _IS = r"(?:am|is|are|was|were|be|been|do|does|did|has|have|had)"
 _WHO = r"(?:i|we|you|he|she|they|it)"
 _BARE = re.compile(rf"\W*(?:(?:{_DENYING}|{_IS}|{_WHO}|that|this|so|true|right|really|at all)\b\W*)+")
-"""A clause with no subject of its own, so that a denial in it can only deny the text before it."""
+"""A clause without its own subject. A denial in it can only deny the text before it."""
 _NOT_SO = re.compile(rf"\b(?:{_WHO}|that|this|true|so|right)\b|n't|\b{_IS}\b")
 _WRONG = re.compile(r"\W*i (?:was wrong|lied)\W*")
 _EMBEDS = re.compile(rf"\b{_WHO}\b(?:'\w+|\s+{_IS}\b)?+.*?(?:\b{_WHO}\b|\b(?:am|is|are|was|were)\b|\w'(?:s|re|m)\b)")
-"""A second subject or verb: "I thought it was", "he says the thing is"."""
+"""A second subject or verb, as in "I thought it was" or "he says the thing is"."""
 _MARK = re.compile(r"[\[({<]\s*\S?\s*[\])}>]|[\"\t|=<>~^]|[^\w\s!-/:-@\[-`{-~\u20a0-\u20bf\u00a2-\u00a5\u2022]")
 """Marks of form fields, check boxes, quotations and other text that is not a sentence."""
 _CLAUSE = re.compile(r"[,;:()\[\]{}]|\s-+\s|\b(?:but|and|so|because|since|as)\b")
 _TAG = 2
-"""Maximum number of words in "isn't it?", "right?" and other tags that turn a statement into a question."""
+"""The maximum number of words in "isn't it?", "right?" and similar endings that make a statement a question."""
 
 
 def is_meant(text: str, start: int, end: int) -> bool:
-    """Whether a message states a phrase found in it, with nothing in the message that could reverse its meaning."""
+    """Whether a message states a phrase, and no other part of the message could reverse its meaning."""
     plain = _lowered(text)
     begin = max((match.end() for match in _END.finditer(plain, max(0, start - LONGEST), start)), default=0)
     begin = max(begin, start - LONGEST)
@@ -82,7 +81,7 @@ def is_meant(text: str, start: int, end: int) -> bool:
     if _DENIES.search(lead) or _DENIES.search(tail) or _EMBEDS.search(lead):
         return False
     if plain[start - 1 : start].isalnum() or _UNSURE.search(plain[begin:start]) or _OVER.search(plain, end):
-        # Part of a longer word ("unbroken"), uncertain, a joke, or no longer true.
+        # The phrase is part of a longer word ("unbroken"), uncertain, a joke, or no longer true.
         return False
     if sentence.rstrip().endswith("?") and (_ASKED.match(lead) or not after or len(after[-1].split()) <= _TAG):
         return False
@@ -92,7 +91,7 @@ def is_meant(text: str, start: int, end: int) -> bool:
 
 
 def takes_back(text: str) -> bool:
-    """Whether a later message may deny an earlier statement without repeating it: "No, it is not."
+    """Whether a later message may deny an earlier statement without repeating it, as in "No, it is not."
 
     A bare "no" answers the agent and does not deny the user's own statement.
     """
@@ -106,7 +105,7 @@ def _takes_back(text: str) -> bool:
 
 
 def _is_denied_next(text: str) -> bool:
-    """Whether the rest of the message begins with a denial or takes the statement back anywhere."""
+    """Whether the rest of the message begins with a denial or takes back the statement."""
     first = next(iter(_sentences(text)), "")
     return _is_bare_denial(_CLAUSE.split(first)[0]) or takes_back(text)
 
@@ -116,15 +115,15 @@ def _is_bare_denial(clause: str) -> bool:
 
 
 def _lowered(text: str) -> str:
-    """Lower-case text with plain quotes and dashes; every character keeps its position."""
+    """Return lower-case text with plain quotes and dashes. Every character keeps its position."""
     lower = text.translate(_PLAIN).lower()
-    # In some languages lower case changes the length, which would shift positions.
+    # In some languages, lower case changes the length and would shift positions.
     return lower if len(lower) == len(text) else text.translate(_PLAIN)
 
 
 @lru_cache(maxsize=2048)
 def _sentences(text: str) -> tuple[str, ...]:
-    """The sentences and lines of a text in lower case; of an overlong text, the first and the last."""
+    """Return a text's sentences and lines in lower case. Of a very long text, return the first and the last."""
     plain = _lowered(text)
     found: list[str] = []
     start = 0
@@ -139,10 +138,9 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 def passages_about(text: str, value: str | float) -> list[tuple[int, int]]:
-    """The ranges of a message that speak about the entity named `value`.
+    """Return the ranges of a message about the entity named `value`.
 
-    A range begins with a sentence that names the entity and ends before one that names another. Empty if the message
-    does not name it.
+    A range starts with a sentence that names the entity and ends before a sentence that names another entity.
     """
     spelling = spell(value)
     found: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Limits the work of one request. Code whose work grows with the size of the input counts it here."""
+"""Limits the work of one request. Code counts its steps here if its work grows with the input."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from bylaw.errors import BylawError
 
 STEPS = 2_000_000
-"""Maximum number of steps per request; a step takes about a microsecond."""
+"""The maximum number of steps per request. A step takes about a microsecond."""
 
 
 class TooCostly(BylawError):
@@ -17,17 +17,17 @@ class TooCostly(BylawError):
 
 
 class Cost:
-    """The steps a request may still use."""
+    """The steps that a request may still use."""
 
     def __init__(self, steps: int = STEPS) -> None:
         self._most = self._left = steps
         self.pause: Callable[[], None] | None = None
         """Called between two pieces of work, so that other requests can run first."""
         self.is_large = False
-        """Whether the request has turned out to be expensive."""
+        """Whether the request has proved expensive."""
 
     def spend(self, steps: int) -> None:
-        """Count work before doing it."""
+        """Count steps before doing the work."""
         self._left -= steps
         self.check()
         if self.pause is not None:
@@ -54,17 +54,17 @@ def counting(cost: Cost) -> Generator[None]:
 
 
 def current() -> Cost | None:
-    """The cost counter of the current request; None outside a request."""
+    """Return the current request's cost counter; None outside a request."""
     return _COST.get()
 
 
 def spend(steps: int) -> None:
-    """Count work towards the current request; raises `TooCostly` if its steps are used up."""
+    """Count steps of the current request. Raises `TooCostly` if none are left."""
     if (cost := _COST.get()) is not None:
         cost.spend(steps)
 
 
 def check() -> None:
-    """Raise `TooCostly` if the current request has used up its steps."""
+    """Raise `TooCostly` if the current request has no steps left."""
     if (cost := _COST.get()) is not None:
         cost.check()

@@ -1,4 +1,4 @@
-"""Days and times of day as people write them: "14th November 1969", 17-21 April, 14/11/1969; 7:30 pm, 9-11 am."""
+"""Days and times as people write them: "14th November 1969", "17-21 April", "14/11/1969", "7:30 pm", "9-11 am"."""
 
 import re
 from datetime import date
@@ -22,7 +22,7 @@ _YEAR = r"(?:,?\s((?:19|20)\d\d)(?![\d:]))?"
 _ANY_MONTH = re.compile(r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec")
 _FIGURED = re.compile(r"\d[-/.]\d")
 _TIMED = re.compile(r"\d\s?(?:[:.]\d\d|[ap]\.?m|h|uhr)")
-"""A quick test: a text without a match contains no time of day."""
+"""A quick test. A text without a match contains no time of day."""
 _ISO = re.compile(r"(?<![\d-])(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?!\d)")
 _MONTH_FIRST = re.compile(
     rf"\b{_MONTH}\s(?:the\s)?{_NUMBER}(?:{_TO}{_WEEKDAY}{_NUMBER}(?!\s(?:of\s)?{_MONTH}))?{_YEAR}"
@@ -37,7 +37,7 @@ _HOURS = re.compile(
 
 
 class Day(NamedTuple):
-    """A day found in a text, with its position; the year is 0 if the text does not name one."""
+    """A day in a text, with its position. The year is 0 if the text has none."""
 
     year: int
     month: int
@@ -47,14 +47,14 @@ class Day(NamedTuple):
 
 
 def month_number(word: str) -> int:
-    """The number of a month, 1 to 12, also for abbreviations such as `Mar`; 0 if the word is not a month."""
+    """Return a month's number from 1 to 12, also for abbreviations such as `Mar`; 0 for another word."""
     start = word.lower()[:3]
     return next((at for at, month in enumerate(MONTHS, 1) if month[:3] == start), 0)
 
 
 @lru_cache(maxsize=4096)
 def days(words: str) -> tuple[Day, ...]:
-    """The days in a lower-case text, in order; ambiguous figures give both days."""
+    """Return the days in a lower-case text, in order. Ambiguous figures give both days."""
     found: list[Day] = []
     if _ANY_MONTH.search(words):
         for each in _MONTH_FIRST.finditer(words):
@@ -78,7 +78,7 @@ def days(words: str) -> tuple[Day, ...]:
 
 
 def spoken_day(text: str) -> date | None:
-    """The day a text consists of; None if it is not a day or is ambiguous."""
+    """Return the day that makes up the whole text; None if there is none or it is ambiguous."""
     said = " ".join(text.casefold().split()).strip(" .,;!")
     meant: set[date] = set()
     for each in days(said):
@@ -92,7 +92,7 @@ def spoken_day(text: str) -> date | None:
 
 @lru_cache(maxsize=4096)
 def times(words: str) -> frozenset[tuple[int, int]]:
-    """The times of day in a lower-case text, as hour and minute; a range such as `9-11 am` gives both ends."""
+    """Return the times in a lower-case text as hour and minute. A range such as `9-11 am` gives both ends."""
     found: set[tuple[int, int]] = set()
     if not _TIMED.search(words):
         return frozenset()
@@ -121,7 +121,7 @@ _WRITTEN = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s?([smhd]?)")
 
 
 def read_duration(text: str, *, unit: bool = False) -> float | None:
-    """The number of seconds; None unless the text is a positive duration, with a unit if `unit` is set."""
+    """Return a positive duration in seconds, or None. If `unit` is set, the text must have a unit."""
     found = _WRITTEN.fullmatch(text.strip())
     if found is not None and unit and not found[2]:
         return None
@@ -130,7 +130,7 @@ def read_duration(text: str, *, unit: bool = False) -> float | None:
 
 
 def told_duration(seconds: float) -> str:
-    """A duration in words: `hour`, `2 hours`, `90 minutes`."""
+    """Return a duration in words, such as `hour`, `2 hours` or `90 minutes`."""
     for name, size in (("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0)):
         count = seconds / size
         if count >= 1 and count == int(count):

@@ -1,4 +1,4 @@
-"""Normalises text for search: case, underscores and white space make no difference."""
+"""Normalises text for search. Case, underscores and white space make no difference."""
 
 import re
 from functools import lru_cache
@@ -7,7 +7,7 @@ _RUN = re.compile(r"[^\W\d_]+|\d+")
 _FOREIGN_LETTER = re.compile(
     "[^\\x00-\\x7f\xa0-\xb4\xb6-\xbf\xd7\xf7\u2000-\u20cf\u2190-\u23ff\u2500-\u2bff\ufe0f\U0001f300-\U0001faff]"
 )
-"""Anything except unaccented letters and caseless signs: quotes, dashes, arrows, currencies, emoji."""
+"""Any character except unaccented letters and symbols without case, such as quotes, arrows, currencies and emoji."""
 
 _BEFORE, _BEFORE_FIGURES = re.compile(r"\w[-@.+&#~'\u2019]?\Z|(?<!/)[/\\]\Z"), re.compile(r"\d[,:]\Z")
 _AFTER, _AFTER_FIGURES = re.compile(r"['\u2019](?!s\b)\w|[-/\\@.:+&#~]*\w"), re.compile(r",\d")
@@ -15,7 +15,7 @@ _AFTER, _AFTER_FIGURES = re.compile(r"['\u2019](?!s\b)\w|[-/\\@.:+&#~]*\w"), re.
 
 
 def occurs(value: str, text: str, start: int = 0) -> int:
-    """The position of `value` in `text` as a whole word, or -1."""
+    """Return the position of `value` as a whole word in `text`, or -1."""
     if not value:
         return -1
     here = text.find(value, start)
@@ -32,7 +32,7 @@ def _joins(outer: str, inner: str) -> bool:
 
 
 def stands_whole(value: str, text: str) -> bool:
-    """Whether `value` occurs in `text` and is not part of a longer word, number, address, path or id.
+    """Whether `value` occurs in `text` outside a longer word, number, address, path or id.
 
     `hart@x.com` does not occur in `jo.hart@x.com`, nor `AC-22` in `AC-22-7`, nor `50` in `12.50`.
     """
@@ -56,7 +56,7 @@ def _may_go_on(end: str) -> bool:
 
 
 def runs_of(text: str) -> tuple[str, ...]:
-    """The runs of letters and of digits in a folded text. Any value that occurs in it consists of such runs."""
+    """Return the runs of letters and of digits in a folded text. Every value in the text consists of such runs."""
     return tuple(_RUN.findall(text))
 
 
@@ -66,18 +66,18 @@ def fold(text: str) -> str:
 
 
 _RUN_ON = re.compile(r"((?:www\.|://|@)\S*\w\.)(?=[A-Z][a-z]*\s)")
-"""A link or address followed by the next sentence without a space: `x.com.They sent`."""
+"""A link or address directly followed by the next sentence, as in `x.com.They sent`."""
 
 
 def fold_said(text: str) -> str:
-    """Normalise what somebody said. Underscores stay, because they join the parts of a name."""
+    """Normalise a message. Underscores stay, because they join the parts of a name."""
     return lowered(_RUN_ON.sub(r"\1 ", text) if "." in text else text)
 
 
 def lowered(text: str) -> str:
     """Normalise case and white space."""
     if not text.isascii() and _FOREIGN_LETTER.search(text) is None:
-        # Folding letter by letter, for a single dash or quote, would be tens of times slower.
+        # Folding letter by letter would be far slower, and a single dash or quote would cause it.
         folded = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
     else:
         folded = text.casefold()
@@ -96,13 +96,13 @@ _IRREGULAR = {
     "verification": "verify",
 }
 _WORD = re.compile(r"[a-z]{4,}")
-"""Shorter words rarely distinguish texts."""
+"""Words shorter than four letters rarely distinguish texts."""
 _ENDINGS = ("ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "als", "al", "s")
 
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """The stem of a word, the same for all forms of a verb or noun: moved, moving, move -> mov."""
+    """Return the stem of a word, equal for all its forms, such as "mov" for moved, moving and move."""
     word = _IRREGULAR.get(word, word)
     ending = next((each for each in _ENDINGS if word.endswith(each) and len(word) - len(each) >= 3), "")
     word = word.removesuffix(ending)
@@ -112,5 +112,5 @@ def stem(word: str) -> str:
 
 
 def stems(text: str) -> list[str]:
-    """The stems of all words with four or more letters."""
+    """Return the stems of all words with four or more letters."""
     return [stem(word) for word in _WORD.findall(text.lower())]

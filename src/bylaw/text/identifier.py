@@ -1,4 +1,4 @@
-"""Recognises identifiers, alone or in running text: codes, addresses, links."""
+"""Recognises identifiers, alone or in text: codes, addresses and links."""
 
 import re
 from functools import lru_cache
@@ -10,19 +10,19 @@ _TRIM = ".,;:!?'\"()"
 
 
 def is_prose(text: str) -> bool:
-    """Whether `text` was composed rather than copied from a record."""
+    """Whether a person or agent composed `text`, rather than copied it from a record."""
     return len(text) > 80 or text.count(" ") >= _PROSE_WORDS or "\n" in text
 
 
 def identifiers(text: str) -> list[str]:
-    """The distinct addresses, links and codes in running text."""
+    """Return the distinct addresses, links and codes in a text."""
     found = (token.strip(_TRIM) for token in _BREAK.split(text[:_SEARCHED]))
     return list(dict.fromkeys(token for token in found if is_identifier(token)))
 
 
 @lru_cache(maxsize=4096)
 def is_identifier(value: str) -> bool:
-    """Whether `value` looks like an identifier (a code, an address, a link) rather than a word or a date."""
+    """Whether `value` looks like an identifier (a code, an address, a link) and not like a word or date."""
     if len(value) < 3 or len(value) > 200 or any(character.isspace() for character in value):
         return False
     if "://" in value or value.startswith("www.") or re.fullmatch(r"[^@]+@[^@]+\.[^@]+", value):
@@ -49,13 +49,11 @@ _NOT_A_WORD = re.compile(r"[\d@/\\.#]")
 
 def without_joined(text: str) -> str:
     """Remove addresses, links, paths and ids from a text."""
-    # The pattern is slow. Most words are letters followed by a full stop or a comma and can skip it.
+    # The pattern is slow. Most tokens are plain words and can skip it.
     tokens = text.split()
     return " ".join(each if each.strip(_ENDS).isalpha() else _JOINED.sub(" | ", each) for each in tokens)
 
 
 def is_word(value: str) -> bool:
-    """Whether a value is one or more words, so that it could appear in an address by chance; false for addresses and
-    ids.
-    """
+    """Whether a value consists of words, so that it could appear in an address by chance."""
     return _NOT_A_WORD.search(value) is None

@@ -1,4 +1,4 @@
-"""Numbers and amounts in text: 1,200.50, $250, 250 euros, two hundred and fifty."""
+"""Numbers and amounts in text, such as 1,200.50, $250, 250 euros, and two hundred and fifty."""
 
 import math
 import re
@@ -13,12 +13,12 @@ _FIGURES = re.compile(r"[$\u20ac\u00a3 ]*[+-]?[0-9][0-9,.'\u2019]*(?:[eE][+-]?[0
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: `1 call`, `3 calls`."""
+    """Return a number with its noun, such as `1 call` and `3 calls`."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def figure(text: str) -> Decimal | None:
-    """The number written as `1,200.50` or `250,00`; None if the text is not a number."""
+    """Return the number written as `1,200.50` or `250,00`; None for other text."""
     if not _FIGURES.fullmatch(text.strip()):
         return None
     plain = text.strip().lstrip("$\u20ac\u00a3 ").replace("'", "").replace("\u2019", "")
@@ -33,7 +33,7 @@ def figure(text: str) -> Decimal | None:
 
 
 def canonical(number: float) -> str:
-    """A number without digit grouping; a whole number has no decimal places."""
+    """Return a number without digit grouping. A whole number has no decimal places."""
     whole = math.isfinite(number) and abs(number) < 1e15 and number == int(number)
     return str(int(number)) if whole else str(number)
 
@@ -44,7 +44,7 @@ _WHOLE = frozenset(("CLP", "ISK", "JPY", "KRW", "VND"))
 
 
 def figures(number: Decimal, decimal: str = ".", *, places: int = 0, grouped: bool = True) -> str:
-    """Format an exact number with at least `places` decimal places; `decimal` is the decimal mark."""
+    """Format an exact number with at least `places` decimal places. `decimal` is the decimal mark."""
     whole, _, part = format(abs(number), "f").partition(".")
     part = part.rstrip("0").ljust(places, "0")
     if grouped:
@@ -53,7 +53,7 @@ def figures(number: Decimal, decimal: str = ".", *, places: int = 0, grouped: bo
 
 
 def amount_spellings(number: Decimal, currency: str, decimal: str = ".") -> list[str]:
-    """The unambiguous spellings of an amount of money, the most common first."""
+    """Return the unambiguous spellings of an amount, most common first."""
     sign, minus, size = _SIGNS.get(currency, ""), "-" if number < 0 else "", abs(number)
     places = 0 if currency in _WHOLE else 2
     written = [figures(size, decimal, places=least, grouped=is_grouped)
@@ -68,6 +68,6 @@ def amount_spellings(number: Decimal, currency: str, decimal: str = ".") -> list
 
 
 def quantity_spellings(number: Decimal, unit: str, decimal: str = ".") -> list[str]:
-    """The unambiguous spellings of a number with its unit, the most common first."""
+    """Return the unambiguous spellings of a number with its unit, most common first."""
     written = [figures(number, decimal), figures(number, decimal, grouped=False)]
     return list(dict.fromkeys(f"{each} {unit}" for each in written))

@@ -1,4 +1,4 @@
-"""The common spellings of a value in text and in data: dates, amounts and numbers."""
+"""The common spellings of dates, amounts, numbers and other values, in text and in data."""
 
 import json
 import re
@@ -17,13 +17,11 @@ _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d(?::\d\d)?\S*)?")
 
 
 class Spelling:
-    """The spellings of one value in text and in data."""
-
     def __init__(self, value: str | float) -> None:
         self.is_number = not isinstance(value, str)
         plain = value if isinstance(value, str) else canonical(value)
         self.folded = fold(plain)
-        # When underscores are kept, a value with spaces also matches its spelling with underscores, and the reverse.
+        # Where underscores are kept, a value with spaces also matches its spelling with underscores, and the reverse.
         self._is_word = is_word(plain)
         forms = [self.folded, lowered(plain), self.folded.replace(" ", "_")]
         # "250.00" states 250, although 250 is otherwise only part of it.
@@ -32,7 +30,7 @@ class Spelling:
         self.written: tuple[str, ...] = (plain,)
         if not plain.isascii() or '"' in plain or "\\" in plain or not plain.isprintable():
             self.written = tuple(dict.fromkeys((plain, *(_escaped(plain, ascii=flag) for flag in (False, True)))))
-        # For a number, the spelling of its whole part, and its fraction.
+        # The spellings of a number's whole part, and its fraction.
         self._fraction, self._day = "", None
         if isinstance(value, str):
             self._parts, self._day = _date(plain)
@@ -41,24 +39,24 @@ class Spelling:
 
     @cached_property
     def runs(self) -> tuple[tuple[str, ...], ...]:
-        """For each kind of spelling, runs of letters and digits; folded text can match only if it contains all runs of
+        """For each kind of spelling, its runs of letters and digits. A folded text that matches contains all runs of
         one kind.
         """
         if self.is_number:
             return tuple(runs_of(part.lstrip("-")) for part in self._parts)
         found = _DATE.fullmatch(self.written[0]) if self._parts else None
-        # In a date written with dashes, the year and the day may be part of longer numbers; the month cannot.
+        # In a date with dashes, year and day may be part of longer numbers. The month cannot.
         other = ((str(int(found[3])),), (found[3],), (found[2],)) if found is not None else ()
         return (runs_of(self.folded), *other)
 
     def said_in(self, words: str) -> bool:
-        """Whether folded text states the value in any common spelling, and not only as part of something longer."""
+        """Whether folded text states the value in a common spelling, and not only inside a longer word or number."""
         if not self.is_number and any(self._stands(each, words) for each in self._said):
             return True
         return self._matches(words)
 
     def _stands(self, form: str, words: str) -> bool:
-        # A word may be part of "Hart/Smith" or "the 12-month plan"; addresses, ids and paths must match as a whole.
+        # A word may be part of "Hart/Smith" or "the 12-month plan". Addresses, ids and paths must match as a whole.
         return occurs(form, words) >= 0 if self._is_word else stands_whole(form, words)
 
     def is_written_out(self, words: str) -> bool:
@@ -66,11 +64,11 @@ class Spelling:
         return self.is_number and not self._fraction and words in self._parts
 
     def held_in(self, words: str) -> bool:
-        """Like `said_in`, but the value may be part of something longer."""
+        """Like `said_in`, but the value may also be part of a longer word or number."""
         return (not self.is_number and occurs(self.folded, words) >= 0) or self._matches(words)
 
     def stands_in(self, text: str) -> bool:
-        """Whether the value occurs anywhere in the text of a result."""
+        """Whether the value occurs in the text of a result."""
         if self.is_number:
             return self._matches(text)
         return any(occurs(written, text) >= 0 for written in self.written)
@@ -96,7 +94,7 @@ class Spelling:
 
 
 def spell(value: Any) -> Spelling | None:
-    """The spellings of `value`; None if it has no recognisable spelling (true, null, objects, empty text)."""
+    """Return the spellings of `value`; None for true, null, objects and empty text."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
         return None
     return _spelling(value)
@@ -112,7 +110,7 @@ def _escaped(text: str, *, ascii: bool) -> str:
 
 
 def _number(number: float) -> tuple[tuple[str, ...], str]:
-    """The spellings of a number's whole part, and its fraction."""
+    """Return the spellings of a number's whole part, and its fraction."""
     whole, _, part = canonical(number).partition(".")
     spoken = [whole]
     if whole.lstrip("-").isdigit() and len(whole) < 20:
@@ -123,7 +121,7 @@ def _number(number: float) -> tuple[tuple[str, ...], str]:
 
 
 def _in_words(number: int) -> list[str]:
-    """A number in words: `two hundred and fifty`, `two hundred fifty`."""
+    """Return a number in words, as `two hundred and fifty` and `two hundred fifty`."""
     if number < len(ONES):
         return [ONES[number]]
     if number < 100:
@@ -143,14 +141,14 @@ def _in_words(number: int) -> list[str]:
 
 
 def _is_said(whole: str, part: str, text: str) -> bool:
-    """Whether a text contains a number, perhaps with trailing zeros, that is not part of another number."""
+    """Whether a text contains a number that is not part of another number. Trailing zeros are allowed."""
     here = text.find(whole)
     while here >= 0:
         end = here + len(whole)
         if _begins(text, here) or (_CENTS.match(text, end) and _AFTER_LETTERS.search(text, max(0, here - 4), here)):
             fraction = f".{part}" if part else ".0"
             if text.startswith(f",{part:0<2}", end) and len(part) < 3:
-                # "250,00": two digits after a comma are decimals, never a group.
+                # In "250,00", the two digits after the comma are decimals.
                 end += 3
             elif text.startswith(fraction, end):
                 end += len(fraction)
@@ -171,10 +169,10 @@ def _is_said(whole: str, part: str, text: str) -> bool:
 _UNIT = re.compile(
     r"(?:[kmgt]i?b|[kmg]bps|kg|mg|km|cm|mm|ml|lbs?|oz|ft|hrs?|mins?|kwh|eur|usd|gbp|chf)(?!\w)", re.IGNORECASE
 )
-"""A unit directly after a number, as in 0.5gb. Units that change the number, such as `k` and `m`, do not count."""
+"""A unit directly after a number, as in 0.5gb. Units that multiply the number, such as `k` and `m`, are left out."""
 _CENTS = re.compile(r"[.,]\d\d(?!\w|[.,]\d)")
 _AFTER_LETTERS = re.compile(r"(?:^|[^\w.-])[a-z]{1,3}$", re.IGNORECASE)
-"""A currency code directly before an amount: R500.00, CHF12.50."""
+"""A currency code directly before an amount, as in R500.00 and CHF12.50."""
 
 
 def _begins(text: str, here: int) -> bool:
@@ -186,7 +184,7 @@ def _begins(text: str, here: int) -> bool:
 
 
 def _date(text: str) -> tuple[tuple[str, ...], tuple[str, int, int] | None]:
-    """The parts of a date, one of which a text must contain to state it, and the date's year, month and day."""
+    """Return the parts of a date, of which a text must contain one, and the date's year, month and day."""
     match = _DATE.fullmatch(text)
     if match is None or not 1 <= int(match[2]) <= 12:
         return (), None
@@ -204,11 +202,11 @@ _TWO_FIGURES = re.compile(rf"(?<!\d)(?<!\d{{4}}[/.-]){_FIGURES}(?=[/.-]{_FIGURES
 _YEAR_FIRST = re.compile(rf"(?<!\d)([0-9]{{4}})[/.-]{_FIGURES}[/.-]{_FIGURES}(?!\d)")
 _THREE_FIGURES = re.compile(rf"(?<!\d){_FIGURES}(?=[/.-]{_FIGURES}[/.-]([0-9]{{4}}|[0-9]{{2}})(?!\d))")
 _LEAD = 12
-"""How many characters before a month's name its day may appear."""
+"""The maximum distance, in characters, of a day before its month's name."""
 
 
 def _is_day_named(year: str, month: int, day: int, words: str) -> bool:
-    """Whether folded text names a day, with this year or none: `may 5`, `5th of may 2025`."""
+    """Whether folded text names a day with this year or without a year, such as `may 5` or `5th of may 2025`."""
     name = MONTHS[month - 1]
     here = words.find(name[:3])
     while here >= 0:
@@ -240,7 +238,7 @@ def _word_end(words: str, here: int) -> int:
 
 @lru_cache(maxsize=512)
 def _days_in_figures(words: str) -> frozenset[tuple[int, int] | tuple[str, int, int]]:
-    """The days written in figures in folded text, as month and day; with the year if the day comes first."""
+    """Return the days in figures in folded text, as month and day, with the year if the day comes first."""
     days = {(int(month), int(day)) for month, day in _TWO_FIGURES.findall(words)}
     dated = {(year, int(month), int(day)) for day, month, year in _THREE_FIGURES.findall(words)}
     dated |= {(year, day, month) for year, month, day in dated}

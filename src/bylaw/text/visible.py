@@ -1,4 +1,4 @@
-"""Makes untrusted text safe for a terminal: no character can move the cursor or hide a line."""
+"""Makes untrusted text safe for a terminal. No character can move the cursor or hide a line."""
 
 import json
 import logging
@@ -14,7 +14,7 @@ def visible(text: str) -> str:
 
 
 def all_visible(data: Any) -> Any:
-    """Apply `visible` to every string in decoded JSON."""
+    """Apply `visible` to every text in decoded JSON."""
     if isinstance(data, str):
         return visible(data)
     if isinstance(data, list):
@@ -25,13 +25,13 @@ def all_visible(data: Any) -> Any:
 
 
 def visible_json(data: Any, indent: int | None = None) -> str:
-    """JSON with every invisible character escaped."""
+    """Return JSON with every invisible character escaped."""
     text = json.dumps(data, indent=indent, ensure_ascii=False)
     return text if text.replace("\n", "").isprintable() else json.dumps(data, indent=indent)
 
 
 def clean(text: str, most: int) -> str:
-    """One visible line of at most `most` characters."""
+    """Return one visible line of at most `most` characters."""
     plain = visible(text[: most + 1]).replace("\n", "\\u000a")
     return plain if len(plain) <= most else plain[: most - 3] + "..."
 
@@ -51,7 +51,6 @@ _visible = _Visible()
 
 
 def own_log() -> logging.Logger:
-    """The logger `bylaw`."""
     logger = logging.getLogger("bylaw")
     logger.addFilter(_visible)
     return logger

@@ -1,4 +1,4 @@
-"""The pack for the airline of tau-bench and tau2-bench, and its world. Start at `world`."""
+"""The pack for the airline of tau-bench and tau2-bench, with its world. Start at `world`."""
 
 from bylaw.packs.tau_airline.tasks import open_tasks
 from bylaw.packs.tau_airline.world import open_world

@@ -1,4 +1,4 @@
-"""The records the airline's tools work on in one conversation; `world` implements them."""
+"""The records that the airline's tools use in one conversation; `world` implements them."""
 
 from typing import Any, Protocol
 
@@ -13,29 +13,29 @@ class Airline(Protocol):
     reservations: dict[str, Record]
 
     def user(self, user_id: Any) -> Record | None:
-        """The user's profile as of now."""
+        """Return the user's current profile."""
         ...
 
     def reservation(self, reservation_id: Any) -> Record | None:
-        """The reservation as of now."""
+        """Return the current reservation."""
         ...
 
     def flight(self, number: Any) -> Record | None:
-        """The flight's timetable; the state of a date is `day`."""
+        """Return the flight's timetable. For a date, use `day`."""
         ...
 
     def day(self, number: Any, date: Any) -> Record | None:
-        """One flight on one date as of now."""
+        """Return the current state of a flight on a date."""
         ...
 
     def own_user(self, user: Record, user_id: str) -> Record:
-        """A modifiable copy of the user's profile."""
+        """Return a copy of the user's profile that may be changed."""
         ...
 
     def own_reservation(self, reservation: Record) -> Record:
-        """A modifiable copy of the reservation; its lists are replaced, never changed in place."""
+        """Return a copy of the reservation that may be changed. Replace its lists; never change them in place."""
         ...
 
     def take_seats(self, number: str, date: str, cabin: str, seats: int) -> None:
-        """Take `seats` from that cabin of the flight on that date."""
+        """Take `seats` from a cabin of the flight on a date."""
         ...

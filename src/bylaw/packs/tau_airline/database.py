@@ -1,4 +1,4 @@
-"""The airline's database as tau-bench and tau2-bench ship it, its records decoded when asked for."""
+"""Reads the airline's database from tau-bench and tau2-bench. Records are decoded on access."""
 
 import gzip
 import zlib
@@ -25,7 +25,7 @@ SHAPE = "give the folder that holds it, a checkout of the benchmark, or a file l
 
 
 class Tables(Struct):
-    """The three tables, with records not yet decoded."""
+    """The three tables with undecoded records."""
 
     users: dict[str, Raw]
     reservations: dict[str, Raw]
@@ -53,7 +53,7 @@ class Flight(Struct):
 
 
 class Table(Mapping[str, Record]):
-    """One table whose records are decoded on first access. Callers must not change them."""
+    """One table, whose records are decoded on first access. Callers must not change them."""
 
     def __init__(self, raw: dict[str, Raw]) -> None:
         self.raw = raw
@@ -66,7 +66,7 @@ class Table(Mapping[str, Record]):
         return record
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The record, or `default`; the key may be any value."""
+        """Return the record, or `default`. Any value may be the key."""
         return self[key] if isinstance(key, str) and key in self.raw else default
 
     def __contains__(self, key: object) -> bool:
@@ -89,12 +89,11 @@ class Database:
         self.flights = flights
 
     def with_users(self, users: dict[str, Raw]) -> "Database":
-        """The same database with another table of users."""
         return Database(self.generation, users, self.reservations, self.flights)
 
 
 def open_database(path: Path, generation: Generation) -> dict[str, Database]:
-    """The databases of one generation below `path`, by the name of their users file, the default one first."""
+    """Return one generation's databases below `path`, by the name of their users file. The default comes first."""
     for nested in NESTED[generation]:
         folder = path / nested if nested else path
         if generation == "tau2" and (file := find(folder, "db.json")) is not None:
@@ -107,7 +106,7 @@ def open_database(path: Path, generation: Generation) -> dict[str, Database]:
 
 
 def open_file(file: Path) -> Database:
-    """The database in one file, as tau2-bench keeps it."""
+    """Open a database in one file, as in tau2-bench."""
     tables = decode(file, Tables)
     for rows, kind in ((tables.users, User), (tables.reservations, Reservation), (tables.flights, Flight)):
         for row in list(rows.values())[:1]:
@@ -119,7 +118,7 @@ def open_file(file: Path) -> Database:
 
 
 def open_parts(folder: Path, parts: Mapping[str, Path]) -> dict[str, Database]:
-    """The databases of a folder with one file per table and, next to `users.json`, possibly other users files."""
+    """Open a folder with one file per table. There may be other users files next to `users.json`."""
     table = dict[str, Raw]
     first = Database(
         "tau1",
@@ -136,7 +135,7 @@ def open_parts(folder: Path, parts: Mapping[str, Path]) -> dict[str, Database]:
 
 
 def generations(path: Path) -> list[Generation]:
-    """The generations of the database found at `path`."""
+    """Return the generations of the database at `path`."""
     found: list[Generation] = []
     for nested in NESTED["tau1"]:
         if all(find(path / nested, f"{part}.json") for part in TAU1_PARTS):
@@ -148,7 +147,7 @@ def generations(path: Path) -> list[Generation]:
 
 
 def find(folder: Path, name: str) -> Path | None:
-    """The file of that name in `folder`, plain or gzip."""
+    """Return the file with this name in `folder`, plain or gzip."""
     for file in (folder / name, folder / f"{name}.gz"):
         if file.is_file():
             return file
@@ -156,7 +155,7 @@ def find(folder: Path, name: str) -> Path | None:
 
 
 def decode(file: Path, kind: type[T]) -> T:
-    """The file's JSON, plain or gzip, as `kind`."""
+    """Decode a JSON file, plain or gzip."""
     try:
         return msgspec.json.decode(content(file), type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
@@ -164,7 +163,7 @@ def decode(file: Path, kind: type[T]) -> T:
 
 
 def content(file: Path) -> bytes:
-    """The file's content, unpacked if it is gzip."""
+    """Return a file's content, unpacked if it is gzip."""
     try:
         data = file.read_bytes()
         return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data

@@ -1,4 +1,4 @@
-"""Finds the users, reservations and flights of a tool call, and refuses the call if they are missing."""
+"""Finds users, reservations and flights for a tool call, and refuses the call if they are missing."""
 
 from typing import NamedTuple
 
@@ -13,11 +13,11 @@ class Refusal(NamedTuple):
 
 
 class Refused(Exception):
-    """Raised inside a tool to refuse the call."""
+    """Raised in a tool to refuse the call."""
 
 
 def require_user(world: Airline, user_id: str) -> Record:
-    """The profile, or a refusal that says what is missing."""
+    """Return the profile. Raises `Refused` if it is missing."""
     user = world.user(user_id)
     if user is None:
         raise Refused("user not found" if world.generation == "tau1" else f"User {user_id} not found")
@@ -25,7 +25,7 @@ def require_user(world: Airline, user_id: str) -> Record:
 
 
 def require_reservation(world: Airline, reservation_id: str) -> Record:
-    """The reservation, or a refusal that says what is missing."""
+    """Return the reservation. Raises `Refused` if it is missing."""
     reservation = world.reservation(reservation_id)
     if reservation is None:
         tau1 = world.generation == "tau1"
@@ -34,7 +34,7 @@ def require_reservation(world: Airline, reservation_id: str) -> Record:
 
 
 def require_day(world: Airline, number: str, date: str) -> Record:
-    """The flight on that date, or a refusal that says what is missing."""
+    """Return the flight on a date. Raises `Refused` if it is missing."""
     if world.flight(number) is None:
         raise Refused(f"flight {number} not found")
     day = world.day(number, date)
@@ -44,10 +44,10 @@ def require_day(world: Airline, number: str, date: str) -> Record:
 
 
 def only(records: list[Record], fields: tuple[str, ...]) -> list[Record]:
-    """The records without fields that the second generation's models lack."""
+    """Drop the fields that the second generation's models lack."""
     return [{field: record[field] for field in fields} for record in records]
 
 
 def shown(world: Airline, reservation: Record) -> Record:
-    """The reservation in its generation's output format."""
+    """Return the reservation in its generation's format."""
     return {"status": None, **reservation} if world.generation == "tau2" else reservation

@@ -1,4 +1,4 @@
-"""The benchmark's tasks: a conversation went well if it left the database as the task's gold actions would."""
+"""The benchmark's tasks. A conversation went well if it left the database as the task's gold actions would."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ class Action(Struct):
 
 
 class Criteria(Struct):
-    """The criteria of a task that concern the database."""
+    """The task's criteria about the database."""
 
     actions: list[Action] | None = None
 
@@ -35,12 +35,11 @@ class Task(Struct):
 
     @property
     def actions(self) -> list[Action]:
-        """The gold actions, in order."""
         return (self.evaluation_criteria.actions if self.evaluation_criteria else None) or []
 
 
 class AirlineTasks:
-    """The tasks of one file, with the state their gold actions lead to."""
+    """The tasks of one file, with the state after their gold actions."""
 
     def __init__(self, tasks: Mapping[str, Task]) -> None:
         self.tasks = tasks
@@ -54,7 +53,7 @@ class AirlineTasks:
         return TaskOutcome(same_state(world, self.gold(task, world)), "gold actions")
 
     def gold(self, task: str, world: AirlineWorld) -> AirlineWorld:
-        """The state after the task's gold actions, starting from the initial state of `world`."""
+        """Return the state after the task's gold actions, starting from `world`'s initial state."""
         if task not in self._gold:
             gold = self._gold[task] = world.fork()
             for action in self.tasks[task].actions:
@@ -63,7 +62,7 @@ class AirlineTasks:
 
 
 def open_tasks(path: Path, worlds: AirlineWorlds | None = None) -> AirlineTasks:
-    """The tasks in a file of tau2-bench, plain or gzip, to be replayed on `worlds`."""
+    """Open a tau2-bench file of tasks, plain or gzip. The tasks are replayed on `worlds`."""
     if worlds is not None and "tau2" not in worlds.held:
         raise UsageError(
             f"tasks are those of tau2-bench, and `{worlds.path}` holds no database of it",
@@ -77,7 +76,7 @@ def open_tasks(path: Path, worlds: AirlineWorlds | None = None) -> AirlineTasks:
 
 
 def same_state(one: AirlineWorld, other: AirlineWorld) -> bool:
-    """Whether two worlds forked from one database are now equal."""
+    """Whether two forks of one database are equal."""
     return (
         all(one.user(key) == other.user(key) for key in one.users.keys() | other.users.keys())
         and all(
@@ -89,5 +88,5 @@ def same_state(one: AirlineWorld, other: AirlineWorld) -> bool:
 
 
 def plain(reservation: Record | None) -> Record | None:
-    """A reservation with its status spelled out."""
+    """Return a reservation with an explicit status."""
     return None if reservation is None else {"status": None, **reservation}

@@ -1,4 +1,4 @@
-"""The airline's tools and their results in both generations, identical to recorded results."""
+"""The airline's tools in both generations. Results are identical to recorded ones."""
 
 import ast
 import operator
@@ -26,7 +26,7 @@ AIRPORTS = {
 
 
 def answer(world: Airline, tool: str, arguments: Mapping[str, Any]) -> Any:
-    """The tool's result as data or text; a `Refusal` if it rejects the call. Writes change `world`."""
+    """Return the tool's result, or a `Refusal`. Writes change `world`."""
     work = TOOLS.get(tool)
     if work is None:
         if world.generation == "tau1":
@@ -44,18 +44,16 @@ def answer(world: Airline, tool: str, arguments: Mapping[str, Any]) -> Any:
 
 
 def rename(tool: str, fault: str) -> str:
-    """An error about arguments in the published tools' wording."""
+    """Return an argument error in the published tools' wording."""
     published = "".join(part.capitalize() for part in tool.split("_")) + ".invoke()"
     return fault.replace(f"{tool}()", published)
 
 
 def get_user_details(world: Airline, user_id: str) -> Record:
-    """The user's profile."""
     return require_user(world, user_id)
 
 
 def get_reservation_details(world: Airline, reservation_id: str) -> Record:
-    """The reservation."""
     found = world.reservation(reservation_id)
     if found is None and world.generation == "tau1":
         raise Refused("user not found")
@@ -63,14 +61,14 @@ def get_reservation_details(world: Airline, reservation_id: str) -> Record:
 
 
 def list_all_airports(world: Airline) -> Any:
-    """Airport codes and cities."""
+    """Return airport codes and cities."""
     if world.generation == "tau1":
         return AIRPORTS
     return [{"iata": code, "city": city} for code, city in AIRPORTS.items()]
 
 
 def search_direct_flight(world: Airline, origin: str, destination: str, date: str) -> list[Record]:
-    """Flights between the two airports that can be booked on that date."""
+    """Return direct flights that can be booked on a date."""
     found: list[Record] = []
     for number, flight in world.database.flights.items():
         if flight["origin"] == origin and flight["destination"] == destination:
@@ -81,7 +79,7 @@ def search_direct_flight(world: Airline, origin: str, destination: str, date: st
 
 
 def search_onestop_flight(world: Airline, origin: str, destination: str, date: str) -> list[list[Record]]:
-    """Pairs of flights with one stop that can be booked on that date; the second may leave on the next day."""
+    """Return pairs of flights with one stop that can be booked on a date. The second may leave on the next day."""
     found: list[list[Record]] = []
     flights = world.database.flights
     for number, first in flights.items():
@@ -103,13 +101,13 @@ def search_onestop_flight(world: Airline, origin: str, destination: str, date: s
 
 
 def bookable(world: Airline, number: str, date: str) -> Record | None:
-    """The flight on that date, if it can be booked."""
+    """Return the flight on a date if it can be booked."""
     day = world.day(number, date)
     return day if day is not None and day["status"] == "available" else None
 
 
 def offer(world: Airline, flight: Record, day: Record, date: str | None) -> Record:
-    """One line of a search result."""
+    """Return one line of a search result."""
     line = {key: value for key, value in flight.items() if key != "dates"} | day
     if date is not None or world.generation == "tau2":
         line["date"] = date
@@ -117,12 +115,11 @@ def offer(world: Airline, flight: Record, day: Record, date: str | None) -> Reco
 
 
 def get_flight_status(world: Airline, flight_number: str, date: str) -> str:
-    """The status of one flight on one date (second generation only)."""
+    """Return a flight's status on a date (second generation only)."""
     return require_day(world, flight_number, date)["status"]
 
 
 def transfer_to_human_agents(world: Airline, summary: str) -> str:
-    """Hand the conversation over."""
     return "Transfer successful"
 
 
@@ -132,7 +129,7 @@ def think(world: Airline, thought: str) -> str:
 
 
 def calculate(world: Airline, expression: str) -> str:
-    """Plain arithmetic, rounded to cents."""
+    """Evaluate plain arithmetic, rounded to cents."""
     if not all(char in "0123456789+-*/(). " for char in expression):
         raise Refused("invalid characters in expression")
     try:
@@ -143,7 +140,6 @@ def calculate(world: Airline, expression: str) -> str:
 
 
 def compute(node: ast.expr) -> float:
-    """The value of an arithmetic expression."""
     match node:
         case ast.Constant(value=int() | float() as value):
             return value

@@ -1,6 +1,6 @@
 """The airline's true state during one conversation. Start at `open_world`.
 
-All conversations share the database, which never changes: a fork copies each record it changes.
+All conversations share one database, which never changes. A fork copies each record before changing it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from bylaw.trace import Call, Result, Trajectory, read, sniff
 
 
 class AirlineWorld:
-    """Current users, reservations and flights in one conversation."""
+    """Users, reservations and flights in one conversation."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -28,55 +28,51 @@ class AirlineWorld:
         """Users and reservations that a call may have changed in unknown ways."""
 
     def fork(self) -> "AirlineWorld":
-        """A copy in its initial state, for one conversation."""
+        """Return a fork in the initial state, for one conversation."""
         return AirlineWorld(self.database)
 
     def user(self, user_id: Any) -> Record | None:
-        """The user's profile as of now."""
         if isinstance(user_id, str) and user_id in self.users:
             return self.users[user_id]
         return self.database.users.get(user_id)
 
     def reservation(self, reservation_id: Any) -> Record | None:
-        """The reservation as of now."""
         if isinstance(reservation_id, str) and reservation_id in self.reservations:
             return self.reservations[reservation_id]
         return self.database.reservations.get(reservation_id)
 
     def flight(self, number: Any) -> Record | None:
-        """The flight's timetable; the state of a date is `day`."""
+        """Return the flight's timetable. For a date, use `day`."""
         return self.database.flights.get(number)
 
     def day(self, number: Any, date: Any) -> Record | None:
-        """One flight on one date as of now."""
         flight = self.flight(number)
         if flight is None or not isinstance(date, str):
             return None
         return self.days.get((number, date)) or flight["dates"].get(date)
 
     def own_user(self, user: Record, user_id: str) -> Record:
-        """A modifiable copy of the user's profile."""
+        """Return a copy of the user's profile that may be changed."""
         if user_id not in self.users:
             methods = {key: dict(method) for key, method in user["payment_methods"].items()}
             self.users[user_id] = {**user, "payment_methods": methods, "reservations": list(user["reservations"])}
         return self.users[user_id]
 
     def own_reservation(self, reservation: Record) -> Record:
-        """A modifiable copy of the reservation; its lists are replaced, never changed in place."""
+        """Return a copy of the reservation that may be changed. Replace its lists; never change them in place."""
         key = reservation["reservation_id"]
         if key not in self.reservations:
             self.reservations[key] = dict(reservation)
         return self.reservations[key]
 
     def take_seats(self, number: str, date: str, cabin: str, seats: int) -> None:
-        """Take `seats` from that cabin of the flight on that date."""
         day = self.day(number, date)
         assert day is not None
         left = {**day["available_seats"], cabin: day["available_seats"][cabin] - seats}
         self.days[number, date] = {**day, "available_seats": left}
 
     def record(self, entity: str, key: tuple[Any, ...]) -> Mapping[str, Any] | NoValue:
-        """An entity's current record; `ABSENT` if it does not exist."""
+        """Return an entity's current record, or `ABSENT`."""
         if self._unsettled and entity in ("User", "Reservation", "Leg") and key[0] in self._unsettled:
             return UNSEEN
         match entity:
@@ -99,9 +95,9 @@ class AirlineWorld:
         return ABSENT if found is None else found
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[tuple[Any, ...]] | None:
-        """The user's reservations and their legs; other entities are not listed.
+        """Return a user's reservations or legs; other entities are not listed.
 
-        If any legs are delayed or cancelled, only those, because a certificate can concern no others.
+        If any legs are delayed or cancelled, return only those, because a certificate can concern no others.
         """
         if entity not in ("Reservation", "Leg") or set(match) != {"user_id"}:
             return None
@@ -116,29 +112,29 @@ class AirlineWorld:
         return late or legs
 
     def legs(self, reservation_id: str) -> list[tuple[str, str, str]]:
-        """A reservation's flights at the start of the conversation, and its current ones."""
+        """Return a reservation's initial and current flights."""
         first, now = self.database.reservations.get(reservation_id), self.reservation(reservation_id)
         flights = (flight for trip in (first, now) if trip is not None for flight in trip["flights"])
         return list(dict.fromkeys((reservation_id, flight["flight_number"], flight["date"]) for flight in flights))
 
     def apply(self, call: Call, result: Result | None) -> None:
-        """Apply an accepted call as the real database did."""
+        """Apply an accepted call like the real database."""
         answer = tools.answer(self, call.tool, call.arguments)
         if isinstance(answer, Refusal) and result is not None:
-            # The log takes precedence, because its database may differ: use the record it shows.
+            # The real database may differ, so the record in the log takes precedence.
             shown: dict[str, Any] | None = result.value()
             if isinstance(shown, dict) and "reservation_id" in shown:
                 self.reservations[shown["reservation_id"]] = dict(shown)
 
     def unsettle(self, call: Call) -> None:
-        """Record that a call may or may not have changed the real database."""
+        """Record that a call may have changed the real database."""
         trip = self.reservation(call.arguments.get("reservation_id"))
         named = [call.arguments.get("reservation_id"), call.arguments.get("user_id"), trip and trip["user_id"]]
         self._unsettled.update(name for name in named if isinstance(name, str))
 
 
 class AirlineWorlds:
-    """All databases below a folder, one of which each file of runs uses; or the one in a file."""
+    """The databases below a folder, or the database in a file. Each file of runs uses one."""
 
     def __init__(self, path: Path, held: Sequence[Generation]) -> None:
         self.path = path
@@ -146,7 +142,7 @@ class AirlineWorlds:
         self.opened: dict[Generation, dict[str, AirlineWorld]] = {}
 
     def check(self, pack: str) -> None:
-        """Raise if a pack of one generation would be judged against the other's database."""
+        """Raise if the pack and the database belong to different generations."""
         generation = generation_of(pack)
         if generation is not None and generation not in self.held:
             raise WorldError(
@@ -155,14 +151,14 @@ class AirlineWorlds:
             )
 
     def named(self, generation: Generation) -> dict[str, AirlineWorld]:
-        """The worlds of one generation by the name of their users file."""
+        """Return one generation's worlds by the name of their users file."""
         if generation not in self.opened:
             found = open_database(self.path, generation)
             self.opened[generation] = {name: AirlineWorld(database) for name, database in found.items()}
         return self.opened[generation]
 
     def for_runs(self, file: Path, pack: str = "") -> tuple[str, AirlineWorld]:
-        """The world that a file of runs started from, and the name of its users file."""
+        """Return the world of a file of runs, with the name of its users file."""
         generation = generation_of(pack) or self.held[0]
         if not pack and len(self.held) > 1:
             generation = "tau1" if sniff(file) == "tau1" else "tau2"
@@ -170,13 +166,15 @@ class AirlineWorlds:
         return self.choose(generation, first_profiles(file) if len(worlds) > 1 else {})
 
     def choose(self, generation: Generation, profiles: Mapping[str, Any]) -> tuple[str, AirlineWorld]:
-        """The world that holds most of `profiles`, by user id, as a file of runs first shows them; else the default."""
+        """Return the world with most of `profiles` (by user id), or the default."""
         worlds = self.named(generation)
         return max(worlds.items(), key=lambda item: sum(item[1].user(key) == profiles[key] for key in profiles))
 
 
 def open_world(path: Path) -> AirlineWorlds:
-    """The databases in `path`: a folder in the layout of tau-bench or tau2-bench, a checkout of either, or one file."""
+    """Open the databases in `path`: a folder laid out like tau-bench or tau2-bench, a checkout of either, or one
+    file.
+    """
     if not path.exists():
         raise WorldError("there is no such file or folder", place=str(path))
     if not path.is_dir():
@@ -188,13 +186,12 @@ def open_world(path: Path) -> AirlineWorlds:
         raise WorldError(f"no airline database in `{path}`", hint=SHAPE)
     worlds = AirlineWorlds(path, held)
     if len(held) == 1:
-        # Report errors in it now, because it will be used. If there are two, one may stay unopened.
+        # Report this database's errors now. With two generations, one may never be opened.
         worlds.named(held[0])
     return worlds
 
 
 def generation_of(pack: str) -> Generation | None:
-    """The generation of a pack, by its name."""
     match pack:
         case "tau-airline/tau1":
             return "tau1"
@@ -205,7 +202,7 @@ def generation_of(pack: str) -> Generation | None:
 
 
 def first_profiles(file: Path) -> dict[str, Any]:
-    """The first profiles that a file of runs shows, by user id: those of its first conversation that shows any."""
+    """Return the profiles in the first conversation of a file of runs that shows any, by user id."""
     found: dict[str, Any] = {}
     for trajectory in read(file):
         if isinstance(trajectory, Trajectory):

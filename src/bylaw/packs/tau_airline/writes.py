@@ -1,7 +1,7 @@
 """The six write tools and their effects in both generations.
 
-The order of checks and their texts match the published tools, including their quirks: the first generation forgets a
-reservation's new cabin and never takes seats.
+The order and wording of checks match the published tools, quirks included. The first generation forgets a reservation's
+new cabin and never takes seats.
 """
 
 from bylaw.packs.tau_airline.airline import Airline
@@ -27,7 +27,6 @@ def book_reservation(
     nonfree_baggages: int,
     insurance: str,
 ) -> Record:
-    """Book a trip and pay for it."""
     user = require_user(world, user_id)
     tau2 = world.generation == "tau2"
     key = next((key for key in NEW_RESERVATIONS if world.reservation(key) is None), None)
@@ -65,7 +64,7 @@ def book_reservation(
 
 
 def book_leg(world: Airline, flight: Record, cabin: str, seats: int) -> Record:
-    """The flight as a leg of a reservation at the current price; refused if it cannot be booked."""
+    """Return the flight as a leg at the current price. Raises `Refused` if it cannot be booked."""
     number, date = flight["flight_number"], flight["date"]
     day = require_day(world, number, date)
     if day["status"] != "available":
@@ -83,7 +82,7 @@ def book_leg(world: Airline, flight: Record, cabin: str, seats: int) -> Record:
 
 
 def pay_for_booking(world: Airline, user: Record, user_id: str, payments: list[Record], price: int) -> None:
-    """Check the payments and take them from the user's gift cards and certificates."""
+    """Check the payments and charge the user's gift cards and certificates."""
     methods: dict[str, Record] = user["payment_methods"]
     for payment in payments:
         key, amount = payment["payment_id"], payment["amount"]
@@ -104,7 +103,7 @@ def pay_for_booking(world: Airline, user: Record, user_id: str, payments: list[R
 
 
 def cancel_reservation(world: Airline, reservation_id: str) -> Record:
-    """Cancel the whole trip and pay back every payment."""
+    """Cancel the whole trip and refund every payment."""
     reservation = world.own_reservation(require_reservation(world, reservation_id))
     history: list[Record] = reservation["payment_history"]
     refunds = [{"payment_id": payment["payment_id"], "amount": -payment["amount"]} for payment in history]
@@ -116,7 +115,7 @@ def cancel_reservation(world: Airline, reservation_id: str) -> Record:
 def update_reservation_flights(
     world: Airline, reservation_id: str, cabin: str, flights: list[Record], payment_id: str
 ) -> Record:
-    """Replace the flights, the cabin, or both, and settle the difference in price."""
+    """Replace the flights, the cabin, or both, and settle the price difference."""
     reservation = require_reservation(world, reservation_id)
     seats = len(reservation["passengers"])
     legs: list[Record] = []
@@ -159,7 +158,7 @@ def update_reservation_baggages(
 
 
 def pay_for_update(world: Airline, reservation: Record, payment_id: str, price: int) -> list[Record]:
-    """Charge or refund `price`; returns the new lines of the payment history."""
+    """Charge or refund `price`. Return the new lines of the payment history."""
     user_id = reservation["user_id"]
     user = require_user(world, user_id)
     method = user["payment_methods"].get(payment_id)
@@ -175,7 +174,6 @@ def pay_for_update(world: Airline, reservation: Record, payment_id: str, price: 
 
 
 def update_reservation_passengers(world: Airline, reservation_id: str, passengers: list[Record]) -> Record:
-    """Replace the passengers' data."""
     reservation = require_reservation(world, reservation_id)
     if len(passengers) != len(reservation["passengers"]):
         raise Refused("number of passengers does not match")
@@ -186,7 +184,6 @@ def update_reservation_passengers(world: Airline, reservation_id: str, passenger
 
 
 def send_certificate(world: Airline, user_id: str, amount: int) -> str | None:
-    """Add a certificate to the user's profile."""
     user = world.own_user(require_user(world, user_id), user_id)
     for key in NEW_CERTIFICATES:
         if key not in user["payment_methods"]:

@@ -1,6 +1,5 @@
-"""The clinic's demonstration as it was recorded: conversations, the database they ran on, and two look-ups.
-
-`bylaw-lab record-demo` records them again.
+"""The recorded demo of the clinic: conversations, their database and two look-ups. `bylaw-lab record-demo` renews
+it.
 """
 
 import bz2
@@ -20,7 +19,7 @@ CHANGE = "cancel_appointment"
 
 
 class Story(Struct, frozen=True):
-    """One short conversation, played for an honest caller and for one who lies."""
+    """A short conversation in two versions: with an honest caller and with a lying one."""
 
     honest: dict[str, Any]
     """An OpenAI chat record."""
@@ -36,7 +35,6 @@ def read_story() -> Story:
 
 
 def build_world(path: Path) -> None:
-    """Write the clinic's database to a file."""
     path.unlink(missing_ok=True)
     script = bz2.decompress((FOLDER / "clinic.sql.bz2").read_bytes()).decode()
     with closing(sqlite3.connect(path)) as connection:
@@ -44,13 +42,13 @@ def build_world(path: Path) -> None:
 
 
 def write_logs(path: Path, *first: dict[str, Any]) -> None:
-    """Write the 300 recorded conversations to a gzip file, after those given."""
+    """Write the given conversations and the 300 recorded ones to a gzip file."""
     lines = b"".join(msgspec.json.encode(record) + b"\n" for record in first)
     path.write_bytes(gzip.compress(lines + bz2.decompress((FOLDER / "logs.jsonl.bz2").read_bytes()), mtime=0))
 
 
 def before_the_change(record: dict[str, Any]) -> tuple[list[dict[str, Any]], str, dict[str, Any]]:
-    """The messages of a conversation up to its change, and the call that makes the change."""
+    """Return a conversation's messages before its write, and that call."""
     messages: list[dict[str, Any]] = record["messages"]
     for place, message in enumerate(messages):
         for asked in message.get("tool_calls", ()):
@@ -60,12 +58,12 @@ def before_the_change(record: dict[str, Any]) -> tuple[list[dict[str, Any]], str
 
 
 def key_of(tool: str, arguments: dict[str, Any]) -> str:
-    """A call as one line: `get_x(id=1)`."""
+    """Return a call as one line, such as `get_x(id=1)`."""
     return f"{tool}({', '.join(f'{name}={value}' for name, value in arguments.items())})"
 
 
 def call_messages(tool: str, arguments: dict[str, Any], answer: Any, id: str) -> list[dict[str, Any]]:
-    """A call and its result as chat messages."""
+    """Return a call and its result as chat messages."""
     function = {"name": tool, "arguments": msgspec.json.encode(arguments).decode()}
     return [
         {"role": "assistant", "content": None, "tool_calls": [{"id": id, "type": "function", "function": function}]},
