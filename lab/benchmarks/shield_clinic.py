@@ -19,7 +19,7 @@ from clinic_shielded import Approver, ShieldedPlay, Talk
 from msgspec import Struct, field
 
 from bylaw.pack import Pack, load_pack
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.record import Log
 from bylaw.shield import Decision, Shield
 from bylaw_lab.clinic.simulator.agents import AGENTS, Agent

@@ -9,7 +9,7 @@ import pytest
 from bylaw.align.desk import load_tasks
 from bylaw.align.episode import Agent, Episode, Outcome, ShieldedEpisode, finish
 from bylaw.align.evaluation import audit_writes
-from bylaw.policy.posture import Resolve
+from bylaw.policy.tool import Resolve
 from bylaw.trace.event import Call, Result, tells_refusal
 from bylaw_lab.clinic.practice import Scripted, comply
 from bylaw_lab.clinic.tasks import Scenario

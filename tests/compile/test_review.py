@@ -13,7 +13,7 @@ from bylaw.compile.report import forecast, report_lines
 from bylaw.compile.writing import place
 from bylaw.pack import Pack, load_pack
 from bylaw.pack.review import held_to, standings
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.review.check import check
 from bylaw.shield import Decision, Shield

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bylaw import Pack, Shield
-from bylaw.pack.sentence import draft_sentences
+from bylaw.pack.statements import draft_sentences
 
 ORDER = {"order_id": "string", "amount": "number"}
 SLOT = {"properties": {"slot": {"type": ["string", "null"]}}, "required": []}

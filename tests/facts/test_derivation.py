@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from bylaw.facts.provenance import Provenance, Traced
-from bylaw.facts.tracing import derive
+from bylaw.facts.seen import derive
 from bylaw.policy.tool import Tool
 from bylaw.trace.event import Event
 from tests.facts.test_traced import talk

@@ -24,7 +24,7 @@ from claude_agent_sdk import (
 )
 
 from bylaw.integrations.claude import CHANGED, UNHEARD, ShieldHooks
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from bylaw.trace import Call
 from tests.engine.test_conversation import FILES

@@ -12,7 +12,7 @@ from bylaw.integrations.guard import Followers
 from bylaw.integrations.history import Answered, Asked, Heard, Part, Turn
 from bylaw.integrations.mcp_shield import Sessions
 from bylaw.pack import Pack
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, Rentals, desk
 

@@ -15,7 +15,7 @@ import litellm
 from litellm.integrations.custom_logger import CustomLogger
 
 from bylaw.integrations.litellm import ROUNDS, ShieldGuardrail, _scope  # pyright: ignore[reportPrivateUsage]
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from tests.integrations.every_adapter import check_instructions
 from tests.integrations.guide import run_section

@@ -15,7 +15,7 @@ from mcp import Client
 from mcp_types import ElicitResult
 
 from bylaw.integrations.mcp import proxy
-from bylaw.policy.posture import ApprovalTerms, Postures
+from bylaw.policy.tool import ApprovalTerms, Postures
 from bylaw.record.verify import verify
 from tests.integrations.rental import CUSTOMER, EXTEND, REFUND, Rentals, desk
 

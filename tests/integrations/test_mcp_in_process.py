@@ -15,7 +15,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from bylaw.integrations.mcp import proxy
 from bylaw.integrations.mcp_result import never_ran
 from bylaw.integrations.mcp_shield import Sessions
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from tests.engine.test_conversation import FILES
 from tests.integrations.shop import write_pack

@@ -10,7 +10,7 @@ pytest.importorskip("fastmcp", reason="needs the extra `mcp`")
 from fastmcp import Client, FastMCP
 
 from bylaw.integrations.mcp import proxy
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from tests.integrations.shop import write_pack
 

@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import MCPServer
 
 from bylaw.integrations.mcp import proxy
-from bylaw.policy.posture import ApprovalTerms, Postures
+from bylaw.policy.tool import ApprovalTerms, Postures
 from bylaw.shield import Shield
 from bylaw.shield.feedback import SHOW
 from bylaw.trace import Call

@@ -2,8 +2,7 @@
 
 import pytest
 
-from bylaw.policy.clock import stated_clock
-from bylaw.policy.document import Document
+from bylaw.policy.document import Document, stated_clock
 
 
 @pytest.mark.parametrize(

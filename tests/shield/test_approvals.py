@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bylaw.errors import BylawError
-from bylaw.policy.posture import ApprovalTerms, Postures
+from bylaw.policy.tool import ApprovalTerms, Postures
 from bylaw.record import Log
 from bylaw.record.verify import verify
 from bylaw.shield import Decision, LiveSession, Shield

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bylaw import BylawError, load_pack
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield import Decision, Shield
 from tests.engine.test_conversation import FILES
 from tests.packs import made

@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from bylaw.engine.finished import verdicts
 from bylaw.errors import UsageError
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.record import Log
 from bylaw.record.verify import verify
 from bylaw.shield import Decision, LiveSession, Shield

@@ -14,7 +14,7 @@ import pytest
 
 from bylaw.errors import PackError
 from bylaw.pack import Pack
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.record import Conflict, Draft, Entry, Log
 from bylaw.record.verify import verify
 from bylaw.shield import LiveSession, Shield

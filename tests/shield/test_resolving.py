@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from bylaw import BylawError, Call, Pack, Result, Trajectory, read, verdicts
 from bylaw.engine.request import Allowance, Deed, Doubt, Slot, Span
 from bylaw.facts.provenance import Provenance
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.record import Log
 from bylaw.shield import Decision, Shield
 from bylaw.shield.history import read_history

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from bylaw.policy.posture import ApprovalTerms, Postures
+from bylaw.policy.tool import ApprovalTerms, Postures
 from bylaw.record.verify import verify
 from bylaw.shield import LiveSession, Shield
 from bylaw.shield.history import read_history

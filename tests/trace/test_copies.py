@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bylaw.trace.event import Call
-from bylaw.trace.messages import follow_messages
+from bylaw.trace.readers.openai import follow_messages
 from bylaw.trace.transcript import Transcript
 
 ARGS = {"to": "AC-22", "amount": "250.00"}

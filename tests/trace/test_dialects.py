@@ -9,7 +9,7 @@ import pytest
 from bylaw.errors import RecordError, UsageError
 from bylaw.trace import Trajectory, read
 from bylaw.trace.event import Call, Message, Result
-from bylaw.trace.messages import follow_messages
+from bylaw.trace.readers.openai import follow_messages
 from bylaw.trace.transcript import Transcript
 
 GIVEN = {"account_id": "A", "amount": "50.00"}

@@ -6,7 +6,7 @@ import pytest
 
 from bylaw.errors import UsageError
 from bylaw.trace.event import Call, Message, Result
-from bylaw.trace.messages import follow_messages
+from bylaw.trace.readers.openai import follow_messages
 from bylaw.trace.transcript import Transcript
 
 

@@ -8,7 +8,7 @@ from bylaw import Pack
 from bylaw.shield import Shield
 from bylaw.trace import Call
 from bylaw.trace.event import Result, tells_refusal, with_note
-from bylaw.trace.messages import follow_messages
+from bylaw.trace.readers.openai import follow_messages
 from bylaw.trace.transcript import Transcript
 from tests.engine.test_conversation import FILES
 

@@ -10,7 +10,7 @@ import pytest
 from bylaw import Pack, Shield, read, verdicts
 from bylaw.trace import Trajectory
 from bylaw.trace.event import Message, Result
-from bylaw.trace.messages import follow_messages
+from bylaw.trace.readers.openai import follow_messages
 from bylaw.trace.transcript import Transcript
 
 PACK = {

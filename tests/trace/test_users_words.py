@@ -8,7 +8,7 @@ import pytest
 
 from bylaw.trace import Trajectory, read
 from bylaw.trace.event import Message
-from bylaw.trace.messages import follow_messages
+from bylaw.trace.readers.openai import follow_messages
 from bylaw.trace.readers.recorded import messages_in
 from bylaw.trace.recorded_value import read_content
 from bylaw.trace.transcript import Transcript

@@ -115,7 +115,7 @@ BUGS = (
     Bug("a log without the noted hash verifies", "record/verify.py",
         "    found_head = not head\n", "    found_head = True\n",
         "record/test_chain.py cli/test_log.py"),
-    Bug("a policy's own posture is not asked for", "policy/posture.py",
+    Bug("a policy's own posture is not asked for", "policy/tool.py",
         "return self.policies.get(policy) or self.tools.get(tool)", "return self.tools.get(tool)",
         "shield/test_postures.py"),
     Bug("a call that could not be judged is held under shadow too", "integrations/follower.py",

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from bylaw.align.output import read_output
 from bylaw.align.prompt import PolicyPlace, pack_named, system_message, tool_lines, tool_schemas
-from bylaw.policy.posture import Postures, Resolve
+from bylaw.policy.tool import Postures, Resolve
 from bylaw.shield import Shield
 from bylaw.trace.event import Call, Event, Message, Result
 

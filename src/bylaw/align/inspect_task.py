@@ -22,7 +22,7 @@ from bylaw.align.evaluation import score
 from bylaw.align.prompt import PolicyPlace, pack_named
 
 Held = Literal["none", "agent", "live", "show"]
-"""No shield, or who makes the look-ups that are missing: see `resolve` in `bylaw.policy.posture`."""
+"""No shield, or who makes the look-ups that are missing: see `resolve` in `bylaw.policy.tool`."""
 
 
 @task

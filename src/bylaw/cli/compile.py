@@ -64,7 +64,7 @@ def compile_command(
     from bylaw.compile.update import MadeOf, owner_of, read_before, rejections, write_pack
     from bylaw.compile.writing import recover
     from bylaw.llm.source import open_chat, remarks
-    from bylaw.policy.clock import stated_clock
+    from bylaw.policy.document import stated_clock
     from bylaw.policy.folder import read_folder
 
     paid = _price(price)

@@ -18,7 +18,7 @@ from bylaw.cli.command import EarlierPacks, File, GivenFile, Name, PackOption, c
 from bylaw.cli.console import counted, local_time
 from bylaw.errors import MissingExtra, UsageError
 from bylaw.pack import load_pack
-from bylaw.policy.posture import Posture, Postures
+from bylaw.policy.tool import Posture, Postures
 from bylaw.shield import Shield
 from bylaw.text.visible import visible
 

@@ -26,8 +26,7 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.llm import Chat, Pending
 from bylaw.llm.recorded import Recorded
 from bylaw.llm.source import at_hand
-from bylaw.policy.clock import stated_clock
-from bylaw.policy.document import Document
+from bylaw.policy.document import Document, stated_clock
 from bylaw.rule.structure import Embedder
 from bylaw.trace import Trajectory
 

@@ -23,7 +23,7 @@ from bylaw.facts.observation import NOTHING, Observation, sightings, unreadable
 from bylaw.facts.value import coerce
 from bylaw.llm.chat import unfenced
 from bylaw.pack import Pack
-from bylaw.pack.sentence import draft_sentences
+from bylaw.pack.statements import draft_sentences
 from bylaw.policy.document import Document
 from bylaw.policy.yaml import YamlError, read_yaml
 from bylaw.scan.written import dump, packed

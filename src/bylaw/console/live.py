@@ -16,7 +16,7 @@ from bylaw.console.inbox import in_words
 from bylaw.console.page import from_path, running
 from bylaw.console.service_log import ServicePages, changes, known_by
 from bylaw.errors import UsageError
-from bylaw.policy.posture import Posture
+from bylaw.policy.tool import Posture
 from bylaw.record.approval import read_attestation
 from bylaw.record.entry import Entry
 from bylaw.record.stop import Target

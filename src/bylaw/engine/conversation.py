@@ -40,7 +40,7 @@ from bylaw.errors import UsageError
 from bylaw.facts.world import World
 from bylaw.pack import Pack, load_pack
 from bylaw.trace.event import Call, Card, Confirmation, Event, LookedUp, Message, Party, Result, Trajectory
-from bylaw.trace.messages import follow_messages
+from bylaw.trace.readers.openai import follow_messages
 from bylaw.trace.transcript import Transcript
 
 OpenAnswers = Callable[[Pack, Callable[[], Sequence[Event]]], AnswerPredicate]

@@ -18,7 +18,7 @@ from msgspec import ValidationError, convert
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.policy.folder import ManifestError
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.text.visible import own_log
 from bylaw.trace.event import Call
 from bylaw.trace.recorded_value import EARLIEST, LATEST, read_arguments

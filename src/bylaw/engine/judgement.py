@@ -11,8 +11,8 @@ from msgspec import Struct
 from bylaw.engine.conduct import RuleFinding
 from bylaw.facts.call_record import CallRecord
 from bylaw.facts.entity import Entity, Fact, FactSource, Field, Key
+from bylaw.facts.seen import ArgumentOrigin
 from bylaw.facts.shown import Shown
-from bylaw.facts.tracing import ArgumentOrigin
 from bylaw.guard import Completion, Guard, GuardOutcome
 from bylaw.policy.statement import Policy
 from bylaw.rule.circuit import Assessment

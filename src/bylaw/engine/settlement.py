@@ -18,8 +18,7 @@ from bylaw.facts.entity import ABSENT, NOT_KNOWN, UNSEEN, Entity, Fact, FactSour
 from bylaw.facts.evidence import why_unread
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.observation import Unread
-from bylaw.facts.seen import HindsightFacts, WorldFacts
-from bylaw.facts.tracing import ArgumentOrigin
+from bylaw.facts.seen import ArgumentOrigin, HindsightFacts, WorldFacts
 from bylaw.facts.value import key_of
 from bylaw.facts.world import World
 from bylaw.guard import Assumptions, Completion, Guard, Inquiry

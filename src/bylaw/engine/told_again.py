@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from bylaw.text.cost import spend
 from bylaw.trace.event import Call, Event, Message, Result
-from bylaw.trace.messages import follow_messages
+from bylaw.trace.readers.openai import follow_messages
 from bylaw.trace.transcript import Transcript
 
 Word = tuple[str, str]

@@ -219,8 +219,9 @@ class CallRecord(Struct, eq=False):
         """Whether its result shows no facts: it is an action whose result the agent may have written, or a look-up with
         an undeclared argument, whose effect on the result is unknown."""
         tool = self.tool
-        is_read = tool is not None and tool.effect == "read"
-        return not self.is_evidence or (is_read and bool(tool.undeclared(self.call.arguments)))
+        if not self.is_evidence:
+            return True
+        return tool is not None and tool.effect == "read" and bool(tool.undeclared(self.call.arguments))
 
     def is_surely_refused(self) -> bool:
         """Whether the call certainly did not run: refused by a shield or by the pack's declaration, or failed before

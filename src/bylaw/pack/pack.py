@@ -43,9 +43,9 @@ from bylaw.policy.folder import (
     named_documents,
     read_folder,
 )
-from bylaw.policy.posture import Postures
 from bylaw.policy.reading import Read, Scalar
 from bylaw.policy.statement import Policy
+from bylaw.policy.tool import Postures
 from bylaw.policy.yaml import Located
 from bylaw.rule.formula import atoms
 from bylaw.rule.rule import Rule

@@ -20,9 +20,8 @@ from bylaw.errors import BylawError, meant
 from bylaw.facts.call_record import matches, record_of
 from bylaw.facts.entity import ABSENT, UNDECLARED, UNSEEN, Between, Entity, FactSource, Field, Key
 from bylaw.facts.ledger import Ledger
-from bylaw.facts.seen import WorldFacts
+from bylaw.facts.seen import ArgumentOrigin, WorldFacts
 from bylaw.facts.shown import Shown
-from bylaw.facts.tracing import ArgumentOrigin
 from bylaw.facts.value import coerce, key_of
 from bylaw.facts.world import Snapshot, WorldRecord
 from bylaw.guard import Guard, evaluate

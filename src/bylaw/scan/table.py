@@ -12,8 +12,7 @@ from msgspec import Struct
 from bylaw.errors import WorldError
 from bylaw.facts.database import row_of
 from bylaw.policy.verb import words_of
-from bylaw.scan.shape import RowKind, SeenValues
-from bylaw.scan.spelling import TAILS, bare, is_name, singular, spelled_like
+from bylaw.scan.shape import TAILS, RowKind, SeenValues, bare, is_name, singular, spelled_like
 
 _DEPTH = 3
 _ROWS = 2_000

@@ -6,8 +6,7 @@ from msgspec import Struct, field
 
 from bylaw.policy.verb import words_of
 from bylaw.scan.effect import Guess, by_name
-from bylaw.scan.shape import RecordShape, SeenValues, Shape
-from bylaw.scan.spelling import bare, is_name, singular, spelled_like
+from bylaw.scan.shape import RecordShape, SeenValues, Shape, bare, is_name, singular, spelled_like
 from bylaw.scan.table import Table
 
 _SHARED = 0.5

@@ -1,6 +1,6 @@
 """Decisions on live agents' calls: allow, deny, look this up first, ask. Start at `shield`, then `decision`."""
 
-from bylaw.policy.posture import ApprovalTerms, Postures
+from bylaw.policy.tool import ApprovalTerms, Postures
 from bylaw.shield.decision import Decision, Ground, LookUp, Question
 from bylaw.shield.session import LiveSession
 from bylaw.shield.shield import Shield

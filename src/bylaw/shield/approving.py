@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from bylaw.engine.door import PRINCIPAL
 from bylaw.engine.judgement import Judgement
 from bylaw.facts.value import alike
-from bylaw.policy.posture import ApprovalTerms
+from bylaw.policy.tool import ApprovalTerms
 from bylaw.record.approval import Approval, Change, Status, fingerprint
 from bylaw.shield.decision import Ground, firmest
 from bylaw.trace.event import Call

@@ -12,7 +12,7 @@ from bylaw.engine.settlement import CallVerdict
 from bylaw.engine.verdict import Verdict
 from bylaw.pack import Pack
 from bylaw.pack.review import held_to
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.rule.rule import Limit
 from bylaw.shield.approving import lift
 from bylaw.shield.decision import Answer, Ground, outcome

@@ -7,8 +7,8 @@ from msgspec import Struct, field
 
 from bylaw.engine.predicate_values import Answered
 from bylaw.engine.request import Granted
-from bylaw.policy.posture import Posture
 from bylaw.policy.statement import Citation
+from bylaw.policy.tool import Posture
 from bylaw.trace.event import Card, LookedUp
 
 Answer = Literal["allow", "deny", "look_up", "ask"]

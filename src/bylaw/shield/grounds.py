@@ -21,8 +21,7 @@ from bylaw.facts.entity import Entity, Fact, Key, is_known, question_about
 from bylaw.facts.ledger import Ledger
 from bylaw.facts.value import key_of
 from bylaw.pack import Pack
-from bylaw.policy.posture import ApprovalTerms, Postures
-from bylaw.policy.tool import misfit
+from bylaw.policy.tool import ApprovalTerms, Postures, misfit
 from bylaw.rule.circuit import Assessment
 from bylaw.shield.decision import GRAVEST, Answer, Earlier, Ground, GroundKind, LookUp, Question, Whom, gravest
 from bylaw.shield.feedback import FAULT

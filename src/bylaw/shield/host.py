@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from bylaw.engine.conversation import OpenAnswers, OpenRequests
 from bylaw.pack import Pack
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.record.log import Log
 from bylaw.shield.history import Opening
 from bylaw.shield.resolving import RunTool

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.conversation import GIVEN_UP, Conversation
 from bylaw.errors import UsageError
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield.approving import facts_of
 from bylaw.shield.decision import Answer, Decision, gravest
 from bylaw.shield.grounds import find_grounds, weigh

@@ -14,7 +14,7 @@ from bylaw.engine.judgement import Judgement
 from bylaw.engine.session import Session
 from bylaw.errors import BylawError
 from bylaw.pack import Pack
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield.decision import Ground, LookUp, gravest
 from bylaw.shield.grounds import find_grounds
 from bylaw.trace.event import Call, Event, LookedUp, Result

@@ -13,7 +13,7 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.pack import Pack, load_pack
 from bylaw.pack.review import held_to, told_unaccepted
 from bylaw.policy.folder import READY
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.record import Log
 from bylaw.record.entry import DEFAULT_TENANT
 from bylaw.record.stop import STOPS

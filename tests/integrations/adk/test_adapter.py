@@ -14,7 +14,7 @@ from google.adk.sessions import InMemorySessionService
 from google.genai import types
 
 from bylaw.integrations.adk import ShieldPlugin
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from bylaw.trace import Call, Result
 from tests.integrations.every_adapter import EveryAdapter

@@ -10,7 +10,7 @@ from agent_framework import Agent, AgentSession, Message
 from agent_framework.openai import OpenAIChatCompletionClient
 
 from bylaw.integrations.agent_framework import UNHEARD, ShieldMiddleware
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from bylaw.trace import Call
 from tests.integrations.agent_framework.desk import agent

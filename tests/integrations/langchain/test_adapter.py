@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from bylaw.integrations.follower import Follower
 from bylaw.integrations.langchain import ShieldMiddleware
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from tests.integrations.every_adapter import check_instructions
 from tests.integrations.guide import follow_guide

@@ -18,7 +18,7 @@ from agents import (
 from openai import AsyncOpenAI
 
 from bylaw.integrations.openai_agents import ShieldHooks
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from tests.integrations.every_adapter import EveryAdapter, check_instructions
 from tests.integrations.guide import run_section

@@ -13,7 +13,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from bylaw.integrations.pydantic_ai import ShieldCapability
-from bylaw.policy.posture import Postures
+from bylaw.policy.tool import Postures
 from bylaw.shield import Shield
 from tests.integrations.every_adapter import EveryAdapter
 from tests.integrations.guide import run_section

@@ -14,12 +14,22 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from bylaw.errors import RecordError
+from bylaw.errors import RecordError, UsageError
+from bylaw.text.cost import spend
 from bylaw.trace.document import Malformed, Record, conversations_in, decode, is_list, read_each, tell, trajectory_of
 from bylaw.trace.event import TaskOutcome, Trajectory, agent_of_model, tool_definitions
 from bylaw.trace.reader import Look
 from bylaw.trace.readers.chat import ChatMessage, Function, Id, ToolCall, follow, text_id
-from bylaw.trace.readers.parts import call_in, first, has_words, invocation_answer, may_call, may_tell, words_in
+from bylaw.trace.readers.parts import (
+    call_in,
+    check_parts,
+    first,
+    has_words,
+    invocation_answer,
+    may_call,
+    may_tell,
+    words_in,
+)
 from bylaw.trace.recorded_value import seconds
 from bylaw.trace.source import Source
 from bylaw.trace.transcript import Transcript
@@ -535,3 +545,35 @@ def outcome_of(talk: ChatConversation) -> TaskOutcome | None:
 def is_full_reward(reward: float) -> bool:
     """Whether a reward is the maximum of 1, up to rounding."""
     return reward >= 1 - 1e-6
+
+
+READING = 20
+"""Steps that one message counts for."""
+
+
+def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
+    """Add messages to a transcript: OpenAI's, Anthropic's or LangChain's, as dicts or as the objects of their SDKs.
+
+    Raises `UsageError`, and adds none of them, if one cannot be read.
+    """
+    try:
+        chat = [each for place, message in enumerate(messages) for each in _read(message, place)]
+        for place, message in enumerate(chat):
+            if message.role == "user" and message.agent:
+                # What is said to an inner agent is not the user's.
+                message.name = message.name or message.agent
+            if message.role == "assistant" and message.content.__class__ is list:
+                check_parts(message.content, f"message {place}")
+        follow(chat, transcript)
+    except Malformed as error:
+        raise UsageError(str(error), hint="give messages as they went to the model") from error
+
+
+def _read(message: Any, place: int) -> list[ChatMessage]:
+    spend(READING)
+    dump = getattr(message, "model_dump", None)
+    record: Any = dump(mode="json") if callable(dump) else message
+    if not isinstance(record, dict):
+        kind = type(message).__name__
+        raise UsageError(f"message {place} is a `{kind}`", hint="give a dict, or an object with `model_dump`")
+    return as_chat(cast("dict[str, Any]", record), f"message {place}")
