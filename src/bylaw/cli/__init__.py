@@ -1,4 +1,4 @@
-"""The command line. Start at `app`; each command is a file of its own."""
+"""The command line. Start at `app`; each command has its own file."""
 
 
 def main() -> None:

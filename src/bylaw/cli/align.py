@@ -1,4 +1,4 @@
-"""`bylaw align`: train a model to recall the right policy. What a command needs is imported when it runs."""
+"""The command `bylaw align` trains a model to recall the right policy. Commands import what they need when they run."""
 
 import importlib
 import json
@@ -48,17 +48,17 @@ EarlierAudit = Annotated[
 
 
 class Sources(Struct, frozen=True):
-    """Logs, their pack and their audit."""
+    """Logs with their pack and audit."""
 
     logs: tuple[Path, ...]
     pack: str
     auditor: "Auditor"
     agent: str | None = None
     expected: int | None = None
-    """How many conversations an earlier audit judged; None without one."""
+    """How many conversations an earlier audit judged; None without an audit."""
 
     def checked(self, placed: Iterable[Placed]) -> Iterator[Placed]:
-        """The conversations. Raises UsageError at the end if the audit judged another number."""
+        """Yield the conversations. Raises UsageError at the end if the audit judged another number."""
         count = 0
         for file, each in placed:
             count += isinstance(each, Trajectory)
@@ -69,7 +69,7 @@ class Sources(Struct, frozen=True):
 
 
 def command_line(name: str, logs: Sequence[Path], options: Mapping[str, Any]) -> str:
-    """The command, to type again."""
+    """Return the command to type again."""
     given = ((flag, value) for flag, value in options.items() if value is not None and value is not False)
     typed = [flag if value is True else f"{flag} {value}" for flag, value in given]
     return " ".join([f"bylaw align {name}", *map(str, logs), *typed])
@@ -78,7 +78,7 @@ def command_line(name: str, logs: Sequence[Path], options: Mapping[str, Any]) ->
 def sources(
     logs: Sequence[Path], pack: str | None, world: Path | None, audit: Path | None, document: Path | None
 ) -> Sources:
-    """The sources that the options name. An audit names its logs and its pack."""
+    """Return the sources that the options name. An audit names its logs and its pack."""
     from bylaw.align.prompt import pack_named
     from bylaw.align.standing import FreshAudit, KeptAudit
 

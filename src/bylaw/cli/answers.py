@@ -1,4 +1,4 @@
-"""`--llm` and its options: the model that answers questions code cannot decide."""
+"""`--llm` and its options. The model answers questions that code cannot decide."""
 
 import shlex
 from collections.abc import Generator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ModelOptions(Struct, frozen=True, kw_only=True):
-    """Options of a command that may ask a model."""
+    """The options of a command that may ask a model."""
 
     llm: Annotated[
         str | None,
@@ -35,17 +35,15 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
 
 
 class Models(Struct, frozen=True):
-    """The models to ask."""
-
     answers: "Answerer | None" = None
-    """For predicates."""
+    """Answers questions about predicates."""
     requests: OpenRequests | None = None
-    """For users' requests."""
+    """Reads users' requests."""
 
 
 @contextmanager
 def open_answers(given: ModelOptions, *, budget: int | None = None) -> Generator[Models]:
-    """The models that the options name, open until the command ends; none without `--llm`."""
+    """Open the models that the options name until the command ends. Without `--llm`, there are none."""
     if given.llm is None:
         if given.memory is not None or given.operations or given.embedder:
             raise UsageError("`--memory`, `--embedder` and `--operations` need `--llm`", hint="name a model with --llm")

@@ -1,4 +1,4 @@
-"""The commands of `bylaw`, and how errors are printed."""
+"""The commands of `bylaw`, and the output of errors."""
 
 import os
 import sys
@@ -23,18 +23,18 @@ _ELSEWHERE = {
     "console": "`bylaw view OUT` opens an audit in the browser",
     "train": "`bylaw align --help` lists the training commands",
 }
-"""Commands that people try, with the command that does the work."""
+"""Names that people try, with the actual command."""
 _MISSING = {
     "--pack": "your own folder (`bylaw init LOGS --document FILE` starts one), or the name of a built-in pack: clinic",
     "logs": "files or folders of recorded conversations; for the formats, see docs/formats.md",
     "pack": "a folder with a pack.yaml, or the name of a built-in pack: clinic",
 }
-"""By missing argument, what to give."""
+"""What to give for each missing argument."""
 _DOCUMENTS = (".md", ".txt", ".html", ".pdf", ".docx")
 
 
 def advice(error: click.ClickException) -> str:
-    """The next step after a usage error; empty if its message gives one."""
+    """Return the next step after a usage error; empty if the message already gives one."""
     match error:
         case click.NoSuchCommand() if error.command_name in _ELSEWHERE:
             return _ELSEWHERE[error.command_name]
@@ -86,13 +86,13 @@ GROUPS = {
     "Align the next model": {"align": "Train a model to recall the right policy, and evaluate it."},
     "Rules": {"rules": "List, draw and learn the rules of a pack."},
 }
-"""Summaries of the commands, by purpose. Each command has a module of its name."""
+"""Summaries of the commands, by purpose. Each command has a module with its name."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 _COMPLETE = "_BYLAW_COMPLETE"
 
 
 def _completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
-    """Print the completion script of a shell."""
+    """Print a shell's completion script."""
     if shell is not None:
         from click.shell_completion import shell_complete
 
@@ -130,14 +130,14 @@ def _end(status: int | None) -> None:  # pyright: ignore[reportUnusedFunction]
 
 
 def run() -> None:
-    """Run the command line. An error that the user can fix prints one line and exits with status 2."""
+    """Run the command line. A user error prints one line and exits with status 2."""
     try:
         if instruction := os.environ.get(_COMPLETE):
             from click.shell_completion import shell_complete
 
             sys.exit(shell_complete(app, {}, "bylaw", _COMPLETE, instruction))
         try:
-            # `app()` would exit with 1, the status of a finding, on Ctrl-C and on a closed pipe.
+            # On Ctrl-C and on a closed pipe, `app()` would exit with 1, the status of a finding.
             with app.make_context("bylaw", sys.argv[1:]) as context:
                 app.invoke(context)
         finally:
@@ -169,7 +169,7 @@ def run() -> None:
         print("\nbylaw: interrupted", file=sys.stderr)
         sys.exit(130)
     except OSError as error:
-        # Status 2, since 1 means a finding.
+        # Status 2, because 1 means a finding.
         why = (error.strerror or str(error)).lower()
         is_full = error.errno in (ENOSPC, EDQUOT) or "no space left" in why
         hint = "free some space and run the same command again; a run in shards resumes" if is_full else ""
@@ -178,7 +178,7 @@ def run() -> None:
 
 
 def _leave() -> NoReturn:
-    """Exit as other tools do after a closed pipe, as in `bylaw scan LOGS | head`."""
-    # Otherwise Python flushes stdout at exit, fails again and prints a traceback.
+    """Exit like other tools after a closed pipe, as in `bylaw scan LOGS | head`."""
+    # Python would flush stdout at exit, fail again and print a traceback.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
     sys.exit(141)

@@ -1,4 +1,4 @@
-"""`bylaw audit`: find violations and near-misses in recorded conversations."""
+"""The command `bylaw audit` finds violations and near-misses in recorded conversations."""
 
 import re
 import sys
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _FAULTS = 20
-"""The most log faults that are printed; summary.json has all."""
+"""The maximum number of log errors to print. summary.json has all."""
 _STYLES = {"new": "red", "fixed": "green"}
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SMALLEST = 1 << 10
@@ -47,7 +47,7 @@ _INTERVAL = 60.0
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print counts, changed findings, and waivers that have no effect."""
+    """Print counts, changed findings, and waivers without effect."""
     counts = [f"{len(comparison.new):,} new", f"{len(comparison.waived):,} waived"]
     if comparison.baseline is not None:
         counts[1:1] = [f"{len(comparison.still):,} unchanged", f"{len(comparison.fixed):,} fixed"]
@@ -110,7 +110,7 @@ def _what(waiver: Waiver) -> str:
 
 
 class ByteSize(click.ParamType[int]):
-    """A number of bytes, as `64M`."""
+    """A number of bytes, such as `64M`."""
 
     name = "size"
 
@@ -155,12 +155,12 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> Columns:
-        """The columns of Parquet logs."""
+        """Return the columns of Parquet logs."""
         return Columns(self.messages_column, self.id_column, self.agent_column)
 
     @property
     def written(self) -> Literal["jsonl", "parquet", "both"]:
-        """The output format; `--update` implies Parquet."""
+        """Return the output format. `--update` implies Parquet."""
         return "parquet" if self.update and self.format == "jsonl" else self.format
 
     @property
@@ -173,7 +173,7 @@ class Batch(Struct, frozen=True, kw_only=True):
         return self.written != "parquet"
 
     def check(self, wanted: dict[str, Any]) -> None:
-        """Refuses options that exclude each other. `wanted` has the values of other options, by name."""
+        """Refuse options that exclude each other. `wanted` has other options by name."""
         given = [name for name, value in wanted.items() if value]
         if self.update and self.has_lines:
             raise UsageError("`--update` adds to tables", hint="give --format parquet; `bylaw report OUT` reads them")
@@ -185,7 +185,7 @@ class Batch(Struct, frozen=True, kw_only=True):
             raise UsageError("`--address` needs a Ray cluster", hint="give --engine ray")
 
     def check_logs(self, *, has_pipe: bool, is_keyless: bool) -> None:
-        """Refuses logs and pseudonyms that a later `--update` could not recognise."""
+        """Refuse logs and pseudonyms that a later `--update` could not recognise."""
         if self.update and has_pipe:
             raise UsageError("`--update` cannot read a pipe", hint="write it to a file first")
         if self.update and is_keyless:
@@ -214,7 +214,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 
 
 class _Progress:
-    """Prints progress to stderr: in place on a terminal, else once a minute."""
+    """Prints progress to stderr: in place on a terminal, otherwise once a minute."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -232,7 +232,7 @@ class _Progress:
 
 
 def describe_advance(advance: Any, seconds: float) -> str:
-    """Share done, rate and time left. Work of an earlier run does not count towards the rate."""
+    """Return the share done, the rate and the time left. Work of an earlier run does not affect the rate."""
     share = advance.done / advance.total if advance.total else 1.0
     text = f"{advance.conversations:,} conversations, {share:.0%}"
     if advance.own and seconds > 0:
@@ -359,13 +359,13 @@ def audit_command(
         print(f"Wrote {write_report(out)}")
     counted = comparison.new if comparison is not None else Store(out).findings()
     gate = Gate.named(fail_on, min_severity)
-    # Tables have no row for a call over a limit, since limits are counted over all shards.
+    # Tables have no row for a call over a limit, because limits count across all shards.
     is_over = batch.in_shards and any(map(gate.stops_limit, found.summary["limits"]))
     return 1 if is_over else _status(found, counted, gate)
 
 
 def _attested(path: Path) -> list[Attestation]:
-    """People's answers; says how many of them are without a digest."""
+    """Read reviewers' answers, and say how many lack a digest."""
     given = every_attestation(path)
     if count := sum(not each.seen for each in given):
         told = f"{counted(count, 'answer')} without `seen` settle nothing: nothing shows what the person saw"
@@ -374,9 +374,8 @@ def _attested(path: Path) -> list[Attestation]:
 
 
 def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, only_print: bool) -> None:
-    """Asks all requests of the audit at once, after printing their size.
-
-    A dry run of the audit finds the requests. An update only prints their size.
+    """Send all requests of the audit at once, after printing their number. A dry run finds them. An update only
+    prints.
     """
     from bylaw.answering import Answerer
     from bylaw.answering.answerer import Estimate
@@ -395,7 +394,7 @@ def _ask_ahead(request: Request, answers: "Answerer", llm: str, budget: int, *, 
 
 
 def _refuse_overwriting(inputs: Iterable[LogFile | None], outputs: dict[str, Path | None]) -> None:
-    """Raises UsageError if an output would overwrite an input."""
+    """Raise UsageError if an output would overwrite an input."""
     read = {path.resolve() for path in inputs if isinstance(path, Path)}
     for option, path in outputs.items():
         if path is not None and path.resolve() in read:
@@ -416,7 +415,7 @@ def _print_result(report: Report, logs: Logs, *, whole: bool) -> None:
 
 
 def _by_file(faults: Sequence[RecordError]) -> Iterator[tuple[RecordError, int]]:
-    """The first fault of each kind in each file, with the number of similar ones."""
+    """Yield the first error of each kind in each file, with the number of similar ones."""
     alike: dict[tuple[str, str], list[RecordError]] = {}
     for fault in faults:
         file, _, line = fault.place.rpartition(":")

@@ -1,4 +1,4 @@
-"""`bylaw backtest`: the effect of a pack change on recorded calls."""
+"""The command `bylaw backtest` shows the effect of a pack change on recorded calls."""
 
 import sys
 from collections import Counter
@@ -80,7 +80,7 @@ def _print(found: Backtest, console: Console, show: int, *, is_one: bool) -> Non
 
 
 def _kind(changed: Changed) -> str:
-    """How the two versions differ, in a few words."""
+    """Return how the two versions differ, in a few words."""
     old, new = changed.old, changed.new
     words: list[str] = []
     if old.decision != new.decision:
@@ -93,7 +93,7 @@ def _kind(changed: Changed) -> str:
 
 
 def _whole(changed: Changed) -> list[str]:
-    """The change to the call over all policies, if it differs from the change of this policy."""
+    """Return the call's overall change if it differs from this policy's change."""
     said = [CallOutcome(each.decision or "allow", not each.stops) for each in (changed.old, changed.new)]
     was, is_now = changed.old_call, changed.new_call
     if [was, is_now] == said or said[0] == said[1]:

@@ -1,4 +1,4 @@
-"""`bylaw check`: load a pack, run its cases, and show what to do next."""
+"""The command `bylaw check` loads a pack, runs its cases and shows what to do next."""
 
 import textwrap
 from collections import Counter
@@ -21,13 +21,13 @@ from bylaw.review.reading import left_out_of
 from bylaw.text.visible import visible_json
 
 _DOCUMENTS = 5
-"""The most documents with a line of their own."""
+"""The maximum number of documents with their own line."""
 _FEWEST = 2
-"""The fewest lines for a section."""
+"""The minimum number of lines in a section."""
 
 
 class Section(NamedTuple):
-    """Results of one kind, under one heading."""
+    """Results of one kind under one heading."""
 
     title: str
     entries: Sequence[str]
@@ -37,7 +37,7 @@ class Section(NamedTuple):
 
 
 def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None:
-    """Print the next step, then all results; without `whole`, the first few of each kind."""
+    """Print the next step, then the first results of each kind, or all with `whole`."""
     sections = [*_to_mend(report), *_to_look_at(report)]
     state = "sound" if report.is_sound else "not sound"
     style = "green" if report.is_sound else "red"
@@ -46,7 +46,7 @@ def print_checked(report: CheckReport, console: Console, *, whole: bool) -> None
     for line in then:
         console.print(Text(line))
     figures = list(_figures(report))
-    # Each section has a blank line, its title, and a line for what is left out.
+    # Each section needs a blank line, a title, and a line for omitted entries.
     room = SCREEN - len(then) - len(figures) - 3 - 3 * len(sections)
     share = max(_FEWEST, room // len(sections)) if sections else 0
     hidden = False
@@ -97,7 +97,7 @@ def _drafted(report: CheckReport) -> list[str]:
 
 
 def _undecided(report: CheckReport) -> list[Covered]:
-    """The sentences that only a draft policy of `bylaw init` covers."""
+    """Return the sentences that only a draft policy of `bylaw init` covers."""
     drafted = set(_drafted(report))
     return [
         each for each in report.sentences if each.policies and all(policy.id in drafted for policy in each.policies)
@@ -105,7 +105,7 @@ def _undecided(report: CheckReport) -> list[Covered]:
 
 
 def _to_mend(report: CheckReport) -> Iterator[Section]:
-    """What makes a pack unsound, the most urgent first."""
+    """Yield what makes a pack unsound, most urgent first."""
     if faults := report.faults:
         title = _counted(len(faults), "case", "cannot be run")
         yield Section(title, _alike(faults), "red", f"correct {faults[0].place}")
@@ -135,7 +135,7 @@ def _to_mend(report: CheckReport) -> Iterator[Section]:
 
 
 def _to_look_at(report: CheckReport) -> Iterator[Section]:
-    """Warnings, which a sound pack may have."""
+    """Yield warnings, which a sound pack may have."""
     if count := len(report.unaccepted):
         are = "is" if count == 1 else "are"
         title = f"{_counted(count, 'policy', 'waits', 'wait')} for review and {are} not enforced"
@@ -211,7 +211,7 @@ def _cut(covered: Covered, room: int) -> str:
 
 
 def _alike(faults: Sequence[BylawError]) -> list[str]:
-    """Each distinct fault once, with all its places."""
+    """Return each distinct error once, with all its places."""
     alike: dict[tuple[str, str, str], list[BylawError]] = {}
     for fault in faults:
         alike.setdefault((fault.code, fault.message, fault.hint), []).append(fault)
@@ -232,7 +232,7 @@ def _figures(report: CheckReport) -> Iterable[str]:
 
 
 def _by_document(covered: Sequence[Covered]) -> list[str]:
-    """Coverage per document, the least covered first; empty for a single document."""
+    """Return the coverage of each document, lowest first; empty for a single document."""
     states: dict[str, Counter[str]] = {}
     for entry in covered:
         states.setdefault(entry.document, Counter())[entry.state] += 1
@@ -248,7 +248,7 @@ def _by_document(covered: Sequence[Covered]) -> list[str]:
 
 
 def told_sentences(report: CheckReport) -> str:
-    """The number of sentences, by coverage."""
+    """Return the number of sentences by coverage."""
     covered = report.sentences
     if not covered:
         return "sentences: unknown, since the pack does not contain its document; give --document FILE"
@@ -268,12 +268,12 @@ def told_sentences(report: CheckReport) -> str:
 
 
 def waits(entry: Covered, held_back: set[str]) -> bool:
-    """Whether a sentence has checks, none of which is accepted."""
+    """Whether a sentence has checks but no accepted one."""
     return entry.enforced and held_back.issuperset(entry.checked)
 
 
 def print_sentences(report: CheckReport, console: Console, said: Mapping[str, str]) -> None:
-    """Print every sentence with its policies, or with the reason why `bylaw compile` made none."""
+    """Print every sentence with its policies, or why `bylaw compile` made none."""
     held_back = {name for name, _ in report.unaccepted}
     heading = None
     several = len({entry.document for entry in report.sentences}) > 1
@@ -298,7 +298,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _counted(count: int, noun: str, what: str, plural: str | None = None) -> str:
-    """`1 case fails`, `3 cases fail`, `2 policies ...`."""
+    """Return a count such as `1 case fails` or `3 cases fail`."""
     nouns = {"policy": "policies", "branch": "branches"}.get(noun, f"{noun}s")
     words = what if count == 1 or plural is None else plural
     return f"{count:,} {noun if count == 1 else nouns} {words}".rstrip()

@@ -7,9 +7,9 @@
         target: Annotated[Path | None, "--to FILE", "Where to write it; by default OUT/report.html."] = None,
     ) -> None:
 
-Parameters after the `*` are options. In an annotation, a string that starts with `--` gives the flags and the metavar,
-a string in capitals the metavar, and any other string the help text. A click type, or a mapping of keyword arguments
-for click, may be added. A parameter that is a record (`Struct`) stands for one option per field.
+Parameters after the `*` are options. In an annotation, a string that starts with `--` gives the flags and the metavar.
+A string in capitals is the metavar, and any other string is the help text. The annotation may also contain a click type
+or a mapping of keyword arguments for click. A record (`Struct`) as parameter stands for one option per field.
 """
 
 import builtins
@@ -31,7 +31,7 @@ Work = Callable[..., int | None]
 
 
 def command(name: str, group: click.Group | None = None) -> Callable[[Work], click.Command]:
-    """Turns a function into a command, and adds it to `group` if given. The function returns the exit status."""
+    """Turn a function into a command, and add it to `group`. The function returns the exit status."""
 
     def make(work: Work) -> click.Command:
         hints = get_type_hints(work, include_extras=True)
@@ -77,7 +77,7 @@ def _parameter(name: str, hint: Any, default: Any, *, is_option: bool) -> click.
 
 
 def _settings(hint: Any) -> dict[str, Any]:
-    """The keyword arguments for click that a type annotation implies."""
+    """Return the keyword arguments for click that a type annotation implies."""
     parts = [part for part in get_args(hint) if part is not NoneType]
     match get_origin(hint):
         case typing.Annotated:
@@ -112,7 +112,7 @@ def _annotated(note: Any) -> dict[str, Any]:
 
 
 class LocalPath(click.Path):
-    """A path on this machine. A URL is refused: as a path it would name a folder such as `s3:`."""
+    """A path on this machine. A URL is refused, because as a path it would name a folder such as `s3:`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if re.match(r"[A-Za-z][\w+.-]+:/", str(value)):
@@ -121,21 +121,21 @@ class LocalPath(click.Path):
 
 
 class Word(click.Choice[str]):
-    """A choice that accepts `near-miss` for `near_miss`."""
+    """A choice that also accepts `near-miss` for `near_miss`."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return super().convert(value.replace("-", "_"), param, ctx)
 
 
 def _once(ctx: click.Context, param: click.Parameter, value: tuple[Any, ...]) -> Any:
-    """Refuses an option that is given twice; click would silently take the last."""
+    """Refuse a repeated option, because click would silently use the last value."""
     if len(value) > 1:
         raise UsageError(f"{param.opts[0]} was given {len(value)} times", hint="give it once")
     return value[0] if value else None
 
 
 def pack_name(out: Path) -> str:
-    """The name of a pack, from its folder."""
+    """Return a pack's name from its folder."""
     return re.sub(r"[^a-z0-9]+", "-", out.resolve().name.lower()).strip("-") or "pack"
 
 

@@ -1,4 +1,4 @@
-"""`bylaw compile`: compile a policy document and a tool catalogue into a pack."""
+"""The command `bylaw compile` turns a policy document and a tool catalogue into a pack."""
 
 import os
 import sys
@@ -162,17 +162,17 @@ def _show_differences(root: Path, before: "PackFolder") -> None:
 
 
 def _given_again(given: "MadeOf", before: "MadeOf") -> "MadeOf":
-    """The inputs of the last compile, replaced by those given now."""
+    """Return the last compile's inputs, replaced by those given now."""
     parts = {part: value for part in given.__struct_fields__ if (value := getattr(given, part))}
     return replace(before, **parts)
 
 
 def _relative(paths: tuple[Path | str, ...], out: Path) -> tuple[str, ...]:
-    """Paths relative to the pack. Anything else, such as a Python module, is unchanged."""
+    """Return paths relative to the pack. Other names, such as Python modules, stay unchanged."""
     return tuple(os.path.relpath(each, out) if each and Path(each).exists() else str(each) for each in paths)
 
 
 def _seen(paths: tuple[str, ...], out: Path) -> list[str]:
-    """The reverse of `_relative`, also for files that are gone."""
+    """Reverse `_relative`, even for missing files."""
     found = [os.path.normpath(out / each) for each in paths]
     return [path if Path(path).exists() or os.sep in each else each for path, each in zip(found, paths, strict=True)]

@@ -1,7 +1,7 @@
-"""The console of every command: as wide as the terminal, or 80 columns in a pipe, without trailing blanks.
+"""The console of every command: as wide as the terminal, or 80 columns in a pipe.
 
-Control characters in everything printed to a terminal are escaped, except Bylaw's own colours. Names, notes and
-arguments come from agents, users and third-party packs. Commands escape them as well; this catches what one forgets.
+Control characters in names, notes and arguments are escaped, because these come from agents, users and other people's
+packs. Commands escape them as well; this file catches the rest.
 """
 
 import io
@@ -24,7 +24,7 @@ from bylaw.text.visible import visible, visible_json
 
 
 class Screen(io.TextIOBase):
-    """A terminal that shows control characters and text-direction marks as escapes."""
+    """A terminal that escapes control characters and text-direction marks."""
 
     def __init__(self, file: TextIO) -> None:
         self.bare = file
@@ -61,13 +61,13 @@ class Screen(io.TextIOBase):
 
 
 def bare(file: Any) -> TextIO:
-    """The file behind a screen, or the file itself."""
+    """Return the file behind a screen, or the file itself."""
     return file.bare if isinstance(file, Screen) else file
 
 
 @contextmanager
 def on_screen() -> Generator[None]:
-    """Filter standard output and standard error, if they are terminals."""
+    """Filter standard output and standard error if they are terminals."""
     before = (sys.stdout, sys.stderr)
     sys.stdout, sys.stderr = (
         cast(TextIO, Screen(each)) if each is not None and each.isatty() else each  # pyright: ignore[reportUnnecessaryComparison]
@@ -80,18 +80,18 @@ def on_screen() -> Generator[None]:
 
 
 SCREEN = 24
-"""Lines of a default terminal."""
+"""The number of lines of a default terminal."""
 
 
 def open_console() -> Console:
-    """A console on the current stdout."""
+    """Return a console on the current stdout."""
     if sys.stdout.isatty():
         return _Visible(highlight=False, emoji=False, file=bare(sys.stdout))
     return Console(highlight=False, emoji=False, width=80, file=cast(TextIO, _Trimmed(sys.stdout)))
 
 
 def titled_table(title: str, texts: Sequence[str], numbers: Sequence[str], rows: Iterable[Sequence[str]]) -> Group:
-    """A table with text columns, then right-aligned number columns."""
+    """Return a table with text columns, then right-aligned number columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in texts:
         table.add_column(name, overflow="fold")
@@ -104,18 +104,20 @@ def titled_table(title: str, texts: Sequence[str], numbers: Sequence[str], rows:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as indented JSON; text that cannot be shown as it is becomes `\\u` escapes."""
+    r"""Print a value as indented JSON, with `\u` escapes for unprintable characters."""
     data = msgspec.to_builtins(value, enc_hook=str)
     print(visible_json(data, indent=2))
 
 
 def local_time(moment: float) -> str:
-    """A time by the user's clock."""
+    """Return a time by the user's clock."""
     return datetime.fromtimestamp(moment).isoformat(" ", "minutes")
 
 
 def wrapped(console: Console, text: str, head: str = "", hang: int | None = None) -> list[str]:
-    """The text after `head`, as lines that fit the console. Later lines are indented by `hang`, or by the head."""
+    """Return the text after `head` as lines that fit the console. Later lines are indented by `hang`, or by the head's
+    width.
+    """
     rest = " " * (len(head) if hang is None else hang)
     room, lines = max(console.width - 1, len(rest) + 20), list[str]()
     for part in text.split("\n"):
@@ -131,7 +133,7 @@ def say(console: Console, text: str, head: str = "", style: str = "", hang: int 
 
 
 class _Visible(Console):
-    """Escapes control characters before it adds its own colours."""
+    """Escapes control characters before adding its own colours."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for each in super().render(renderable, options):
@@ -140,7 +142,7 @@ class _Visible(Console):
 
 
 class _Trimmed(Screen):
-    """Removes the blanks that rich pads lines with. rich writes whole lines."""
+    """Removes the blanks with which rich pads lines. rich writes whole lines."""
 
     def write(self, text: str, /) -> int:
         self.bare.write("\n".join(line.rstrip(" ") for line in visible(text).split("\n")))

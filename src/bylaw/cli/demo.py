@@ -1,4 +1,4 @@
-"""`bylaw demo`: a near-miss, a violation, and the shield that prevents both."""
+"""The command `bylaw demo` shows a near-miss, a violation, and the shield that prevents both."""
 
 import json
 import shutil
@@ -75,7 +75,7 @@ def _heading(console: Console, title: str, style: str = "bold") -> None:
 
 
 def _labelled(label: str, text: Text) -> Table:
-    """A wrapped text next to its label."""
+    """Return a wrapped text next to its label."""
     grid = Table.grid()
     grid.add_column(width=8)
     grid.add_column()
@@ -117,7 +117,7 @@ def _violation(line: dict[str, Any], record: dict[str, Any], console: Console) -
 
 
 def _shielded(record: dict[str, Any], results: dict[str, Any], shield: Shield, console: Console) -> None:
-    """Decide on the recorded call before it runs, and make the look-ups that the shield asks for."""
+    """Decide the recorded call before it runs, and make the look-ups that the shield asks for."""
     messages, tool, arguments = demo.before_the_change(record)
     asked = f"{tool}(patient_id={arguments['patient_id']}, ...)"
     first = shield.decide(messages, tool, arguments)
@@ -149,7 +149,7 @@ def _next(report: Path, console: Console) -> None:
 
 
 def _excerpt(text: str) -> str:
-    """The end of a long clause, where the exceptions are."""
+    """Return the end of a long clause, where the exceptions are."""
     sentences = text.split(". ")
     return text if len(text) < 320 else "... " + ". ".join(sentences[-2:])
 

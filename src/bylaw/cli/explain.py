@@ -1,4 +1,4 @@
-"""`bylaw explain`: one call with its policies, the facts seen and missing, and what to do."""
+"""The command `bylaw explain` shows one call with its policies, the facts seen and missing, and what to do."""
 
 import json
 import shlex
@@ -37,7 +37,7 @@ _SEVERITY_STYLES = {"high": "bold red", "medium": "yellow"}
 
 
 class Wanted(NamedTuple):
-    """Filters for findings; an empty one matches all."""
+    """Filters for findings. An empty filter matches everything."""
 
     policies: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
     severities: tuple[str, ...] = ()
 
     def holds(self, finding: Finding) -> bool:
-        """Whether a finding matches. One of its policies must match all filters on policies."""
+        """Whether a finding matches. One of its policies must match all policy filters."""
         verdict = "rule" if finding.kind == "rule" else finding.verdict
         charged = not (self.policies or self.severities) or any(
             (not self.policies or charge.policy in self.policies)
@@ -99,7 +99,7 @@ def _tell_unsettled(calls: list[Finding], wanted: Wanted, console: Console) -> N
 
 
 def _by_act(findings: list[Finding]) -> list[list[Finding]]:
-    """Findings on the same call or message, grouped; groups are in the order of their first finding."""
+    """Group findings on the same call or message, in the order of their first finding."""
     acts: dict[tuple[str, str, int], list[Finding]] = {}
     for finding in findings:
         acts.setdefault((finding.trajectory, finding.agent, finding.step), []).append(finding)
@@ -111,7 +111,7 @@ def _kind(finding: Finding) -> str:
 
 
 def _policies(finding: Finding) -> str:
-    """The policies of a finding, the most severe first."""
+    """Return a finding's policies, most severe first."""
     told = (each for each in finding.gravest_first if finding.kind == "rule" or each.verdict == finding.verdict)
     names = [charge.policy for charge in told]
     more = f" and {len(names) - 2} more" if len(names) > 2 else ""
@@ -119,7 +119,7 @@ def _policies(finding: Finding) -> str:
 
 
 def print_about(store: Store, console: Console) -> None:
-    """Print the date of the audit, its files, and the dates of the conversations."""
+    """Print the audit's date, its files, and the dates of the conversations."""
     summary = store.summary
     if not summary["date"]:
         return
@@ -133,7 +133,7 @@ def print_about(store: Store, console: Console) -> None:
 
 
 def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
-    """A finding in two lines: severity and policies, then the call and the conversation."""
+    """Yield a finding in two lines: severity and policies, then call and conversation."""
     severity = next((charge.severity for charge in finding.gravest_first), "")
     start = (head or Text()) + Text(f"{severity:<7}", style=_SEVERITY_STYLES.get(severity, ""))
     yield start + Text(f"{finding.id} {_kind(finding)} {_policies(finding)}".strip())
@@ -232,9 +232,9 @@ def explain(
     criterion: Criterion = "determined",
     doubtful: Set[int] = frozenset(),
 ) -> None:
-    """Print the verdict on one call, policy by policy, the most severe first, or the act that broke a rule.
+    """Print a call's verdict policy by policy, most severe first, or the act that broke a rule.
 
-    `doubtful` are the steps of calls that may or may not have been executed.
+    `doubtful` are the steps of calls that may or may not have run.
     """
     _Explanation(line, line["step"], policies, events, console, criterion, doubtful).tell()
 
@@ -304,14 +304,14 @@ class _Explanation(Struct, frozen=True):
             self.console.print(Text(line["because"]))
 
     def _answer(self, step: int) -> str:
-        """The recorded answer to a call, or empty."""
+        """Return the recorded result of a call, or an empty text."""
         for each in self.events:
             if each["type"] == "result" and each.get("call") == step and each["text"]:
                 return str(each["text"])
         return ""
 
     def _show_answer(self, step: int, indent: int, effect: Effect) -> None:
-        """Print the answer to a call, and the declaration to add if it means failure."""
+        """Print a call's result, and the declaration to add if the result means failure."""
         if answer := self._answer(step):
             tool, means = (
                 self.events[step]["tool"],
@@ -324,7 +324,7 @@ class _Explanation(Struct, frozen=True):
             self._say(indent, said)
 
     def _unread(self, entry: dict[str, Any]) -> list[int]:
-        """For each unreadable fact, the last call that names its entity."""
+        """Return, for each unreadable fact, the last call that names its entity."""
         found: list[int] = []
         for fact in entry.get("reason", {}).get("not_readable") or ():
             named = {str(part) for part in fact["key"] or ()}
@@ -335,7 +335,7 @@ class _Explanation(Struct, frozen=True):
         return list(dict.fromkeys(found))
 
     def _permitting(self, entries: list[dict[str, Any]], *, is_alone: bool) -> None:
-        """The policies that permit the call; next to others, only their names."""
+        """Print the policies that permit the call. Next to other policies, print only their names."""
         if not entries:
             return
         self.console.print()
@@ -390,7 +390,7 @@ class _Explanation(Struct, frozen=True):
             self._say(2, said, "magenta")
 
     def _asked(self, lookup: dict[str, Any]) -> str:
-        """Why a look-up that the agent made did not show the fact, or empty."""
+        """Return why a look-up by the agent did not show the fact, or an empty text."""
         wanted = {name: str(value) for name, value in lookup["args"].items()}
         told = ""
         for asked_at, event in enumerate(self.events[: self.step]):
@@ -412,7 +412,7 @@ class _Explanation(Struct, frozen=True):
 
 
 def _exchange(found: dict[str, Any], events: list[dict[str, Any]]) -> Iterator[tuple[str, int, str]]:
-    """The question to the user and the answer, for a rule about consent."""
+    """Yield the question to the user and the answer, for a rule about consent."""
     for why in filter(None, (predicate.get("why") for predicate in found.get("predicates", ()))):
         for label, key in (("the agent asked", "told_at"), ("the user answered", "answered_at")):
             step: int | None = why.get(key)
@@ -427,18 +427,18 @@ def _headed(severity: str, name: str, verdict: Text) -> Text:
 
 
 def _alike(judged: list[dict[str, Any]], criterion: Criterion) -> list[list[dict[str, Any]]]:
-    """Policies with the same verdict for the same reason, grouped."""
+    """Group policies with the same verdict and reason."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for entry in judged:
         said = [entry[criterion], entry["because"], entry["missing"], entry["asks"]]
-        # Without a reason, policies have nothing in common.
+        # Policies without a reason are not grouped.
         key = json.dumps(said, default=str) if entry["because"] else entry["id"]
         groups.setdefault(key, []).append(entry)
     return list(groups.values())
 
 
 def _cited(policy: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each cited sentence with its place. Without the document, the definition of the policy with all places."""
+    """Yield each cited sentence with its place. Without the document, yield the policy's definition with all places."""
     places: dict[tuple[str, str], list[int]] = {}
     for citation in policy.get("citations", []):
         if citation["text"]:
@@ -462,7 +462,7 @@ def _seen(seen: dict[str, Any]) -> str:
 
 
 def _verdict_line(line: dict[str, Any], criterion: Criterion) -> Text:
-    """The verdict on a call: first the broken rules, then the verdict of its guards."""
+    """Return a call's verdict: first broken rules, then the guards' verdict."""
     is_judged = line["policies"] or line.get("because")
     verdict = _verdict(line[criterion]) if is_judged else Text("not judged: no guard binds this tool")
     if not line.get("rules"):

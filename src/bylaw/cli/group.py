@@ -10,7 +10,7 @@ HELP_NAMES = ["-h", "--help"]
 
 
 class InOrder(click.Group):
-    """A group whose commands are defined in one file."""
+    """A group whose commands are all in one file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -20,7 +20,7 @@ class InOrder(click.Group):
 
 
 class OneFileEach(click.Group):
-    """A group that imports each command on use: `NAME_command` in the module of that name."""
+    """A group that imports a command on use, as `NAME_command` from the module with its name."""
 
     def __init__(self, *arguments: Any, package: str, groups: Mapping[str, Mapping[str, str]], **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -44,7 +44,7 @@ class OneFileEach(click.Group):
 
 
 def _plain(command: click.Command | None) -> click.Command | None:
-    """The command, without `[default: ]` in its help for empty defaults."""
+    """Remove `[default: ]` from the help of options with an empty default."""
     for option in command.params if command is not None else ():
         if isinstance(option, click.Option) and option.default in ("", 0) and not option.is_flag:
             option.show_default = False

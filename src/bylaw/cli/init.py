@@ -1,4 +1,4 @@
-"""`bylaw init`: draft a pack from a policy document, tools, a database and logs, or any of them."""
+"""The command `bylaw init` drafts a pack from any of a policy document, tools, a database and logs."""
 
 import json
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ def init_command(
 
 
 def _world(out: Path, world: Path, made: Skeleton) -> str:
-    """Describe the records in the database, after adding places to the draft for entities with other names."""
+    """Describe the database's records, after adding places to the draft for entities with other names."""
     held, missing = _held(out, world)
     if lines := [f"  {name}: {made.places[name]}" for name in missing if name in made.places]:
         entities = out / "entities.yaml"
@@ -92,7 +92,7 @@ def _world(out: Path, world: Path, made: Skeleton) -> str:
 
 
 def _held(out: Path, world: Path) -> tuple[dict[str, int], list[str]]:
-    """How many of each entity the database holds, and the entities that it does not have."""
+    """Return how many of each entity the database has, and the entities that it lacks."""
     schema = load_pack(out, cases=False).schema
     keyed = [entity.name for entity in schema.entities.values() if entity.key]
     try:
@@ -113,7 +113,7 @@ def init_pack(
     tools: str | Path | None = None,
     world: Path | None = None,
 ) -> Skeleton:
-    """Write the files of the pack into `out`, without overwriting any."""
+    """Write the pack's files to `out`, without overwriting any."""
     document = read_documents([policy] if isinstance(policy, Path) else policy)
     known = read_effects(effects) if effects is not None else {}
     catalogue = _catalogue(str(tools)) if tools else {}
@@ -144,7 +144,7 @@ def init_pack(
 
 
 def _catalogue(given: str) -> dict[str, dict[str, Any]]:
-    """By tool its description, parameters and, as far as known, its effect and the schema of its results."""
+    """Return each tool's description and parameters, and its effect and result schema if known."""
     from bylaw.compile.tools import read_tools
 
     return {
@@ -159,7 +159,7 @@ def _catalogue(given: str) -> dict[str, dict[str, Any]]:
 
 
 def _tools_json(given: str, catalogue: dict[str, dict[str, Any]]) -> str:
-    """The catalogue as given, if a pack can read it; of OpenAPI or Python, as function definitions."""
+    """Return the catalogue unchanged if a pack can read it; OpenAPI and Python become function definitions."""
     path = Path(given)
     if path.suffix == ".json" and path.is_file():
         text = path.read_text(encoding="utf-8")
@@ -174,7 +174,7 @@ def _tools_json(given: str, catalogue: dict[str, dict[str, Any]]) -> str:
 
 
 def read_documents(paths: Sequence[Path]) -> Document:
-    """One document of all the files."""
+    """Return all the files as one document."""
     if len(paths) == 1:
         return read_document(paths[0])
     names = [path.name for path in paths]
@@ -185,7 +185,7 @@ def read_documents(paths: Sequence[Path]) -> Document:
 
 
 def read_document(path: Path) -> Document:
-    """The policy document. Raises UsageError if it is not text."""
+    """Return the policy document. Raises UsageError if it is not text."""
     if not path.is_file():
         raise UsageError("no such file", place=str(path))
     data = path.read_bytes()

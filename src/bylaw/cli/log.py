@@ -1,4 +1,4 @@
-"""`bylaw log`: verify and export a decision log, answer approvals, remove conversations."""
+"""The command `bylaw log` verifies and exports a decision log, answers approvals and removes conversations."""
 
 import getpass
 import json
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from bylaw.shield.history import History
 
 MOST = 5
-"""The most tenants that a message names."""
+"""The maximum number of tenants in a message."""
 LEAST = 3
-"""The fewest characters of a text to search conversations for."""
+"""The minimum length of a text to search for."""
 LIVE = 24 * 3600.0
 """Seconds after which a conversation counts as ended."""
 _NOBODY = ("root", "nobody", "bylaw")
@@ -45,13 +45,13 @@ SigningKey = Annotated[File, f"The key that signs removals; by default the value
 
 
 class TenantLog(Struct, frozen=True, kw_only=True):
-    """Options that name one tenant's part of a log."""
+    """Options for one tenant's part of a log."""
 
     where: LogPlace
     tenant: Tenant = DEFAULT_TENANT
 
     def existing(self) -> Store:
-        """The store of a log that exists and has entries of the tenant, if it has any at all."""
+        """Return the store of an existing log. The log must be empty or have entries of the tenant."""
         store = existing(self.where)
         if (known := store.tenants()) and self.tenant not in known:
             others = ", ".join(f"`{name}`" for name in known[:MOST]) + (" and more" if len(known) > MOST else "")
@@ -60,7 +60,9 @@ class TenantLog(Struct, frozen=True, kw_only=True):
         return store
 
     def verified_anchors(self, store: Store, anchors: Path | None, key: bytes) -> list[Anchor]:
-        """The anchors of the log. Raises UsageError if it does not verify against them: nothing may be signed then."""
+        """Return the log's anchors. Raises UsageError if the log contradicts them, because nothing may be signed
+        then.
+        """
         from bylaw.record.anchor import beside, read_anchors
         from bylaw.record.verify import verify
 
@@ -71,7 +73,7 @@ class TenantLog(Struct, frozen=True, kw_only=True):
         return noted
 
     def conversations(self, store: Store, given: Iterable[str]) -> list[str]:
-        """The given conversations, each once. Raises UsageError if the log lacks one."""
+        """Return the given conversations without duplicates. Raises UsageError if the log lacks one."""
         wanted = list(dict.fromkeys(given))
         if unknown := set(wanted) - set(store.conversations(self.tenant)):
             raise UsageError(f"the log has no conversation `{min(unknown)}`", place=self.where)
@@ -79,14 +81,14 @@ class TenantLog(Struct, frozen=True, kw_only=True):
 
 
 def existing(where: str) -> Store:
-    """Opens a log that exists; a misspelt name must not create an empty one."""
+    """Open an existing log. A misspelt name must not create an empty log."""
     if "://" not in where and not Path(where).expanduser().is_file():
         raise UsageError("no such log", place=where)
     return open_store(where)
 
 
 def required_key(path: Path | None) -> bytes:
-    """The signing key. Raises UsageError if there is none."""
+    """Return the signing key. Raises UsageError without one."""
     if (key := read_key(path)) is None:
         raise UsageError("removals need a signing key", hint=f"give --signing-key or ${VARIABLE}; {MAKE_ONE}")
     return key
@@ -118,7 +120,7 @@ def verify_command(
     key, store = read_key(signing_key), existing(where)
     kept = anchors or (path if (path := beside(where)).is_file() else None)
     noted = read_anchors(kept) if kept is not None else []
-    # A tenant that was removed completely appears only in its anchors.
+    # A completely removed tenant appears only in its anchors.
     anchored = {each.tenant for each in noted}
     tenants = [tenant] if tenant is not None else sorted({*store.tenants(), *anchored})
     if tenant is not None and not head and tenant not in anchored:
@@ -197,7 +199,7 @@ def _line_to(target: BinaryIO) -> "Callable[[str, History], object]":
 
 
 def _export(store: Store, tenant: str, names: Iterable[str], write: "Callable[[str, History], object]") -> int:
-    """Write each conversation. One that cannot be read is reported and skipped, and the result is 1."""
+    """Write each conversation. An unreadable one is reported and skipped, and the result is then 1."""
     from bylaw.shield.history import read_history
 
     status = 0
@@ -212,7 +214,7 @@ def _export(store: Store, tenant: str, names: Iterable[str], write: "Callable[[s
 
 
 def _is_of_log(out: Path, where: str) -> bool:
-    """Whether a path is a file of the log, including those that SQLite keeps next to it."""
+    """Whether a path is one of the log's files, including SQLite's own."""
     if "://" in where:
         return False
     log = Path(where).expanduser()
@@ -237,7 +239,7 @@ def approvals_command(
 
     now, store = time.time(), of.existing()
     found = store.approvals(of.tenant, status=None if every else "waiting")
-    # An expired approval keeps the status `waiting` until the call is made again.
+    # An expired approval stays `waiting` until the call is made again.
     found = [each for each in found if every or each.expires > now]
     wrong = unsupported(store, of.tenant, found)
     if as_json:
@@ -258,7 +260,7 @@ def _print_approval(approval: Approval, console: Console, now: float) -> None:
     request = approval.request
     shown = clean(approval.id, 400)
     if shown != approval.id or " " in shown:
-        # The name of a conversation could imitate another approval.
+        # A conversation's name could imitate another approval.
         shown = json.dumps(shown)
     console.print(Text(shown, style="bold") + Text(f"  {_status(approval, now)}"), soft_wrap=True)
     if request.for_person:
@@ -271,7 +273,7 @@ def _print_approval(approval: Approval, console: Console, now: float) -> None:
 
 
 def _status(approval: Approval, now: float) -> str:
-    """The status of an approval in words: who answered what and when, and how it ended."""
+    """Return an approval's status in words: who answered and when, and how it ended."""
     parts: list[str] = []
     answer, end = approval.answer, approval.end
     if approval.status == "waiting":
@@ -354,7 +356,7 @@ def fold_command(
 
 
 def _concerning(store: Store, tenant: str, person: str | None, mentions: str | None) -> tuple[str, ...]:
-    """The conversations with a value in the context that the host gave, and those that contain a text."""
+    """Return conversations with a value in the host's context, and those with a text."""
     from bylaw.shield.history import added_context, read_opening
 
     if mentions is not None and len(mentions.strip()) < LEAST:
@@ -369,7 +371,7 @@ def _concerning(store: Store, tenant: str, person: str | None, mentions: str | N
     for entry in store.entries(tenant) if person is not None else ():
         if entry.conversation and entry.kind == "event" and str(added_context(entry.body or b"").get(name)) == value:
             found[entry.conversation] = None
-    # Both as plain text and as JSON escapes it.
+    # The text may be plain or escaped as in JSON.
     words = {mentions.encode(), json.dumps(mentions).strip('"').encode()} if mentions is not None else set[bytes]()
     for entry in store.entries(tenant) if words else ():
         if entry.conversation and entry.body and any(each in entry.body for each in words):
@@ -378,7 +380,7 @@ def _concerning(store: Store, tenant: str, person: str | None, mentions: str | N
 
 
 def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: float | None) -> None:
-    """Raises UsageError if a conversation may still be running."""
+    """Raise UsageError if a conversation may still be running."""
     since, hint = time.time() - LIVE, "add --even-live to remove it anyway"
     if end is not None and end > since:
         hint = "give an earlier time, or --even-live"
@@ -389,7 +391,7 @@ def _refuse_live(store: Store, tenant: str, conversations: Iterable[str], end: f
 
 
 def _moment(text: str) -> float:
-    """A local time, as seconds since 1970."""
+    """Return a local time as seconds since 1970."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
@@ -397,7 +399,7 @@ def _moment(text: str) -> float:
 
 
 def person() -> str:
-    """The name of the account. Raises UsageError if it does not identify a person."""
+    """Return the account's name. Raises UsageError if it does not identify a person."""
     try:
         name = getpass.getuser()
     except (OSError, KeyError):

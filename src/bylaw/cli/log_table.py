@@ -1,4 +1,6 @@
-"""`bylaw log export --format parquet`: one conversation a row, as `bylaw audit` reads it, with its decisions."""
+"""Writes `bylaw log export --format parquet`: one row per conversation with its decisions, as `bylaw audit` reads
+it.
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +13,7 @@ from bylaw.shield.history import History
 from bylaw.trace.chat_record import chat_record
 
 HELD = 500
-"""Conversations of a row group."""
+"""The number of conversations in a row group."""
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 
 
@@ -69,7 +71,7 @@ class LogTable:
             self._flush()
 
     def close(self) -> None:
-        """Write what is held, and the end of the file."""
+        """Write buffered rows and the end of the file."""
         self._flush()
         self._writer.close()
 

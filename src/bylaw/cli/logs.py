@@ -21,7 +21,7 @@ from bylaw.trace.source import LogFile, RemoteFile, find_remote, log_file
 
 
 class LogArgument(click.ParamType[LogFile]):
-    """A file, or a URL, which must not become a path."""
+    """A file or a URL. A URL must not become a path."""
 
     name = "path"
 
@@ -50,22 +50,22 @@ class Logs(Struct):
 
     files: tuple[LogFile, ...]
     found: frozenset[LogFile]
-    """The files that were found in a folder rather than named."""
+    """Files that were found in a folder and not named by the user."""
     kept: str = ""
-    """Temporary folder with the content of pipes."""
+    """A temporary folder with the content of pipes."""
     faults: list[BylawError] = []
-    """Why conversations could not be read, as far as `readable` has come."""
+    """Conversations that `readable` could not read so far."""
 
     def named(self, text: str) -> str:
-        """A message without the path of the temporary folder."""
+        """Return a message without the temporary folder's path."""
         return text.replace(f"{self.kept}/", "") if self.kept else text
 
     def trajectories(self, *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
-        """The conversations, with unique ids, and an error for each that cannot be read."""
+        """Yield the conversations with unique ids, and an error for each unreadable one."""
         return (each for _, each in self.placed(agent=agent))
 
     def readable(self) -> Iterator[Trajectory]:
-        """The conversations that can be read. Call `report_faults` at the end."""
+        """Yield the readable conversations. Call `report_faults` at the end."""
         for each in self.trajectories():
             if isinstance(each, Trajectory):
                 yield each
@@ -73,20 +73,20 @@ class Logs(Struct):
                 self.faults.append(each)
 
     def report_faults(self) -> int:
-        """Print the faults that `readable` met, and return the exit status."""
+        """Print the errors that `readable` met and return the exit status."""
         for fault in self.faults:
             print(visible(self.named(f"bylaw: {fault.code} {fault}")), file=sys.stderr)
         return 3 if self.faults else 0
 
     def placed(self, *, agent: str | None = None) -> Iterator[tuple[LogFile, Trajectory | BylawError]]:
-        """The conversations and errors, each with its file."""
+        """Yield the conversations and errors, each with its file."""
         identities = Identities()
         for file in self.files:
             try:
                 for each in read(file, agent=agent):
                     yield file, identities.own(each) if isinstance(each, Trajectory) else each
             except FormatError as error:
-                # A folder may contain other files; a named file must be a log.
+                # A folder may contain other files, but a file named by the user must be a log.
                 if file not in self.found:
                     raise
                 yield file, error
@@ -94,7 +94,7 @@ class Logs(Struct):
 
 @contextmanager
 def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Generator[Logs]:
-    """Opens the given logs, each once, except files below `without`. The content of pipes is copied to files first."""
+    """Open the given logs, each once, without files below `without`. Pipes are copied to files first."""
     files: list[LogFile] = []
     found: set[LogFile] = set()
     kept = ""
@@ -126,7 +126,7 @@ def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Gener
                 files.append(_copied(path, Path(kept), len(files)))
             else:
                 files.append(path)
-        # A file may have come by several paths; the first one names it.
+        # If several paths lead to a file, the first one names it.
         each = dict[LogFile, LogFile]()
         for file in files:
             each.setdefault(file.resolve() if isinstance(file, Path) else file, file)
@@ -134,13 +134,13 @@ def open_logs(given: Sequence[LogFile], *, without: Path | None = None) -> Gener
 
 
 def trajectories(given: Sequence[LogFile], *, agent: str | None = None) -> Iterator[Trajectory | BylawError]:
-    """The conversations of files and folders."""
+    """Yield the conversations of files and folders."""
     with open_logs(given) as opened:
         yield from opened.trajectories(agent=agent)
 
 
 def _meant(path: Path) -> str:
-    """The hint for a missing file: a file with a similar name, or what to give."""
+    """Return a hint for a missing file: a similar name, or what to give."""
     import difflib
 
     beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
@@ -149,14 +149,14 @@ def _meant(path: Path) -> str:
 
 
 def _matched(pattern: Path) -> list[Path]:
-    """The files that a pattern matches, sorted; shells without globbing pass patterns on."""
+    """Return the files that a pattern matches, sorted. Some shells pass patterns on."""
     if not any(mark in str(pattern) for mark in "*?["):
         return []
     return sorted(path for each in glob(str(pattern), recursive=True) if (path := Path(each)).is_file())
 
 
 def log_files(folder: Path) -> list[Path]:
-    """The files in a folder that may be logs, sorted. Raises UsageError if a folder below it cannot be read."""
+    """Return the files in a folder that may be logs, sorted. Raises UsageError for an unreadable subfolder."""
 
     def shut(error: OSError) -> None:
         why = (error.strerror or str(error)).lower()
@@ -169,7 +169,7 @@ def log_files(folder: Path) -> list[Path]:
 
 
 def count_lines(files: Sequence[LogFile]) -> int | None:
-    """The number of conversations, if every file has one per line; else None."""
+    """Return the number of conversations if every file has one per line; otherwise None."""
     here = [file for file in files if isinstance(file, Path) and file.name.lower().endswith((".jsonl", ".ndjson"))]
     if len(here) < len(files):
         return None
@@ -184,7 +184,7 @@ T = TypeVar("T")
 
 
 def progress_line(files: Sequence[LogFile]) -> Callable[[int], None] | None:
-    """Shows how many conversations were read, and of how many if that is known; None if stderr is not a terminal."""
+    """Return a function that shows how many conversations were read; None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         return None
     total = count_lines(files)
@@ -205,7 +205,7 @@ def end_progress() -> None:
 
 
 def with_progress(items: Iterable[T], files: Sequence[LogFile]) -> Iterator[T]:
-    """The same items; on a terminal, their number is shown while they are read."""
+    """Yield the items and, on a terminal, show their number."""
     show = progress_line(files)
     for number, item in enumerate(items):
         if show is not None:
@@ -215,7 +215,7 @@ def with_progress(items: Iterable[T], files: Sequence[LogFile]) -> Iterator[T]:
 
 
 def _is_pipe(path: Path) -> bool:
-    """Whether a path can be read only once, or only by this process. Detecting the format takes a second read."""
+    """Whether a path can be read only once or only by this process. Detecting the format takes a second read."""
     return str(path) in _STDIN or str(path).startswith(("/dev/", "/proc/")) or not stat.S_ISREG(path.stat().st_mode)
 
 

@@ -1,4 +1,4 @@
-"""`bylaw prompt`: what belongs in the system prompt of a shielded agent."""
+"""The command `bylaw prompt` prints instructions for the system prompt of a shielded agent."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""`bylaw proxy`: decide on every tool call between an MCP client and an MCP server."""
+"""The command `bylaw proxy` decides every tool call between an MCP client and an MCP server."""
 
 import ipaddress
 import shutil
@@ -24,7 +24,7 @@ from bylaw.text.visible import visible
 
 SECRET = 32
 AT_ONCE = 3.0
-"""The longest the client waits for the pack to load, in seconds; after that, only its requests wait."""
+"""The longest time that the client waits for the pack, in seconds. After that, only its requests wait."""
 UNNAMED = (
     "calls that do not name their conversation are refused if a policy applies to them: if this proxy serves one chat, "
     "give --conversation NAME"
@@ -101,7 +101,7 @@ def proxy_command(
             return shield
 
         loading = _begun(load)
-        # An error in the first seconds is reported at once; a client on a pipe waits no longer than that.
+        # An error in the first seconds is reported at once. A client on a pipe waits no longer.
         wait([loading], None if address else AT_ONCE)
         shield = loading.result() if loading.done() else loading
         server: Any = proxy(shield, upstream(url or command), context=given, tools=tools, hides=hide, **named)
@@ -113,7 +113,7 @@ def proxy_command(
 
 
 def _begun(load: Callable[[], Shield]) -> "Future[Shield]":
-    """The result of `load`, computed in a daemon thread."""
+    """Return the result of `load`, computed in a daemon thread."""
     loading: Future[Shield] = Future()
 
     def fill() -> None:
@@ -127,7 +127,7 @@ def _begun(load: Callable[[], Shield]) -> "Future[Shield]":
 
 
 def _taken_up(shield: Shield, name: str) -> str:
-    """A note if the log already has the conversation of `--conversation`."""
+    """Return a note if the log already has the conversation of `--conversation`."""
     entries = shield.log.conversation(shield.tenant, name) if shield.log is not None and name else []
     if not entries:
         return ""
@@ -139,7 +139,7 @@ def _taken_up(shield: Shield, name: str) -> str:
 
 
 def _stranded(shield: Shield) -> str:
-    """A warning about recent conversations that began under a pack that is not loaded."""
+    """Return a warning about recent conversations that began under a pack version that is not loaded."""
     if not (count := shield.stranded()):
         return ""
     began = f"{counted(count, 'conversation')} of the last day began"

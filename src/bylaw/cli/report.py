@@ -1,4 +1,4 @@
-"""`bylaw report`: an audit as one self-contained HTML page."""
+"""The command `bylaw report` writes an audit as one self-contained HTML page."""
 
 from pathlib import Path
 from typing import Annotated

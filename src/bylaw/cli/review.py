@@ -1,4 +1,4 @@
-"""`bylaw review`: review the checks of a pack, and accept or reject them."""
+"""The command `bylaw review` shows the checks of a pack and accepts or rejects them."""
 
 import getpass
 import json
@@ -31,7 +31,7 @@ _STYLES: dict[str, str] = {
     "unreviewed": "dim",
 }
 _SHOWN = 3
-"""Cases shown for each outcome without `--cases`."""
+"""How many cases of each outcome are shown without `--cases`."""
 
 
 @command("review")
@@ -106,7 +106,7 @@ def review_command(
 
 
 def _failing(pack: Pack, names: Sequence[str]) -> Counter[str]:
-    """The number of failing cases of these policies."""
+    """Return the number of failing cases of these policies."""
     results = run_cases(pack, {}) if names else ()
     return Counter(
         each.policy for each in results if isinstance(each, CaseResult) and not each.passed and each.policy in names
@@ -139,7 +139,7 @@ def _go_through(root: Path, pack: Pack, sides: dict[str, Sides], console: Consol
 
 
 def _lacking(pack: Pack) -> list[str]:
-    """The policies without a check, which nobody has accepted yet."""
+    """Return the policies without a check that nobody has accepted yet."""
     return [
         name
         for name, policy in pack.policies.items()
@@ -148,7 +148,7 @@ def _lacking(pack: Pack) -> list[str]:
 
 
 def _citing(pack: Pack, names: Iterable[str], document: str) -> list[str]:
-    """The policies that cite `document` (empty: any), in the order of the documents."""
+    """Return the policies that cite `document` (any if empty), in the order of the documents."""
     files = pack.document.files if pack.document is not None else ()
     order = {file.name: number for number, file in enumerate(files)}
     if document and not any(is_named(file, document) for file in order):
@@ -188,7 +188,7 @@ def _show(pack: Pack, name: str, state: Standing, noted: Noted, console: Console
 
 
 def _weighed(pack: Pack) -> str:
-    """The accuracy of the learned weights, in one line; empty if none were learned."""
+    """Return the accuracy of the learned weights in one line; empty without learned weights."""
     from bylaw.compile.lesson import describe_weights
 
     learned = own_record(pack.root, WEIGHTS).get("learned") if (pack.root / WEIGHTS).is_file() else None

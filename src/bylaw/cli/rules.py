@@ -1,4 +1,4 @@
-"""`bylaw rules`: list, draw and learn the rules of a pack."""
+"""The command `bylaw rules` lists, draws and learns the rules of a pack."""
 
 import sys
 from pathlib import Path
@@ -156,7 +156,7 @@ def draw_command(
 
 
 def draw(pack: Pack, name: str) -> str:
-    """A rule's automaton or an action's circuit."""
+    """Return the SVG of a rule's automaton or an action's circuit."""
     rule = next((rule for rule in pack.book.rules if rule.name == name), None)
     if rule is not None:
         from bylaw.rule.drawing import draw_automaton

@@ -1,4 +1,4 @@
-"""`bylaw scan`: patterns in logs, at 80 columns or as JSON."""
+"""The command `bylaw scan` shows patterns in logs, in 80 columns or as JSON."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -71,7 +71,7 @@ def scan_command(
 
 
 class _Entry(NamedTuple):
-    """One result: a line, and further lines about it."""
+    """A result: a line, and further lines about it."""
 
     head: str
     text: str
@@ -84,12 +84,11 @@ class _Section(NamedTuple):
     entries: Sequence[_Entry]
     header: str = ""
     note: str = ""
-    """Shown with `--all`."""
     empty: str = ""
 
 
 def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
-    """Print the result on one screen; with `whole`, all of it with an explanation."""
+    """Print the result on one screen or, with `whole`, all of it with an explanation."""
     agents = [name for name in found.agents if name]
     by = f" by {counted(len(agents), 'agent')}" if agents else ""
     formats = ", ".join(f"{name or 'given'} {count:,}" for name, count in found.formats.items())
@@ -115,9 +114,9 @@ def print_scan(found: Scan, console: Console, *, whole: bool = False) -> None:
 
 
 def _fitting(sections: Sequence[_Section]) -> list[int]:
-    """How many lines of each section fit one screen, dealt out in turn; at least one each."""
+    """Return how many lines of each section fit on one screen, at least one each."""
     shown = [1] * len(sections)
-    # The first line, and the last with a blank above it; of each section a blank, its title and what is left out.
+    # The first line, the last line with a blank above, and each section's blank, title and omission line take space.
     room = SCREEN - 3 - sum(4 + bool(section.header) for section in sections)
     while waiting := [at for at, section in enumerate(sections) if shown[at] < len(_lines(section, whole=False))]:
         for at in waiting[: max(room, 0)]:
@@ -129,7 +128,7 @@ def _fitting(sections: Sequence[_Section]) -> list[int]:
 
 
 def _lines(section: _Section, *, whole: bool) -> list[tuple[int, str, str, str]]:
-    """The lines of a section's entries, each with the number of its entry: without `whole`, two of each."""
+    """Return a section's lines, each with the number of its entry. Without `whole`, two lines per entry."""
     return [
         (number, head, text, style)
         for number, entry in enumerate(section.entries, 1)
@@ -167,7 +166,7 @@ def _tools(guesses: Sequence[Guess]) -> _Section:
 
 
 def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:
-    """Look-ups with unusable results, and how to fix each."""
+    """Show look-ups with unusable results, and how to fix each."""
     entries = [
         _Entry(
             "  ",
@@ -183,7 +182,7 @@ def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:
 
 
 def _habits(found: Scan) -> _Section:
-    """The usual look-ups before each write."""
+    """Show the usual look-ups before each write."""
     entries: list[_Entry] = []
     for write in found.writes:
         tool = clean(write.tool, 60)
@@ -209,7 +208,7 @@ def _habit(tool: str, habit: Habit) -> _Entry:
 
 
 def _sources(found: Scan) -> Iterator[_Section]:
-    """Arguments with values from no known source, or from free text only."""
+    """Show arguments whose values have no known source, or come only from free text."""
     every = [argument for write in found.writes for argument in write.arguments]
     strange = sorted((each for each in every if each.strange), key=lambda each: (-each.sure, each.tool, each.name))
     entries = [_argument(each, each.nowhere, each.strange, f", sure {each.sure:.0%}") for each in strange]

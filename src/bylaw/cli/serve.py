@@ -1,4 +1,4 @@
-"""`bylaw serve`: decisions over HTTP."""
+"""The command `bylaw serve` serves decisions over HTTP."""
 
 import hashlib
 import importlib.util
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bylaw.service.keys import Key
 
 SECRET = 32
-"""The fewest characters of a session secret."""
+"""The minimum length of a session secret."""
 
 
 @command("serve")
@@ -112,10 +112,10 @@ def serve_command(
         print(warning, flush=True)
     kept = anchors or beside(store)
     if "://" not in store and kept.resolve().parent == Path(store).expanduser().resolve().parent:
-        # Anyone who can write the log could forge the anchors too.
+        # Anyone who can write the log could also forge anchors next to it.
         print(f"warning: the anchors in {kept} are next to the log; keep them elsewhere with --anchors", flush=True)
     board, last, failing = Board(workers) if workers > 1 else None, LastWriter(), Failing()
-    # All workers share the secret, so that each knows every session.
+    # All workers share the secret, so that each recognises every session.
     secret = _session_secret(os.environ.get("BYLAW_SESSION_SECRET", ""))
 
     def serve(worker: int) -> None:
@@ -150,7 +150,7 @@ def serve_command(
 def pages_of(
     log: "Log", pack: Pack, keys: "Mapping[str, Key]", url: str, secret: bytes, proxy: tuple[str, str] | None = None
 ) -> dict[str, Any]:
-    """The console pages, or nothing if their packages are not installed. `proxy` is a header and an address."""
+    """Return the console's pages, or nothing without their packages. `proxy` is a header and an address."""
     try:
         from bylaw.console.pages import is_page, service_app
         from bylaw.console.sign_in import Proxy, SignIn
@@ -175,7 +175,7 @@ def pages_of(
 
 
 def _session_secret(given: str) -> bytes:
-    """The key that signs sessions. A given one survives restarts and can be shared by hosts."""
+    """Return the key that signs sessions. A given key survives restarts and can be shared by hosts."""
     if not given:
         return secrets.token_bytes(32)
     if len(given) < SECRET:
@@ -185,7 +185,7 @@ def _session_secret(given: str) -> bytes:
 
 
 def _checked_proxy(header: str, address: str, keys: "Mapping[str, Key]") -> tuple[str, str] | None:
-    """Header and address of the trusted proxy, if one is given."""
+    """Return the header and address of the trusted proxy, if given."""
     if not header and not address:
         return None
     if not header or not address:
@@ -203,7 +203,9 @@ def _tell(line: str) -> None:
 
 
 def _stranded(log: "Log", pack: Pack, earlier: Sequence[Pack]) -> str:
-    """A warning about recent conversations that began under a pack that is not loaded, or empty."""
+    """Return a warning about recent conversations that began under a pack version that is not loaded, or an empty
+    text.
+    """
     from bylaw.shield.shield import Shield
 
     shields = [Shield(pack, log=log, tenant=tenant, earlier=earlier) for tenant in log.tenants()]

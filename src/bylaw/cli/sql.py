@@ -1,4 +1,4 @@
-"""`bylaw sql`: queries over the tables that an audit wrote."""
+"""The command `bylaw sql` queries the tables of an audit."""
 
 import csv
 import json
@@ -18,9 +18,9 @@ from bylaw.errors import UsageError
 from bylaw.text.visible import visible
 
 _WIDE = 500
-"""Width of a table that is not printed to a terminal: a wrapped name cannot be searched for."""
+"""The table width outside a terminal, wide enough that names are not wrapped and stay searchable."""
 _SHOWN = 200
-"""The most rows that a printed table shows."""
+"""The maximum number of rows to print."""
 
 
 @command("sql")

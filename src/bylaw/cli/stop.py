@@ -1,4 +1,4 @@
-"""`bylaw stop`: block writes of an agent, a tool, a policy or a tenant for a set time."""
+"""The command `bylaw stop` blocks writes of an agent, a tool, a policy or a tenant for a set time."""
 
 import getpass
 import sys

@@ -1,4 +1,4 @@
-"""The summary of an audit as tables, 80 columns wide."""
+"""Prints an audit's summary as tables, 80 columns wide."""
 
 import json
 import shlex
@@ -44,7 +44,7 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path, *, whole
 
 
 def _headline(counts: dict[str, Any]) -> list[str]:
-    """The counts in words: executed calls, then refused ones."""
+    """Return the counts in words: executed calls, then refused ones."""
     told = [f"{_flagged(counts)} in {counted(counts['calls'], 'executed call')}"]
     told[0] += f" of {counted(counts['conversations'], 'conversation')}."
     if counts["broken_rules"]:
@@ -66,7 +66,7 @@ def _written(out: Path) -> str:
 
 
 def _finding(summary: dict[str, Any], out: Path) -> str:
-    """Conversation and step of the first flagged call, as arguments of `bylaw explain`."""
+    """Return conversation and step of the first flagged call, as arguments of `bylaw explain`."""
     criterion = summary["criterion"]
     verdicts = summary["verdicts"][criterion]
     worst = next((name for name in ("violation", "near_miss", "uninformed") if verdicts.get(name)), None)
@@ -83,7 +83,7 @@ def _finding(summary: dict[str, Any], out: Path) -> str:
 
 
 def agents_table(summary: dict[str, Any], width: int = 80) -> Group:
-    """Rates per agent. Names that are too long for their column get a line of their own."""
+    """Return the rates per agent. A name too long for its column gets its own line."""
     heads = ("all", "with\nwrites", "bad\noutcome", "violation", "rule\nbroken", "near-miss", "of those\nwriting")
     rows = [(visible(row["agent"]) or "(unnamed)", _rates(row, summary["criterion"])) for row in summary["agents"]]
     upper, lower = zip(*((head.rpartition("\n")[0], head.rpartition("\n")[2]) for head in heads), strict=True)
@@ -134,11 +134,11 @@ def _by_verdict(summary: dict[str, Any], tools: Sequence[str], what: str) -> Gro
 
 
 _MOST = 8
-"""The most policies in the table without `--all`."""
+"""The maximum number of policies in the table without `--all`."""
 
 
 def _policies(summary: dict[str, Any], severities: Mapping[str, str], *, whole: bool) -> Group | None:
-    """The policies with the most flagged calls, violations first."""
+    """Return the policies with the most flagged calls, violations first."""
     wrong = ("violation", "near_miss")
     counts = {name: row[summary["criterion"]] for name, row in summary["by_policy"].items()}
     flagged = {name: row for name, row in counts.items() if any(row[verdict] for verdict in wrong)}
@@ -179,7 +179,7 @@ def _rules(summary: dict[str, Any]) -> Group:
 
 
 def _undecided(summary: dict[str, Any]) -> Group:
-    """Undecided calls by rule and reason, for review."""
+    """Return the undecided calls by rule and reason."""
     rules: dict[str, Any] = summary["open"]["rules"]
     rows = [
         ("" if place else name, OPEN_REASONS.get(reason, reason), f"{count:,}")
@@ -195,7 +195,7 @@ def _undecided(summary: dict[str, Any]) -> Group:
 
 
 def _failures(summary: dict[str, Any], out: Path) -> list[str]:
-    """Failed guards, which left calls without a verdict."""
+    """Return the failed guards. Their calls have no verdict."""
     failed: dict[str, dict[str, int]] = summary.get("failed_guards", {})
     if not failed:
         return []
@@ -209,7 +209,7 @@ def _failures(summary: dict[str, Any], out: Path) -> list[str]:
 
 
 def _paper(summary: dict[str, Any]) -> str:
-    """`, strict` under the strict criterion."""
+    """Return `, strict` under the strict criterion, otherwise empty."""
     return ", strict" if summary["criterion"] == "strict" else ""
 
 

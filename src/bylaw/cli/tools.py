@@ -1,4 +1,4 @@
-"""`bylaw tools`: changes to the tool descriptions of an MCP server since they were accepted."""
+"""The command `bylaw tools` shows changes to an MCP server's tool descriptions since they were accepted."""
 
 import difflib
 import getpass
@@ -48,6 +48,6 @@ def _changes(name: str, known: Known) -> Iterator[str]:
 
 
 def _lines(told: Told) -> list[str]:
-    """A description as indented JSON, to compare line by line."""
+    """Return a description as indented JSON, to compare line by line."""
     text = msgspec.json.format(msgspec.json.encode(told.tool, order="sorted"), indent=1).decode()
     return visible(text).splitlines()

@@ -1,4 +1,4 @@
-"""`bylaw view`: an audit in the browser."""
+"""The command `bylaw view` shows an audit in the browser."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Pages as an ASGI application: routes, sign-in, and errors as pages. Start at `application`."""
+"""The pages as an ASGI application: routes, sign-in and error pages. Start at `application`."""
 # pyright: basic, reportMissingImports=false
 
 import threading
@@ -21,15 +21,15 @@ from bylaw.errors import BylawError
 
 T = TypeVar("T")
 Page = Callable[[Asked], Response]
-"""Answers a request; it may wait for a disk, so it runs in a thread."""
+"""Answers a request. Runs in a thread, because it may wait for a disk."""
 Marked = Callable[[Any], Any]
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 WAIT = 0.1
-"""Seconds that a page waits before it shows that something is being prepared."""
+"""How many seconds a page waits before it shows that work is in progress."""
 
 
 class Preparing(Exception):
-    """A page cannot be shown yet; `what` describes the work in progress."""
+    """Raised when a page cannot be shown yet. `what` describes the work in progress."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -37,7 +37,7 @@ class Preparing(Exception):
 
 
 class Prepared(Generic[T]):
-    """The result of a slow function, which runs in its own thread."""
+    """The result of a slow function in its own thread."""
 
     def __init__(self, what: str, make: Callable[[], T]) -> None:
         self._what = what
@@ -47,7 +47,7 @@ class Prepared(Generic[T]):
     def _run(self, make: Callable[[], T]) -> None:
         try:
             self._made.set_result(make())
-        except BaseException as error:  # `get` raises it again.
+        except BaseException as error:  # `get` raises the error again.
             self._made.set_exception(error)
 
     @property
@@ -55,7 +55,7 @@ class Prepared(Generic[T]):
         return self._made.done() and self._made.exception() is not None
 
     def get(self) -> T:
-        """The result, or the error that the function raised; `Preparing` if it is still running."""
+        """Return the result or raise the function's error. Raises `Preparing` while the function runs."""
         try:
             return self._made.result(WAIT)
         except TimeoutError:
@@ -65,14 +65,14 @@ class Prepared(Generic[T]):
 
 
 class Pages:
-    """A group of pages: each page is a method with its address in a decorator."""
+    """A group of pages. Each page is a method with its address in a decorator."""
 
     section = ""
-    """Their entry in the navigation."""
+    """The group's entry in the navigation."""
 
     @property
     def layout(self) -> dict[str, Any]:
-        """The values for the frame around them."""
+        """Return values for the frame around the pages."""
         return {}
 
     def routes(self) -> list[Route]:
@@ -97,7 +97,7 @@ def _under(path: str, method: str, run: Callable[[Any, Request], Awaitable[Respo
 
 
 def shown(path: str, *, is_open: bool = False) -> Marked:
-    """A page for GET; `is_open` if it needs no sign-in."""
+    """Declare a page for GET. With `is_open`, it needs no sign-in."""
 
     async def look(answer: Page, request: Request) -> Response:
         return await _answered(request, answer, {}, is_open)
@@ -106,7 +106,7 @@ def shown(path: str, *, is_open: bool = False) -> Marked:
 
 
 def changed(path: str, *, is_open: bool = False) -> Marked:
-    """A form for POST, with the token of its session; `is_open` if it needs no sign-in."""
+    """Declare a form for POST, protected by its session's token. With `is_open`, it needs no sign-in."""
 
     async def change(answer: Page, request: Request) -> Response:
         try:
@@ -119,7 +119,7 @@ def changed(path: str, *, is_open: bool = False) -> Marked:
 
 
 def streamed(path: str) -> Marked:
-    """Events for an open page."""
+    """Declare a stream of events for an open page."""
 
     async def stream(answer: Callable[[Request, Visitor], Awaitable[Response]], request: Request) -> Response:
         if (visitor := request.app.state.find(request)) is None:
@@ -147,7 +147,7 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
         return await run_in_threadpool(answer, asked)
     except Preparing as error:
         if asked.is_part:
-            # The whole page is loaded, which then asks again by itself.
+            # The browser loads the whole page, which then polls.
             return Response(headers={"hx-redirect": str(request.url.replace(scheme="", netloc=""))})
         return page("preparing.html", headers={"refresh": "1"}, what=error.what)
     except BylawError as error:
@@ -155,14 +155,14 @@ async def _answered(request: Request, answer: Page, form: dict[str, str], is_ope
 
 
 def _later(request: Request, why: str) -> Response:
-    """Asks to wait until there is something to show; forms are refused."""
+    """Ask the browser to try again soon. Forms are refused."""
     if request.method in ("GET", "HEAD"):
         return page("preparing.html", 503, {"refresh": "2"}, what=why)
     return page("wrong.html", 503, error=f"Nothing was written. {why}", heading="Nothing was saved.")
 
 
 def _to_sign_in(request: Request) -> Response:
-    """Redirects a page to the sign-in; refuses a form or a part of a page."""
+    """Redirect a page to the sign-in. A form or a part of a page is refused."""
     if request.method == "GET" and request.headers.get("hx-request") != "true":
         asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         usual = asked in ("/", "/inbox")
@@ -171,7 +171,7 @@ def _to_sign_in(request: Request) -> Response:
 
 
 def _wrong(request: Request, error: BylawError) -> Response:
-    """An error that the visitor can fix, as a page or as a part of one."""
+    """Return an error that the visitor can fix, as a page or as part of one."""
     status = error.status if isinstance(error, Refused) else 422
     if request.headers.get("hx-request") != "true":
         is_read = request.method in ("GET", "HEAD")
@@ -179,7 +179,7 @@ def _wrong(request: Request, error: BylawError) -> Response:
             "Page not found." if status == 404 else "This page cannot be shown." if is_read else "Nothing was saved."
         )
         return page("wrong.html", status, error=str(error), heading=heading)
-    # The error is shown next to the form, which keeps all that was typed; with a new token it can be sent again.
+    # The error appears next to the form, which keeps its input. A new token lets the visitor send the form again.
     headers = {"hx-retarget": "#told", "hx-reswap": "innerHTML", "hx-reselect": ".told"}
     token = error.token if isinstance(error, TooOld) else ""
     values = {"error": str(error), "token": token, "needs_key": status == 401}
@@ -208,13 +208,13 @@ def application(
     hosts: tuple[str, ...] = (),
     secret: bytes | None = None,
 ) -> ASGIApp:
-    """Pages behind their door.
+    """Return the pages behind their access checks.
 
-    `find` gives the visitor, None for somebody who has to sign in. `refresh` runs before each page.
+    `find` returns the visitor, or None for a visitor who must sign in. `refresh` runs before each page.
     """
     handlers = {404: _lost(404, "page not found"), 405: _lost(405, "this page does not accept such a request")}
     pages = Starlette(routes=[Route("/static/{digest}/{name}", _static), *routes], exception_handlers=handlers)
     pages.state.find, pages.state.refresh = find, refresh
-    # No redirect from `/findings/`: it would use the client's `Host` header.
+    # A redirect from `/findings/` would use the client's `Host` header.
     pages.router.redirect_slashes = False
     return Door(pages, hosts=hosts, secret=secret)

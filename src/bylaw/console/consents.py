@@ -1,4 +1,4 @@
-"""An undecided consent as a person is asked about it: what was asked, what was answered, and the calls after it."""
+"""Shows an undecided consent to a reviewer: the question, the answer and the calls that followed."""
 # pyright: basic, reportMissingImports=false
 
 import re
@@ -16,47 +16,45 @@ from bylaw.console.page import said, seen
 from bylaw.facts.value import leaves
 
 LONGEST = 6_000
-"""Characters of a message that are shown here; the whole conversation is a link away."""
+"""The maximum length of a message on the page. The whole conversation is one link away."""
 _SHORTEST = 2
-"""Characters of a value that is marked in messages."""
+"""The minimum length of a value to mark in messages."""
 
 
 class Said(Struct, frozen=True):
-    """A message of the exchange."""
-
     by: str
     step: int
     text: Markup
 
 
 class AskedCall(Struct, frozen=True):
-    """A call that the answer is about, with its values as cards write them."""
+    """A call that depends on the answer, with its values as on a card."""
 
     row: FindingRow
     lines: list[str]
 
 
 class ConsentQuestion(Struct, frozen=True):
-    """Whether the customer agreed to some calls."""
+    """The question whether the customer agreed to some calls."""
 
     messages: list[Said]
     calls: list[AskedCall]
 
     @property
     def words(self) -> str:
-        """The question."""
+        """The question's text."""
         return "Did the customer agree to this?" if len(self.calls) == 1 else "Did the customer agree to all of these?"
 
 
 def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
-    """What a person is asked about a finding; None if it is not an undecided consent."""
+    """Return the question about a finding; None unless the finding is an undecided consent."""
     if not row.exchange or row.state != "open":
         return None
     why = undecided_consent(index.line(row)["open_rules"][0])
     whole = index.whole(row.conversation)
     events: list[JsonRecord] = whole["events"] if whole is not None else []
     rows = index.sharing(row) or [row]
-    # The call that is open comes first.
+    # The finding's own call comes first.
     rows.sort(key=lambda each: each.id != row.id)
     given = {each.step: events[each.step]["arguments"] for each in rows if each.step < len(events)}
     values = [str(leaf) for arguments in given.values() for leaf in leaves(arguments)]
@@ -73,7 +71,7 @@ def consent_question(index: Index, row: FindingRow) -> ConsentQuestion | None:
 
 
 def _with_new_values(asked: dict[int, str], values: Sequence[str]) -> set[int]:
-    """The last of the agent's messages, and those before it that have values of the call which no later one has."""
+    """Return the agent's last message, and earlier ones with values of the call that no later message repeats."""
     kept, known = set[int](), set[str]()
     for step in sorted(asked, reverse=True):
         found = set(_values(values).findall(asked[step]))
@@ -84,21 +82,21 @@ def _with_new_values(asked: dict[int, str], values: Sequence[str]) -> set[int]:
 
 
 def _steps(why: JsonRecord | None, quoted: str, last: str) -> set[int]:
-    """The steps of the messages that a question, or an answer, consists of."""
+    """Return the steps of the messages with a question and its answer."""
     found = why or {}
     steps = [each["step"] for each in found.get(quoted) or ()] or [found.get(last)]
     return {step for step in steps if step is not None}
 
 
 def _lines(tool: str, arguments: dict[str, Any]) -> list[str]:
-    """The values of a call, one on each line."""
+    """Return a call's values, one per line."""
     card = card_text(None, tool, arguments, frozenset(), CardWords()).splitlines()[1:-1]
     lines = [line.removeprefix("- ") for line in card]
     return lines or [f"{name}: {spelled(value, 600)}" for name, value in arguments.items()]
 
 
 def with_values(text: str, values: Sequence[str]) -> Markup:
-    """A message in which values of a call are marked."""
+    """Return a message with the call's values marked."""
     if len(text) > LONGEST:
         return said(text, LONGEST)
     parts = _values(values).split(text)
@@ -107,6 +105,6 @@ def with_values(text: str, values: Sequence[str]) -> Markup:
 
 
 def _values(values: Sequence[str]) -> re.Pattern[str]:
-    """Finds values of a call as whole words."""
+    """Return a pattern that finds a call's values as whole words."""
     wanted = sorted({each for each in values if len(each) >= _SHORTEST}, key=len, reverse=True)
     return re.compile(rf"(?<!\w)({'|'.join(map(re.escape, wanted)) or '(?!)'})(?!\w)", re.IGNORECASE)

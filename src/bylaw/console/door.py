@@ -1,7 +1,7 @@
-"""Checks every request: allowed hosts, a token on every change, and the visitor.
+"""Checks every request: the host, the token of a change, and the visitor.
 
-Pages of other sites can send requests too, but cannot read our pages, so they do not know the token of the
-session; browsers also send the origin of a change.
+Other sites' pages can send requests but cannot read these pages, so they do not know the session's token. Browsers also
+send the origin of a change.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -26,13 +26,13 @@ NAME = "bylaw_name"
 """The cookie with the name that a visitor entered."""
 LONGEST = 80
 UNVERIFIED = " (unverified)"
-"""The suffix of a name without a key."""
+"""Marks a name without a key."""
 TOKEN = "token"
 """The form field with the token."""
 FIELDS = 1000
-"""Fields of a form at most."""
+"""The maximum number of form fields."""
 LARGEST = 256 << 10
-"""Bytes in a form at most."""
+"""The maximum size of a form in bytes."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -47,13 +47,13 @@ _HEADERS = (
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _SESSION = re.compile(r"[0-9a-f]{32}")
 _LENGTH = 64
-"""Characters of a session's token; the mark of the page's visitor follows it."""
+"""The length of a session's token. The visitor's mark follows the token."""
 Role = Literal["approve", "review", "view"]
-"""A visitor's role on a service's pages: answer and stop, leave notes, or only look."""
+"""A visitor's role in a service: approve and stop, leave notes, or only look."""
 
 
 class Refused(BylawError):
-    """A request that is not allowed, with the status of its answer."""
+    """A refused request, with the HTTP status of the response."""
 
     code = "BY704"
 
@@ -63,56 +63,54 @@ class Refused(BylawError):
 
 
 class TooOld(Refused):
-    """The form's token is not that of its session: the server was restarted, or the page is not ours."""
+    """The form's token belongs to another session. The server was restarted, or another site sent the form."""
 
     def __init__(self, token: str) -> None:
-        """`token` is valid for sending the form again."""
+        """Refuse the form. `token` is valid for sending it again."""
         self.token = token
         super().__init__("nothing was written: the server was restarted since you loaded the page; send it again")
 
 
 class Visitor(Struct, frozen=True):
-    """A person at a browser."""
-
     name: str = ""
     is_verified: bool = False
-    """Whether the name belongs to a key; otherwise the visitor typed it."""
+    """Whether the name belongs to a key. Otherwise the visitor typed it."""
     tenant: str = DEFAULT_TENANT
     role: Role = "approve"
     is_signed_in: bool = False
-    """Whether they signed in with a key, so that they can sign out."""
+    """Whether the visitor signed in with a key and can sign out."""
 
     @property
     def may_answer(self) -> bool:
-        """Whether they may answer requests, and stop and lift."""
+        """Whether the visitor may answer requests and set stops."""
         return self.role == "approve"
 
     @property
     def may_note(self) -> bool:
-        """Whether they may leave notes."""
+        """Whether the visitor may leave notes."""
         return self.role in ("approve", "review")
 
     @property
     def mark(self) -> str:
-        """Identifies the visitor that a page was made for."""
+        """Identifies the visitor for whom a page was made."""
         told = f"{self.tenant}\0{self.name}".encode("utf-8", "replace")
         return hashlib.blake2b(told, digest_size=8).hexdigest() if self.is_verified else ""
 
     @property
     def signature(self) -> str:
-        """The name that a change is recorded under."""
+        """The name under which a change is recorded."""
         return self.name if self.is_verified else self.name + UNVERIFIED
 
 
 class Asked:
-    """A request with its visitor and the fields of its form."""
+    """A request with its visitor and form fields."""
 
     def __init__(self, request: Request, visitor: Visitor, form: dict[str, str]) -> None:
         self.request = request
         self.form = form
         self.visitor = visitor
         self.headers: dict[str, str] = {}
-        """Of the answer."""
+        """The response's headers."""
         name = _clean_name(form.get("by", ""))
         if name and not visitor.is_verified and name != visitor.name:
             self.visitor = replace(visitor, name=name)
@@ -130,20 +128,20 @@ class Asked:
 
     @property
     def token(self) -> str:
-        """The token for the forms of the page."""
+        """The token for the page's forms."""
         return self.request.scope["state"]["token"] + self.visitor.mark
 
     @property
     def is_part(self) -> bool:
-        """Whether only a part of a page is asked for."""
+        """Whether the browser requests only a part of a page."""
         return self.request.headers.get("hx-request") == "true"
 
     def text(self, name: str, limit: int = 1000) -> str:
-        """A field of the form as one line."""
+        """Return a form field as one line."""
         return " ".join(self.form.get(name, "").split())[:limit]
 
     def signed(self) -> str:
-        """The name that a change is recorded under; `UsageError` without one."""
+        """Return the name under which a change is recorded. Raises `UsageError` for an unnamed visitor."""
         if not self.visitor.name:
             raise UsageError("a change needs a name", hint="enter your name to save")
         return self.visitor.signature
@@ -154,13 +152,12 @@ class Asked:
             raise Refused("answering needs the role `approve`")
 
     def needs_noting(self) -> None:
-        """Refuse a visitor who may not leave notes."""
         if not self.visitor.may_note:
             raise Refused("writing needs the role `approve` or `review`")
 
 
 def visitor_of(request: Request) -> Visitor:
-    """The visitor with the unverified name in their cookie."""
+    """Return the visitor with the unverified name in the cookie."""
     return Visitor(_clean_name(unquote(request.cookies.get(NAME, ""), errors="replace")))
 
 
@@ -169,16 +166,16 @@ def _clean_name(name: str) -> str:
 
 
 class Door:
-    """Passes a request on, or refuses it."""
+    """Checks a request and passes it on, or refuses it."""
 
     def __init__(self, behind: ASGIApp, *, hosts: tuple[str, ...] = (), secret: bytes | None = None) -> None:
-        """`hosts` are allowed in addition to this machine's names; workers that share a port share a `secret`."""
+        """Also allow `hosts` besides this machine's names. Workers that share a port share a `secret`."""
         self._behind = behind
         self._hosts = frozenset(host.lower() for host in hosts)
         self._secret = secret or secrets.token_bytes(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the origin of a request and pass it on."""
+        """Check a request's origin and pass it on."""
         if scope["type"] != "http":
             return
         request = Request(scope)
@@ -206,7 +203,7 @@ class Door:
         await self._behind(scope, receive, guarded)
 
     def _wrong_place(self, request: Request) -> str:
-        """Why a request is refused by its headers; empty if it is not."""
+        """Return why a request's headers are refused; empty if they are fine."""
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not (_LOOPBACK.fullmatch(hosts[0]) or hosts[0].lower() in self._hosts):
             return "unrecognised Host header"
@@ -220,7 +217,7 @@ class Door:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The fields of a form sent from one of our pages; `Refused` if its token is not ours."""
+    """Return the fields of a form. Raises `Refused` if its token is wrong."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Refused("send a form", status=415)

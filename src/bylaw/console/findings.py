@@ -1,4 +1,4 @@
-"""The pages of findings: the list by reason, one in full, and triage."""
+"""The pages of findings: the list by reason, a single finding, and triage."""
 # pyright: basic, reportMissingImports=false
 
 import json
@@ -34,13 +34,13 @@ from bylaw.errors import UsageError
 from bylaw.text.number import counted
 
 WINDOW = 400
-"""Steps that one page shows."""
+"""The maximum number of steps on one page."""
 LISTED = 100
 KINDS = {"flagged": "with findings", "compliant": "compliant", "unjudged": "nothing judged"}
 FINDINGS = 60
-"""Findings of one conversation that are shown next to it."""
+"""The maximum number of findings next to their conversation."""
 OTHERS = 12
-"""Other findings of the same conversation that a finding links to."""
+"""The maximum number of links to other findings of the same conversation."""
 
 
 class ConversationPages(AuditPages):
@@ -70,7 +70,7 @@ class ConversationPages(AuditPages):
 
     @shown("/c/{name:path}")
     def one(self, asked: Asked) -> Response:
-        """One conversation, or a window of it."""
+        """Show a conversation or a part of it."""
         index = self._view.standings().index
         row = index.conversation(from_path(asked.path["name"]))
         if row is None:
@@ -83,7 +83,7 @@ class ConversationPages(AuditPages):
             found = [finding_details(self._view, index, each) for each in index.of_conversation(row.name)[:FINDINGS]]
             part = whole | {"events": whole["events"][start : start + WINDOW]}
             shown = bounded(part, {finding["step"] - start for finding in found})
-            # If even the shortest texts of these steps are too many for one page, they are cut.
+            # If these steps exceed a page even with the shortest texts, the texts are cut.
             shown = shown or bounded(part | {"events": [_brief(event) for event in part["events"]]}, set())
             data = {
                 "conversation": shown,
@@ -109,7 +109,7 @@ def _stated(view: View, found: list[JsonRecord]) -> Any:
 
 
 def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
-    """One finding with its conversation, for `<bylaw-finding>`; bounded as in the static report."""
+    """Return a finding with its conversation for `<bylaw-finding>`, limited in size as in the static report."""
     finding = finding_details(view, index, row)
     whole = index.whole(row.conversation)
     others = [other for other in index.of_conversation(row.conversation) if other.id != row.id][:OTHERS]
@@ -125,7 +125,7 @@ def finding_data(view: View, index: Index, row: FindingRow) -> JsonRecord:
 
 
 def finding_details(view: View, index: Index, row: FindingRow) -> JsonRecord:
-    """The details of a flagged call, a broken rule, or an undecided rule."""
+    """Return the details of a flagged call, a broken rule or an undecided rule."""
     line = index.line(row)
     if row.file != CALLS:
         return rule_details(line, view.policies) | {"finding": row.id}
@@ -142,12 +142,12 @@ def finding_details(view: View, index: Index, row: FindingRow) -> JsonRecord:
 
 
 def sentence_of(view: View, policy: str, limit: int = 400) -> str:
-    """A policy in the words of its document if it was given, else its definition."""
+    """Return a policy in the document's words, or its definition without a document."""
     stated: JsonRecord = view.policies.get(policy) or {}
     quotes: list[str] = [cite["text"].strip() for cite in stated.get("citations", ()) if cite.get("text")]
     quoted = next(iter(quotes), "")
     if quoted.endswith(":"):
-        # The list that follows belongs to it.
+        # A list belongs to the sentence before it.
         quoted += " " + "; ".join(quotes[1:])
     return cut(quoted or stated.get("definition", ""), limit)
 
@@ -155,7 +155,7 @@ def sentence_of(view: View, policy: str, limit: int = 400) -> str:
 AHEAD = timedelta(days=90)
 """The default duration of a waiver."""
 BULK = 500
-"""Findings that one form decides at most."""
+"""The maximum number of findings that one form decides."""
 WANTS = {"call": ("permit", "deny", "undetermined"), "rule": ("kept", "broken")}
 
 
@@ -167,7 +167,7 @@ class FindingPages(AuditPages):
         return self._listed(asked)
 
     def _listed(self, asked: Asked, written: Written | None = None) -> Response:
-        """Reasons, the findings of the selected reason, and one finding."""
+        """Show the reasons, the findings of the selected reason, and one finding."""
         query = asked.query
         wanted = Wanted.of(query.items())
         standings = self._view.standings(wanted.base)
@@ -210,13 +210,12 @@ class FindingPages(AuditPages):
 
     @changed("/finding/{id:path}/false-alarm")
     def false_alarm(self, asked: Asked) -> Response:
-        """Waive a finding as a false alarm."""
         return self._waived(asked, _false_alarm(asked), asked.form.get("expires") or _default_expiry(), False)
 
     def _waived(self, asked: Asked, reason: str, expires: str, of_policy: bool) -> Response:
         standings, row = self._found(asked)
         for waiver in standings.waivers_of(row.id):
-            # The same form sent twice is no second waiver.
+            # The same form sent twice makes only one waiver.
             is_same = waiver.owner == asked.signed() and waiver.reason == reason
             if not is_same and (waiver.policy or not of_policy):
                 words = f"{waiver.owner} has waived it already, until {waiver.expires}: {waiver.reason}"
@@ -234,7 +233,6 @@ class FindingPages(AuditPages):
 
     @changed("/findings/waive")
     def waive_many(self, asked: Asked) -> Response:
-        """Waive several findings with one reason."""
         standings, rows = self._picked(asked)
         taken = [row.id for row in rows if row.state not in ("new", "still") or standings.waivers_of(row.id)]
         if taken:
@@ -257,7 +255,7 @@ class FindingPages(AuditPages):
 
     @changed("/finding/{id:path}/case")
     def case(self, asked: Asked) -> Response:
-        """Save a finding as a case of the pack."""
+        """Save a finding as a test case of the pack."""
         standings, row = self._found(asked)
         root = self._view.own_root
         if root is None:
@@ -269,7 +267,7 @@ class FindingPages(AuditPages):
 
     @changed("/finding/{id:path}/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save a person's answer on an undecided call."""
+        """Save a reviewer's answer on an undecided call."""
         standings, row = self._found(asked)
         rows = [row, *(each for each in _picked(standings, asked) if each.id != row.id)]
         following = self._following(asked, row)
@@ -277,14 +275,13 @@ class FindingPages(AuditPages):
 
     @changed("/findings/attest")
     def attest_many(self, asked: Asked) -> Response:
-        """Save one answer on several undecided calls."""
         standings, rows = self._picked(asked)
         written = self._attested(standings, rows, asked)
         told = f"{counted(len(rows), 'call')} settled; the next audit counts them."
         return self._listed(asked, replace(written, told=told))
 
     def _attested(self, standings: Standings, rows: Sequence[FindingRow], asked: Asked) -> Written:
-        """Save the form's answer on each of these calls."""
+        """Save the form's answer for each call."""
         if any(row.verdict != "inconclusive" for row in rows):
             raise UsageError("only an undecided call can be attested")
         answer, reason, by = asked.form.get("answer", ""), asked.text("reason", 500), asked.signed()
@@ -302,7 +299,7 @@ class FindingPages(AuditPages):
         return replace(attest(self._view.attestations, given), told="The next audit counts it.")
 
     def _picked(self, asked: Asked) -> tuple[Standings, list[FindingRow]]:
-        """The findings that a form selects, or all of the list's reason if it has as many as the form says."""
+        """Return the findings that a form selects, or all findings of the reason if their number matches the form's."""
         wanted = Wanted.of(asked.query.items())
         standings = self._view.standings(wanted.base)
         rows = _picked(standings, asked)
@@ -315,14 +312,14 @@ class FindingPages(AuditPages):
         return standings, rows
 
     def _queue(self, asked: Asked, row: FindingRow) -> Wanted | None:
-        """The filters of the list that a form was sent from; None if it was sent from a finding's own page."""
+        """Return the filters of the list that contained the form; None on a finding's own page."""
         address = asked.form.get("queue")
         if address is None or not asked.is_part or row.state not in ("new", "still", "open"):
             return None
         return replace(Wanted.of(parse_qsl(address.partition("?")[2])), state=row.state)
 
     def _following(self, asked: Asked, row: FindingRow) -> FindingRow | None:
-        """The next finding of the list that a form was sent from."""
+        """Return the next finding of the list that contained the form."""
         queue = self._queue(asked, row)
         return self._view.standings(queue.base).index.following(queue, row) if queue is not None else None
 
@@ -359,7 +356,7 @@ class FindingPages(AuditPages):
         following: FindingRow | None = None,
         rows: Sequence[FindingRow] = (),
     ) -> Response:
-        """Show what was written, with the new state of the finding or, in a list, with the next one."""
+        """Show the change with the new state of the finding or, in a list, the next finding."""
         queue = self._queue(asked, row)
         standings = self._view.standings(queue.base if queue is not None else self._view.base)
         now = standings.index.finding(row.id) or row
@@ -370,7 +367,7 @@ class FindingPages(AuditPages):
         if following is not None and queue is not None:
             coming = standings.index.finding(following.id)
             if coming is None or coming.state != row.state:
-                # It was decided too, as one of the same policy.
+                # The change has also decided the next finding, because it covers the same policy.
                 coming = standings.index.following(queue, row)
             if coming is not None:
                 return self._advanced(asked, standings, queue, (now, coming), written)
@@ -379,7 +376,7 @@ class FindingPages(AuditPages):
     def _advanced(
         self, asked: Asked, standings: Standings, queue: Wanted, rows: tuple[FindingRow, FindingRow], written: Written
     ) -> Response:
-        """The next finding, with a line on the one before it."""
+        """Show the next finding, with a line on the previous one."""
         row, coming = rows
         left = standings.index.states(replace(queue, reason=""))[coming.state]
         asked.headers |= {"hx-retarget": "#detail", "hx-push-url": _address(queue, coming)}
@@ -388,7 +385,7 @@ class FindingPages(AuditPages):
         return self._page("finding_body.html", asked, file=written.path.name, why=written.told, **shown)
 
     def _detail(self, standings: Standings, row: FindingRow | None, *, queue: Wanted | None = None) -> dict[str, Any]:
-        """The values of a finding's template; `queue` has the filters of the list that it is shown in."""
+        """Return the values of a finding's template. `queue` has the list's filters."""
         days = {"ahead": _default_expiry(), "today": date.today().isoformat()}
         if row is None:
             return {"row": None} | days
@@ -396,7 +393,7 @@ class FindingPages(AuditPages):
         data = finding_data(self._view, standings.index, row)
         consent = consent_question(standings.index, row)
         if consent is not None:
-            # The form shows the question, the answer and the call.
+            # The form already shows the question, the answer and the call.
             data["finding"].pop("exchange", None)
         is_left = row.state in ("new", "still", "open")
         wanted = replace(queue or Wanted(), state=row.state)
@@ -420,7 +417,7 @@ class FindingPages(AuditPages):
 
 
 def _address(queue: Wanted, row: FindingRow) -> str:
-    """The address of a list with one of its findings open."""
+    """Return the address of a list with one finding open."""
     return queue.address(reason=row.reason, open=row.id)
 
 
@@ -431,7 +428,7 @@ def _false_alarm(asked: Asked) -> str:
 
 
 def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
-    """The calls that a form selects, each perhaps with others that share its answer."""
+    """Return the calls that a form selects, with others that share the answer."""
     form, ids = asked.form, list[str]()
     for name, value in form.items():
         kind, _, number = name.partition("-")
@@ -444,7 +441,7 @@ def _picked(standings: Standings, asked: Asked) -> list[FindingRow]:
 
 
 def grouped(rows: Sequence[FindingRow]) -> list[list[FindingRow]]:
-    """Rows of a list; those that one answer of the customer's is about are together."""
+    """Return a list's rows, grouped if one customer answer covers several."""
     groups: dict[Any, list[FindingRow]] = {}
     for row in rows:
         groups.setdefault(row.exchange_key if row.state == "open" else row.number, []).append(row)
@@ -456,7 +453,7 @@ def _default_expiry() -> str:
 
 
 def _default_want(row: FindingRow, line: JsonRecord) -> str:
-    """The default result of a case: the same as in the audit."""
+    """Return the default result of a test case: the same as in the audit."""
     if row.verdict == "broken":
         return "broken"
     policy = judged_by(line, row.policy)

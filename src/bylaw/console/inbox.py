@@ -1,4 +1,4 @@
-"""The inbox: calls that wait for approval, each with the information to decide, also on a phone."""
+"""The inbox of calls that wait for approval, with the information for a decision. It also works on a phone."""
 # pyright: basic, reportMissingImports=false
 
 import hashlib
@@ -27,43 +27,41 @@ from bylaw.trace.event import Call, Message
 from bylaw.trace.event import Card as ShownCard
 
 ANSWERED = 20
-"""Recent answers that are listed."""
+"""The number of recent answers to list."""
 LOOKS = 3.0
-"""Poll interval in seconds for customers' cards, which requires reading their conversations."""
+"""Seconds between polls for customers' cards. Each poll reads conversations."""
 
 DECISIONS = 500
-"""Recent decisions that are searched for cards."""
+"""The number of recent decisions to search for cards."""
 LOOKED_UP = 6
 SHORT = 300
-"""Characters of an argument that are shown unfolded."""
+"""Longer arguments are folded; this is the length in characters."""
 _FACT = re.compile(r"(\w+)\[([^\]]*)\]\.(\w+)")
 
 
 class Card(Struct, frozen=True):
-    """One call that waits for approval."""
+    """A call that waits for approval."""
 
     approval: Approval
     title: str
     words: str
-    """The decision's whole text for a person."""
+    """The decision's message for reviewers."""
     questions: list[str]
     arguments: list[tuple[str, str, str]]
-    """Name, shortened value, and the whole value if it was shortened."""
+    """Each argument's name, shortened value, and whole value if it was shortened."""
     customer: list[tuple[str, str]]
     first: str
-    """The customer's first message."""
     said: list[tuple[str, str]]
-    """The last messages: speaker and text."""
+    """The last messages, with speakers."""
     looked_up: list[tuple[str, str]]
     missing: list[str]
     sentences: list[tuple[str, str, str]]
-    """The objections: policy, sentence and reason."""
+    """Each objection: policy, sentence and reason."""
     left: float | None
-    """Seconds until the request expires."""
 
 
 class CustomerCard(Struct, frozen=True):
-    """A card that waits for the customer's own answer."""
+    """A card that waits for the customer's answer."""
 
     conversation: str
     card: str
@@ -72,18 +70,18 @@ class CustomerCard(Struct, frozen=True):
     asked: float
     left: float | None
     attested: list[Attestation]
-    """Attestations that the customer has confirmed it."""
+    """Attestations that the customer has confirmed the card."""
 
 
 class InboxPages(ServicePages):
-    """The requests of a decision log that wait for a person."""
+    """The pages of requests in a decision log that wait for a reviewer."""
 
     section = "inbox"
 
     def __init__(self, service: ServiceLog) -> None:
         super().__init__(service)
         self._customer_cards: dict[str, tuple[float, str]] = {}
-        """By tenant, the time of the last poll and the cards that wait for customers."""
+        """The time of the last poll and the customers' waiting cards, by tenant."""
 
     @shown("/")
     @shown("/inbox")
@@ -92,12 +90,11 @@ class InboxPages(ServicePages):
 
     @shown("/inbox/cards")
     def cards(self, asked: Asked) -> Response:
-        """Only the cards, to refresh a page."""
+        """Return only the cards, to refresh a page."""
         return self._page("inbox_cards.html", asked, **self._values(asked), done=None)
 
     @changed("/inbox/answer")
     def answer(self, asked: Asked) -> Response:
-        """Approve or reject one call."""
         asked.needs_answering()
         word, id = asked.form.get("word", ""), asked.form.get("id", "")
         if word not in ("approve", "reject"):
@@ -109,7 +106,7 @@ class InboxPages(ServicePages):
 
     @changed("/inbox/undo")
     def undo(self, asked: Asked) -> Response:
-        """Withdraw an approval; its call must not have run."""
+        """Withdraw an approval before its call runs."""
         asked.needs_answering()
         tenant, by = asked.visitor.tenant, asked.signed()
         done = self._service.log.withdraw(asked.form.get("id", ""), by=by, tenant=tenant)
@@ -117,7 +114,9 @@ class InboxPages(ServicePages):
 
     @changed("/inbox/attest")
     def attest(self, asked: Asked) -> Response:
-        """Save an attestation that the customer has confirmed a card, which still waits for the customer's answer."""
+        """Save an attestation that the customer has confirmed a card. The card still waits for the customer's
+        answer.
+        """
         asked.needs_noting()
         conversation, card = asked.form.get("conversation", ""), asked.form.get("card", "")
         put = customer_cards(self._service, asked.visitor.tenant, time.time())
@@ -129,19 +128,19 @@ class InboxPages(ServicePages):
 
     @streamed("/inbox/events")
     async def events(self, request: Request, visitor: Visitor) -> Response:
-        """An event whenever the waiting requests change."""
+        """Send an event whenever the waiting requests change."""
         return changes(lambda _: self._waiting(visitor.tenant), known_by(request))
 
     def _after(self, asked: Asked, told: str, done: Approval | None = None) -> Response:
-        """The page, or its changed part, with the result.
+        """Return the page, or its changed part, with the result.
 
-        After an answer (`done`) the page is locked: a second tap must not answer the call that takes its place.
+        After an answer (`done`), the page is locked briefly, so that a second tap does not answer the next call.
         """
         template = "inbox_cards.html" if asked.is_part else "inbox.html"
         return self._page(template, asked, **self._values(asked, told), done=done)
 
     def _waiting(self, tenant: str) -> str:
-        """A hash of the waiting calls and cards."""
+        """Return a hash of the waiting calls and cards."""
         now = time.time()
         found = self._service.log.approvals(tenant, status="waiting")
         looked, put = self._customer_cards.get(tenant, (0.0, ""))
@@ -180,7 +179,7 @@ class InboxPages(ServicePages):
 
 
 def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float, *, may_answer: bool) -> Card:
-    """A call that waits for a person. Only whoever may answer sees private values of the call itself."""
+    """Return a waiting call. Only visitors who may answer see the call's private values."""
     history = service.history(tenant, approval.conversation)
     told = service.shown(history) if history is not None else ShownConversation([], str)
     seen = str if may_answer else told.scrubbed
@@ -211,7 +210,7 @@ def card_of(service: ServiceLog, tenant: str, approval: Approval, now: float, *,
 
 
 def customer_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[CustomerCard]:
-    """Recent cards that customers have not answered yet."""
+    """Yield recent cards without a customer's answer."""
     seen: set[str] = set()
     for entry in service.log.latest(tenant, "decision", limit=DECISIONS):
         card = read_decision(entry.body).card if entry.body is not None and b'"card"' in entry.body else None
@@ -232,7 +231,7 @@ def customer_cards(service: ServiceLog, tenant: str, now: float) -> Iterator[Cus
 
 
 def in_words(text: str) -> str:
-    """A text with its facts in words: `Membership[M878].tier` becomes "the tier of Membership M878"."""
+    """Return a text with facts in words: `Membership[M878].tier` becomes "the tier of Membership M878"."""
     return _FACT.sub(lambda found: f"the {found[3].replace('_', ' ')} of {found[1]} {found[2]}", text)
 
 
@@ -241,7 +240,7 @@ def _folded(whole: str) -> tuple[str, str]:
 
 
 def _is_open(history: History, card: ShownCard) -> bool:
-    """Whether no later message could be an answer to the card."""
+    """Whether no later message could answer the card."""
     places = [number for number, event in enumerate(history.events) if isinstance(event, Call) and event.card == card]
     if not places:
         return False
@@ -255,7 +254,7 @@ def _decision(history: History | None, approval: str) -> Decision | None:
 
 
 def _questions(grounds: list[Ground]) -> list[str]:
-    """The questions to a person, without duplicates."""
+    """Return the questions for a reviewer, without duplicates."""
     asked = [each for ground in grounds for each in ground.questions if each.whom == "person"]
     texts = [in_words(each.text) for each in asked]
     return [text[:1].upper() + text[1:] for text in dict.fromkeys(texts)]

@@ -1,4 +1,4 @@
-"""Live decisions from the log of a service, and the conversation of each."""
+"""Live decisions from a service's log, each with its conversation."""
 # pyright: basic, reportMissingImports=false
 
 import time
@@ -26,10 +26,10 @@ from bylaw.shield.stopping import check_target, unheard_of
 from bylaw.text.day import read_duration
 
 LOOKED_AT = 2_000
-"""Recent decisions that filters choose from."""
+"""How many recent decisions the filters cover."""
 LISTED = 100
 SHOWN = 400
-"""Last entries of a conversation that its page shows."""
+"""How many of a conversation's last entries its page shows."""
 ANSWERS: tuple[str, ...] = get_args(Answer)
 POSTURES: tuple[str, ...] = get_args(Posture)
 
@@ -53,7 +53,7 @@ class DecisionFilter(Struct, frozen=True):
 
 
 class TimelineItem(Struct, frozen=True):
-    """One entry of a conversation: a message, call, result, decision or attestation."""
+    """An entry of a conversation: a message, call, result, decision or attestation."""
 
     kind: str
     who: str
@@ -87,7 +87,7 @@ class LivePages(ServicePages):
 
     @streamed("/live/events")
     async def events(self, request: Request, visitor: Visitor) -> Response:
-        """An event after each new decision."""
+        """Send an event after each new decision."""
         given = known_by(request)
         after = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
 
@@ -99,7 +99,7 @@ class LivePages(ServicePages):
 
     @shown("/live/c/{name:path}")
     def conversation(self, asked: Asked) -> Response:
-        """One conversation with its decisions."""
+        """Show a conversation with its decisions."""
         name = from_path(asked.path["name"])
         entries = self._service.entries(asked.visitor.tenant, name)
         happened = list(self._happened(entries))
@@ -143,9 +143,9 @@ def _item(event: dict[str, Any]) -> TimelineItem:
 TARGETS = {"tool": "A tool", "agent": "An agent", "policy": "Whatever a policy binds", "all": "Every write"}
 SPANS = {"30m": "30 minutes", "2h": "2 hours", "8h": "8 hours", "1d": "a day", "7d": "a week"}
 OVER = 50
-"""Most past stops that are listed."""
+"""The maximum number of past stops to list."""
 RECENT = 7 * 86_400
-"""Agents of the last so many seconds are suggested."""
+"""How far back agents are suggested, in seconds."""
 
 
 class StopPages(ServicePages):
@@ -153,7 +153,7 @@ class StopPages(ServicePages):
 
     @shown("/stops")
     def listed(self, asked: Asked, told: str = "") -> Response:
-        """The current and the past stops."""
+        """Show current and past stops."""
         now, tenant = time.time(), asked.visitor.tenant
         every = self._service.log.every_stop(tenant)
         tools = self._service.pack.schema.tools
@@ -210,6 +210,6 @@ class StopPages(ServicePages):
         return self.listed(asked, f"{lifted.stop.id}: {lifted.stop.stopped} is no longer stopped.")
 
     def _agents(self, tenant: str, now: float) -> list[str]:
-        """Agents of recent conversations."""
+        """Return the agents of recent conversations."""
         bodies = self._service.log.openings(tenant, since=now - RECENT)[-1000:]
         return sorted({agent for body in bodies if (agent := read_opening(body).agent)})[:300]

@@ -1,4 +1,4 @@
-"""The overview: a summary sentence, the gravest finding, policies, agents, the trend and the audit's limits."""
+"""The overview page: a summary sentence, the gravest finding, policies, agents, the trend and the audit's limits."""
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Callable
@@ -23,11 +23,11 @@ from bylaw.pack import Criterion
 from bylaw.text.number import counted
 
 TREND = 12
-"""Latest audits that the trend shows."""
+"""The number of audits in the trend."""
 RATES = 100
-"""Policies or agents that a comparison lists."""
+"""The maximum number of policies or agents in a comparison."""
 LISTED = 500
-"""Findings of the earlier audit that a comparison lists."""
+"""The maximum number of the earlier audit's findings in a comparison."""
 _NO_RATE = rate(0, 0)
 _KINDS = {
     "violation": ("violation", "violations"),
@@ -44,7 +44,7 @@ class PolicyRow(Struct, frozen=True):
     sentence: str
     states: dict[str, int]
     verdicts: dict[str, int]
-    """New findings, by the verdict of this policy."""
+    """New findings by this policy's verdict."""
 
     @property
     def rank(self) -> tuple[int, ...]:
@@ -64,7 +64,7 @@ class TrendPoint(Struct, frozen=True):
 
 
 class RatePair(Struct, frozen=True):
-    """The rates of a policy or an agent in an earlier audit and in this one, as `facts.interval.rate` has them."""
+    """A policy's or agent's rates in an earlier audit and in this one, as from `facts.interval.rate`."""
 
     name: str
     before: JsonRecord
@@ -72,7 +72,7 @@ class RatePair(Struct, frozen=True):
 
     @property
     def change(self) -> str:
-        """`bad` or `good` if the intervals do not overlap; empty otherwise."""
+        """`bad` or `good` if the intervals do not overlap; otherwise empty."""
         if self.before["value"] is None or self.now["value"] is None:
             return ""
         return (
@@ -85,7 +85,7 @@ class OverviewPages(AuditPages):
 
     @shown("/")
     def first(self, asked: Asked) -> Response:
-        """The overview, against an earlier audit or by itself."""
+        """Show the overview, with or without a comparison."""
         wanted = Wanted.of(asked.query.items())
         view = self._view
         base = wanted.base or view.base
@@ -112,7 +112,7 @@ class OverviewPages(AuditPages):
 
     @shown("/compare")
     def compared(self, asked: Asked) -> Response:
-        """The comparison with one earlier audit, or the choice of one."""
+        """Show a comparison with one earlier audit, or a choice of audits."""
         view = self._view
         base = Wanted.of(asked.query.items()).base or view.base
         bases = [(name, str(read_summary(path).get("date", ""))) for name, path in view.bases.items()]
@@ -141,7 +141,7 @@ class OverviewPages(AuditPages):
         )
 
     def _sentence(self, index: Index, base: str) -> str:
-        """The result in one sentence."""
+        """Return the result in one sentence."""
         new = index.verdicts(Wanted())
         word = "new " if base else ""
         told = [
@@ -193,24 +193,24 @@ def _since(view: View, base: str) -> str:
 
 
 Rates = dict[str, JsonRecord]
-"""By policy or agent, the rate of one verdict."""
+"""Rates of one verdict, by policy or agent."""
 
 
 def _by_policy(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
-    """The share of the calls that each policy applied to."""
+    """Return the flagged share of the calls that each policy binds."""
     rows = summary["by_policy"].items()
     return {name: rate(row[criterion].get(verdict, 0), row["applied"]) for name, row in rows if row["applied"]}
 
 
 def _by_agent(summary: JsonRecord, criterion: Criterion, verdict: str) -> Rates:
-    """The share of the conversations of each agent."""
+    """Return the flagged share of each agent's conversations."""
     return {row["agent"]: row[criterion][f"{verdict}_rate"] for row in summary["agents"]}
 
 
 def _pairs(
     rates: Callable[[JsonRecord, Criterion, str], Rates], earlier: JsonRecord, now: JsonRecord, criterion: Criterion
 ) -> dict[str, list[RatePair]]:
-    """By verdict, the rates that are above zero in either audit: those that changed, then the highest."""
+    """Return, by verdict, rates above zero in either audit. Changed rates come first, then the highest."""
     found: dict[str, list[RatePair]] = {}
     for verdict in ("violation", "near_miss"):
         old, new = rates(earlier, criterion, verdict), rates(now, criterion, verdict)
@@ -224,7 +224,7 @@ def _pairs(
 
 
 def trend(view: View, most: int = TREND) -> list[TrendPoint]:
-    """This audit and the others of the same pack in folders next to it, by their day."""
+    """Return this audit and others of the same pack in neighbouring folders, by date."""
     found = [(name, read_summary(path), False) for name, path in view.bases.items()]
     found.append((view.out.resolve().name, view.summary, True))
     points = [_point(name, summary, is_this, view.criterion) for name, summary, is_this in found if summary]

@@ -1,8 +1,8 @@
-"""A pack's folder as it is now, read again when a file of it has changed; its cases, and findings kept as cases.
+"""The current state of a pack's folder, its cases, and findings saved as cases.
 
-A finding is written as a case only if running it gives the audit's result. The case of a flagged call lists the facts
-that were seen. If they do not reproduce the result, because the check also reads messages or earlier calls, it lists
-the events instead. If both fail, the page says so.
+A finding is saved as a case only if running the case gives the audit's result. The case of a flagged call lists the
+facts seen. Those may not suffice if the check also reads messages or earlier calls; the case then lists the events. If
+both fail, the page says so.
 """
 
 import json
@@ -29,7 +29,7 @@ from bylaw.review.reading import Noted, loaded, noted_of
 
 _PARTS = frozenset((".yaml", ".md", ".py", ".txt", ".json"))
 _APART = frozenset((REVIEW, COMMENTS))
-"""Signatures and comments are not part of a pack, and are read each time."""
+"""Signatures and comments are not part of the pack and are read each time."""
 
 
 class PackState(Struct, frozen=True):
@@ -43,12 +43,12 @@ class PackState(Struct, frozen=True):
     is_compiled: bool
 
     def results(self, policy: str) -> list[CaseResult | BylawError]:
-        """The results of the cases of one policy, in their order."""
+        """Return the results of a policy's cases, in order."""
         return list(run_cases(self.pack, of=case_names(self.pack, policy)))
 
 
 class PackStates:
-    """The state of one folder, kept until a file of it changes."""
+    """Caches a folder's state until a file changes."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -57,7 +57,7 @@ class PackStates:
         self._lock = threading.Lock()
 
     def now(self) -> PackState:
-        """The folder as it is."""
+        """Return the folder's current state."""
         with self._lock:
             try:
                 stamp = [(entry.path, entry.stat().st_mtime_ns) for entry in _files(self._root)]
@@ -70,7 +70,7 @@ class PackStates:
 
 
 def has_changed_since(root: Path, file: Path) -> bool:
-    """Whether a file of a pack is newer than another file; its text may be the same."""
+    """Whether a pack's file is newer than another file. Its text may still be the same."""
     try:
         then = file.stat().st_mtime_ns
         return any(entry.stat().st_mtime_ns > then for entry in _files(root))
@@ -85,7 +85,6 @@ def _read_state(root: Path) -> PackState:
 
 
 def _files(root: Path) -> Iterator[os.DirEntry[str]]:
-    """The files of a pack."""
     for entry in os.scandir(root):
         if entry.is_dir() and not entry.name.startswith((".", "__")):
             yield from _files(Path(entry.path))
@@ -94,12 +93,12 @@ def _files(root: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def case_names(pack: Pack, policy: str) -> set[str]:
-    """The names of a policy in cases: its own and those of its rules."""
+    """Return the names of a policy in cases: its own and its rules'."""
     return {policy, *(rule.name for rule in pack.book.rules if rule.policy == policy)}
 
 
 def cases_of(pack: Pack, names: Container[str]) -> Iterator[Any]:
-    """The cases of a policy, in their order; `names` are its own and those of its rules."""
+    """Yield a policy's cases in order. `names` are from `case_names`."""
     for read in pack.cases.values():
         for case in read.record.written_out:
             if str(case.rule or case.policy) in names:
@@ -107,7 +106,7 @@ def cases_of(pack: Pack, names: Container[str]) -> Iterator[Any]:
 
 
 def parts_of(case: Any) -> tuple[tuple[str, str], ...]:
-    """The inputs of a case, each with its title."""
+    """Return a case's inputs with titles."""
     parts = [
         ("now", case.now), ("context", case.context), ("done", case.done), ("call", case.called),
         ("facts", case.facts), ("world", case.world), ("events", [_event(each) for each in case.events or ()]),
@@ -138,7 +137,7 @@ HEAD = "# Calls that audits flagged, kept as cases of this pack.\n"
 
 
 def judged_by(line: JsonRecord, policy: str) -> JsonRecord | None:
-    """The verdict of a policy on a flagged call."""
+    """Return a policy's verdict on a flagged call."""
     return next((each for each in line.get("policies") or () if each["id"] == policy), None)
 
 
@@ -179,7 +178,7 @@ def keep_rule_case(root: Path, rule: str, events: Sequence[JsonRecord], step: in
 
 
 def _kept(root: Path, pack: Pack, record: JsonRecord) -> Written:
-    """Write a case, unless the pack has it with another result, and report whether it passes now."""
+    """Write a case and report whether it passes. A case with another result for the same input is refused."""
     body = _read(record)
     name = str(body.rule or body.policy)
     for other in cases_of(pack, {name}):
@@ -200,7 +199,7 @@ def _loaded(root: Path) -> Pack:
 
 
 def _fault(pack: Pack, record: JsonRecord) -> str:
-    """The reason why a case does not pass; empty if it does."""
+    """Return why a case fails; empty if it passes."""
     try:
         ended = run_case(pack, _read(record), CASES)
     except BylawError as error:
@@ -211,7 +210,7 @@ def _fault(pack: Pack, record: JsonRecord) -> str:
 
 
 def _read(record: JsonRecord) -> WrittenCase:
-    """A record as it would be read from its file."""
+    """Return a record as it would be read from a file."""
     read = read_case_file(read_yaml(written(record), file=CASES))
     if read.faults:
         raise read.faults[0]
@@ -226,9 +225,9 @@ def _count(path: Path) -> int:
 
 
 def _reasons(policy: JsonRecord) -> Iterator[JsonRecord]:
-    """Possible reasons of the result: the words of a denial, else the first missing facts.
+    """Yield possible reasons of the result: a denial's words, or else the first missing facts.
 
-    An audit with a world may list more missing facts than the evidence alone shows.
+    An audit with a world may list more missing facts than the evidence shows.
     """
     if policy["evidence"] == "deny":
         yield {"because": policy["because"]}
@@ -255,7 +254,7 @@ def _fact(fact: JsonRecord) -> str:
 
 
 def _happened(events: Sequence[JsonRecord], step: int | None = None) -> Iterator[JsonRecord]:
-    """The events, or those up to a step, in the format of cases: each call with its result, even if that came later."""
+    """Yield the events up to a step in the format of cases: each call with its result, even a later one."""
     results = {event.get("call"): event for event in events if event["type"] == "result"}
     for number, event in enumerate(events if step is None else events[: step + 1]):
         if event["type"] == "message":

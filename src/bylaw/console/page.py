@@ -1,4 +1,6 @@
-"""Pages from templates. All values are escaped; text from logs and packs goes through `said`, `marked` or `seen`."""
+"""Renders pages from templates. All values are escaped. Text from logs and packs passes through `said`, `marked` or
+`seen`.
+"""
 # pyright: basic, reportMissingImports=false
 
 import hashlib
@@ -40,7 +42,7 @@ STATES = {
     "refused": "Refused by the tool",
 }
 SETTLED = {"waived": "waived", "false-alarm": "false alarm", "attested": "settled"}
-"""The label of a finding that a person has settled."""
+"""Labels of findings that a reviewer has settled."""
 STATIC = {
     "console.css": "text/css",
     "console.js": "text/javascript",
@@ -48,7 +50,7 @@ STATIC = {
     "htmx.js": "text/javascript",
 }
 _MARKED = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
-"""Backticks in reasons, and bold in Markdown documents."""
+"""Backticks and Markdown bold."""
 
 
 @cache
@@ -75,7 +77,7 @@ def environment() -> Environment:
 
 
 def load_templates() -> None:
-    """Compile every template, which takes longer than showing it."""
+    """Compile every template in advance, because compiling is slower than rendering."""
     for name in environment().list_templates():
         environment().get_template(name)
 
@@ -86,12 +88,12 @@ def page(template: str, status: int = 200, headers: dict[str, str] | None = None
 
 
 def said(value: Any, limit: int = 300) -> Markup:
-    """A text for a page, without markup, hidden characters or effects on the direction of the text around it."""
+    """Return a text for a page without markup or hidden characters. It cannot change the direction of other text."""
     return Markup("<bdi>{}</bdi>").format(seen(_cut(value, limit)))
 
 
 def marked(value: Any, limit: int = 300) -> Markup:
-    """The same for reasons and sentences: backticks become code, bold Markdown becomes bold."""
+    """Do the same for reasons and sentences. Backticks become code, Markdown bold becomes bold."""
     text = _cut(value, limit)
     parts: list[Markup] = []
     end = 0
@@ -103,7 +105,7 @@ def marked(value: Any, limit: int = 300) -> Markup:
 
 
 def seen(text: str) -> Markup:
-    """The same without isolation, for an element with no other content."""
+    """Do the same without isolation, for an element with no other content."""
     parts: list[Markup] = []
     for hidden, run in groupby(text, key=lambda each: "" if _is_seen(each) else each):
         whole = "".join(run)
@@ -114,7 +116,7 @@ def seen(text: str) -> Markup:
 
 
 def plain(value: Any, limit: int = 80) -> str:
-    """The same as a string, for an attribute or a title."""
+    """Return the same as plain text, for an attribute or a title."""
     text = str(value)[: limit + 1]
     return _cut("".join(each if _is_seen(each) else _code_point(each) for each in text).replace("\n", " "), limit)
 
@@ -133,29 +135,31 @@ def _code_point(character: str) -> str:
 
 
 def as_json(data: Any) -> Markup:
-    """Data for a JSON block in a page, which it cannot end."""
+    """Return data for a JSON block. The data cannot close the block."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False, default=str)
     return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def in_path(name: str) -> str:
-    """A conversation's name as the last part of an address; `..` would mean the parent folder to a browser."""
+    """Return a conversation's name as the last part of an address. A browser would resolve `..` to the parent
+    folder.
+    """
     start = "/" if name in (".", "..") or name.startswith("/") else ""
     return quote(start + name, safe="", errors="replace")
 
 
 def from_path(given: str) -> str:
-    """The conversation's name in such an address."""
+    """Return the conversation's name from an address."""
     return given.removeprefix("/")
 
 
 def place_in(text: str) -> int:
-    """The offset in a list, from an address; 0 by default."""
+    """Return a list offset from an address; 0 by default."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def span(seconds: float) -> str:
-    """A duration in short words."""
+    """Return a short duration text, such as `5 s`."""
     if seconds < 90:
         return f"{max(0, round(seconds))} s"
     if seconds < 5400:
@@ -164,7 +168,7 @@ def span(seconds: float) -> str:
 
 
 def running(seconds: float, *, down: bool = False) -> Markup:
-    """A duration that the page keeps up to date; its title is the time in UTC."""
+    """Return a duration that the page keeps current. Its title is the time in UTC."""
     when = datetime.fromtimestamp(time.time() + (seconds if down else -seconds), UTC).isoformat(" ", "minutes")[:16]
     told = ("left" if down else "ago", seconds, when, span(seconds))
     return Markup('<span data-{}="{:.0f}" title="{} UTC">{}</span>').format(*told)
@@ -176,7 +180,7 @@ def percent(value: float | None) -> str:
 
 @cache
 def static_file(name: str) -> bytes:
-    """A style sheet or a script; the static report has the same drawings."""
+    """Return a style sheet or script. The static report shares some of them."""
     files = resources.files("bylaw.console") / "static"
     match name:
         case "elements.js":
@@ -195,5 +199,5 @@ def static_file(name: str) -> bytes:
 
 @cache
 def static_address(name: str) -> str:
-    """The address of a file. It changes with the file, so browsers may cache it forever."""
+    """Return a file's address. The address contains the file's hash, so browsers may cache it forever."""
     return f"/static/{hashlib.sha256(static_file(name)).hexdigest()[:12]}/{name}"

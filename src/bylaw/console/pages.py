@@ -1,4 +1,4 @@
-"""All pages of one audit, and those of a service; `run_pages` serves an audit to this machine."""
+"""All pages of an audit and of a service. `run_pages` serves an audit on this machine."""
 # pyright: basic, reportMissingImports=false
 
 import socket
@@ -28,10 +28,10 @@ from bylaw.record import Log
 
 HOST = "127.0.0.1"
 SERVED = ("/inbox", "/live", "/stops", "/policy", "/try/", "/sign-in", "/sign-out", "/static/")
-"""Address prefixes of a service's pages, apart from `/`."""
+"""Address prefixes of a service's pages, without `/`."""
 VIEW_PAGES = "/review, /findings, /conversations, /policy, /compare, /search"
 SERVICE_PAGES = "/inbox, /live, /stops, /policy"
-"""What people open first, for the terminal."""
+"""Pages to print in the terminal, because people open these first."""
 
 
 def view_app(view: View) -> ASGIApp:
@@ -45,7 +45,7 @@ def view_app(view: View) -> ASGIApp:
 def service_app(
     log: Log, pack: Pack, *, sign_in: SignIn | None = None, hosts: tuple[str, ...] = (), secret: bytes | None = None
 ) -> ASGIApp:
-    """The pages of a service; without `sign_in`, everybody on this machine may use them."""
+    """Return a service's pages. Without `sign_in`, everybody on this machine may use them."""
     service = ServiceLog(log, pack)
     bench = service_bench(service)
     pages = [each(service) for each in (InboxPages, LivePages, StopPages)]
@@ -56,16 +56,16 @@ def service_app(
 
 
 def is_page(path: str) -> bool:
-    """Whether a service's pages answer at an address."""
+    """Whether an address belongs to a service's pages."""
     return path == "/" or path.startswith(SERVED)
 
 
 def run_pages(
     out: Path, port: int, *, pack: str, waivers: Path | None, base: Path | None, tell: Callable[[str], None]
 ) -> None:
-    """Serve the pages of an audit until interrupted; `tell` gets their address."""
+    """Serve an audit's pages until interrupted. `tell` gets the address."""
     view = View(out, pack=pack, waivers=waivers, base=base)
-    # Not the pack: Python 3.11 loses count when two threads parse code at once.
+    # Templates only, because Python 3.11 may fail when two threads parse code at once.
     threading.Thread(target=load_templates, daemon=True, name="console-warming").start()
     taken = _listen(port)
     tell(f"{view.title}: http://{HOST}:{taken.getsockname()[1]}/  (Ctrl-C ends it)")

@@ -1,4 +1,4 @@
-"""The policy: its document with the policies of each sentence, and each check to read, sign, reject or comment on."""
+"""Shows the document with the policies of each sentence, and each check to read, sign, reject or comment on."""
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Iterable, Mapping
@@ -33,14 +33,11 @@ from bylaw.rule.formula import atoms
 from bylaw.rule.structure import circuits
 
 EXCERPT = 5
-"""Flagged calls that a policy's page shows."""
+"""How many flagged calls a policy's page shows."""
 NEEDS = ("unsigned", "lapsed", "rejected")
-"""Review states that need a signature."""
 
 
 class ShownCase(Struct, frozen=True):
-    """A case with its inputs."""
-
     note: str
     want: str
     got: str
@@ -49,7 +46,7 @@ class ShownCase(Struct, frozen=True):
 
 
 class Margin(Struct, frozen=True):
-    """A sentence with the policies that cite it, each with its review state."""
+    """A sentence with the policies that cite it and their review states."""
 
     covered: Covered
     notes: tuple[tuple[Policy, str], ...]
@@ -59,7 +56,7 @@ Group = tuple[str, str, list[Margin]]
 
 
 def margins_of(covered: Iterable[Covered], states: Mapping[str, str]) -> tuple[list[Group], set[str]]:
-    """The sentences by file and heading, and the policies that cite any of them."""
+    """Return the sentences by file and heading, and the policies that cite them."""
     groups: list[Group] = []
     cited: set[str] = set()
     for each in covered:
@@ -72,7 +69,7 @@ def margins_of(covered: Iterable[Covered], states: Mapping[str, str]) -> tuple[l
 
 
 class ServedPolicyPages(Pages):
-    """Pages to read the pack of a service."""
+    """Pages to read a service's pack."""
 
     section = "policy"
 
@@ -85,12 +82,12 @@ class ServedPolicyPages(Pages):
 
     @shown("/policy/{id}")
     def one(self, asked: Asked) -> Response:
-        """Redirects the address that a policy has on an audit's pages."""
+        """Redirect the address that a policy has in an audit's pages."""
         return RedirectResponse(f"/try/{quote(asked.path['id'], safe='')}", 303)
 
     @shown("/policy")
     def document(self, asked: Asked) -> Response:
-        """The document as prose; without one, the policies in their order."""
+        """Show the document as prose, or the policies in order without a document."""
         assert self._bench.root is not None
         now = self._bench.pack_now()
         groups, cited = margins_of(now.covered, standings(self._bench.root, now.sides))
@@ -100,13 +97,13 @@ class ServedPolicyPages(Pages):
 
 
 class PolicyPages(AuditPages):
-    """Pages to read and sign the pack of an audit."""
+    """Pages to read and sign an audit's pack."""
 
     section = "policy"
 
     @shown("/policy")
     def document(self, asked: Asked) -> Response:
-        """The document as prose; without one, the policies in their order."""
+        """Show the document as prose, or the policies in order without a document."""
         groups: list[Group] = []
         cited: set[str] = set()
         states: Mapping[str, str] = {}
@@ -130,7 +127,7 @@ class PolicyPages(AuditPages):
 
     @shown("/policy/{id}/automaton.svg")
     def automaton(self, asked: Asked) -> Response:
-        """A rule as a picture."""
+        """Draw a rule."""
         rules = [rule for rule in self._now().pack.book.rules if rule.policy == asked.path["id"]]
         found = next((rule for rule in rules if rule.name == asked.query.get("rule", "")), None)
         if found is None:
@@ -139,7 +136,7 @@ class PolicyPages(AuditPages):
 
     @shown("/policy/{id}/circuit.svg")
     def circuit(self, asked: Asked) -> Response:
-        """The rules of an action, with their weights, as a picture."""
+        """Draw an action's rules with their weights."""
         book, name = self._now().pack.book, asked.query.get("action", "")
         if name not in book.actions:
             raise Refused("there is no such action", status=404)
@@ -147,7 +144,7 @@ class PolicyPages(AuditPages):
 
     @changed("/policy/{id}/sign")
     def sign(self, asked: Asked) -> Response:
-        """Accept or reject a policy as the page showed it."""
+        """Accept or reject a policy in the version that the page showed."""
         name, root, sides = self._to_write(asked, "review")
         word, note = asked.form.get("word", ""), asked.text("note")
         if word not in ("accepted", "rejected"):
@@ -169,14 +166,14 @@ class PolicyPages(AuditPages):
 
     @changed("/policy/{id}/comment")
     def comment(self, asked: Asked) -> Response:
-        """Add a comment, which does not affect sign-off."""
+        """Add a comment. It does not affect sign-off."""
         name, root, sides = self._to_write(asked, "comment")
         now = datetime.now(UTC).isoformat(timespec="seconds")
         given = Comment(name, asked.signed(), now, asked.form.get("text", ""), sides.sentence, sides.check)
         return self._shown(asked, name, comment_on(root, given))
 
     def _to_write(self, asked: Asked, what: str) -> tuple[str, Path, Sides]:
-        """The policy, the pack's folder, and the policy's sides as they are now."""
+        """Return the policy, the pack's folder, and the policy's current digests."""
         name, root = asked.path["id"], self._view.own_root
         if root is None:
             hint = "copy the folder, and give it with --pack"
@@ -187,7 +184,7 @@ class PolicyPages(AuditPages):
         return name, root, sides
 
     def _after(self, name: str) -> str:
-        """The policy after this one whose check waits for a signature; empty if there is no other."""
+        """Return the next policy that waits for a signature; empty if there is none."""
         root, names = self._view.own_root, list(self._now().pack.policies)
         waiting = [each for each in unsigned(self._now(), root) if each != name] if root is not None else []
         place = names.index(name) if name in names else 0
@@ -235,7 +232,7 @@ _UNKNOWN: dict[str, Any] = {
     "policy": None, "check": None, "state": "", "needs": False, "signature": None, "cases": [], "rules": [],
     "actions": [], "noted": Noted(), "comments": [], "digest": "",
 }  # fmt: skip
-"""The part of a policy's page that comes from its pack, if there is none."""
+"""What a policy's page shows if no pack is available."""
 
 
 def _of_pack(now: PackState, name: str, root: Path) -> dict[str, Any] | None:
@@ -260,7 +257,7 @@ def _of_pack(now: PackState, name: str, root: Path) -> dict[str, Any] | None:
 
 
 def _said_of(line: JsonRecord, row: FindingRow, name: str, criterion: Criterion) -> tuple[str, str]:
-    """The verdict and the reason of a policy on a call that other policies may have flagged too."""
+    """Return a policy's verdict and reason for a call that other policies may have flagged too."""
     judged: list[JsonRecord] = line.get("policies") or []
     for each in judged:
         if each["id"] == name and row.policy != name:

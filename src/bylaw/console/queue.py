@@ -1,4 +1,4 @@
-"""The review queue: unsigned checks, then undecided calls, then new findings, each with the next one to look at."""
+"""The review queue: unsigned checks, undecided calls and new findings, each with the next one to review."""
 # pyright: basic, reportMissingImports=false
 
 from pathlib import Path
@@ -15,19 +15,19 @@ from bylaw.console.view import AuditPages
 from bylaw.pack.review import standings
 
 UNSIGNED = ("unsigned", "lapsed")
-"""Review states of checks that wait for a signature; a rejected one waits for a better check."""
+"""Review states that wait for a signature. A rejected check waits for a better check instead."""
 LISTED = 8
-"""Checks, or reasons, that the page lists of each kind."""
+"""How many checks or reasons the page lists."""
 
 
 class Waiting(Struct, frozen=True):
-    """What waits of one kind."""
+    """The waiting items of one kind."""
 
     title: str
     one: str
     count: int
     next: str
-    """The address of the first; empty if there is none."""
+    """The address of the first item; empty if there is none."""
     every: str
     """The address of the whole list."""
     checks: tuple[str, ...] = ()
@@ -35,14 +35,14 @@ class Waiting(Struct, frozen=True):
 
 
 def unsigned(now: PackState, root: Path) -> list[str]:
-    """The policies whose checks wait for a signature, in the order of the pack."""
+    """Return the policies that wait for a signature, in the pack's order."""
     states = standings(root, now.sides)
     waits = (*UNSIGNED, "unreviewed") if now.is_compiled else UNSIGNED
     return [name for name in now.pack.policies if states.get(name) in waits]
 
 
 def check_address(policy: str) -> str:
-    """The address of a check in the queue."""
+    """Return a check's address in the queue."""
     return f"/policy/{quote(policy, safe='')}?queue=checks"
 
 
@@ -51,12 +51,12 @@ class QueuePages(AuditPages):
 
     @shown("/review")
     def listed(self, asked: Asked) -> Response:
-        """What waits for a person, by kind."""
+        """Show the waiting items by kind."""
         return self._page("queue.html", asked, kinds=self._kinds(), listed=LISTED)
 
     @shown("/review/next")
     def following(self, asked: Asked) -> Response:
-        """Redirects to whatever waits first."""
+        """Redirect to the first waiting item."""
         found = next((kind.next for kind in self._kinds() if kind.next), "/review")
         return RedirectResponse(found, 303)
 

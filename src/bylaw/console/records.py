@@ -1,4 +1,6 @@
-"""Files that people also edit: waivers, attestations, comments, signatures. Adding a record keeps every comment."""
+"""Adds records to files that people also edit: waivers, attestations, comments and signatures. YAML comments are
+kept.
+"""
 
 import json
 import os
@@ -30,12 +32,12 @@ except ImportError:  # Windows has no such locks.
 
 T = TypeVar("T")
 FALSE_ALARM = "false alarm: "
-"""The beginning of the reason of a waiver for a false alarm."""
+"""The start of the reason of a waiver for a false alarm."""
 LONGEST = 500
-"""Characters of a reason or a name at most."""
+"""The maximum length of a reason or a name."""
 COMMENTS = "comments.yaml"
 COMMENT = 2000
-"""Characters of a comment at most."""
+"""The maximum length of a comment."""
 _WAIVERS = (
     "# Waived findings, each with an owner, a reason and an expiry date: see `bylaw audit --waivers`.\nwaivers:\n"
 )
@@ -48,17 +50,17 @@ _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
 class Written(Struct, frozen=True):
-    """A change to a file: its lines, and the result."""
+    """The lines of a change to a file, and the result."""
 
     path: Path
     lines: str
     told: str = ""
     was_there: bool = False
-    """Whether the file had the record already, so that nothing was written."""
+    """Whether the file already had the record, so that nothing was written."""
 
 
 class Comment(Struct, frozen=True):
-    """A comment on one state of a policy. It does not affect sign-off."""
+    """A comment on one version of a policy. It does not affect sign-off."""
 
     policy: str
     by: str
@@ -69,7 +71,7 @@ class Comment(Struct, frozen=True):
 
 
 def _records(path: Path, name: str, of: type[T]) -> list[T]:
-    """The records under a name in a file; none if there is no file."""
+    """Return the records under a name in a file; empty without the file."""
     if not path.is_file():
         return []
     listed = cast("list[Any]", read_yaml_file(path, file=str(path)).data.get(name) or [])
@@ -88,7 +90,7 @@ def attest(path: Path, given: Sequence[Attestation]) -> Written:
 
 
 def comments_of(root: Path, policy: str) -> list[Comment]:
-    """The comments on one policy, the oldest first."""
+    """Return a policy's comments, oldest first."""
     return [each for each in _comments(root / COMMENTS) if each.policy == policy]
 
 
@@ -103,7 +105,7 @@ def comment_on(root: Path, given: Comment) -> Written:
 
 
 def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: str, expires: str) -> Written:
-    """Waive some findings, each a `finding` with its `verdicts` or every one of a `policy`, until a day."""
+    """Waive findings until a day. Each entry is a `finding` with `verdicts`, or a whole `policy`."""
     _needed(owner, "who answers for it")
     _needed(reason, "why")
     try:
@@ -117,7 +119,7 @@ def waive(path: Path, what: Sequence[Mapping[str, Any]], *, owner: str, reason: 
 
 
 def unwaive(path: Path, waiver: Waiver) -> Written:
-    """Remove the waiver of one finding from the file; comments above it stay."""
+    """Remove a finding's waiver from the file. YAML comments above it stay."""
     if not waiver.finding:
         raise UsageError("this waiver covers more than one finding", place=waiver.place, hint="edit the file")
     with alone(path):
@@ -154,9 +156,9 @@ def _needed(text: str, what: str) -> None:
 def add_records(
     path: Path, records: Sequence[Mapping[str, Any]], *, head: str, count: Callable[[Path], int]
 ) -> Written:
-    """Add records at the end, except those that are there already.
+    """Append records that the file does not have yet.
 
-    Nothing is written unless `count` then finds them all. Two who add at the same time take turns.
+    Nothing is written unless `count` then finds all of them. Concurrent writers take turns.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with alone(path):
@@ -167,7 +169,7 @@ def add_records(
         found = _ITEM.search(before)
         indent = found[1] if found is not None else ("  " if before.rstrip().endswith(":") else "")
         every = [written(record, indent) for record in records]
-        # Those that are there were in a form that was sent twice.
+        # A form that is sent twice repeats its records.
         fresh = [lines for lines in every if not (path.is_file() and f"\n{lines}" in before)]
         if not fresh:
             return Written(path, "".join(every), was_there=True)
@@ -177,7 +179,7 @@ def add_records(
 
 
 def put(path: Path, text: str, check: Callable[[Path], None] = lambda _: None) -> None:
-    """Replace a file in one step, unless the check raises an error."""
+    """Replace a file in one step, unless `check` raises."""
     rough = path.with_name(f".{path.stem}-{secrets.token_hex(6)}{path.suffix}")
     try:
         with rough.open("x", encoding="utf-8", newline="\n") as file:
@@ -191,20 +193,20 @@ def put(path: Path, text: str, check: Callable[[Path], None] = lambda _: None) -
 
 
 def written(record: Mapping[str, Any], indent: str = "") -> str:
-    """A record as an item of a YAML list, one line for each part."""
+    """Return a record as an item of a YAML list, one line per key."""
     parts = [f"{name}: {_value(value)}" for name, value in record.items() if value not in ("", None)]
     return "".join(f"{indent}{'- ' if number == 0 else '  '}{part}\n" for number, part in enumerate(parts))
 
 
 def _value(value: Any) -> str:
-    """A value in one line of YAML: JSON, or a plain word without quotes."""
+    """Return a value as one line of YAML: JSON, or a plain word."""
     if isinstance(value, str) and _BARE.fullmatch(value) and value.lower() not in _WORDS and ": " not in value:
         return value
     return json.dumps(value, ensure_ascii=not isinstance(value, str) or not value.isprintable(), default=str)
 
 
 def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *, by: int) -> None:
-    """Raise `UsageError` unless the changed file is valid and has `by` entries more than before."""
+    """Raise `UsageError` unless the changed file is valid and has `by` more entries."""
     before = count(path) if path.is_file() else 0
     try:
         why = "" if count(rough) == before + by else "the entry would not be part of the list"
@@ -217,7 +219,7 @@ def _check(rough: Path, path: Path, lines: str, count: Callable[[Path], int], *,
 
 @contextmanager
 def alone(path: Path) -> Generator[None]:
-    """One process at a time writes to files of a folder; the lock ends with its process."""
+    """Let one process at a time write to a folder's files. The lock ends with its process."""
     if fcntl is None:
         yield
         return
@@ -236,7 +238,7 @@ def is_installed(root: Path) -> bool:
 
 
 def refuse_installed(root: Path) -> None:
-    """A review is written into the pack's folder, which must not be one that an installation may replace."""
+    """Refuse to write a review into an installed package, which an upgrade replaces."""
     if is_installed(root):
         raise UsageError(
             "this pack is part of an installed package: an upgrade would delete the review",
@@ -246,12 +248,12 @@ def refuse_installed(root: Path) -> None:
 
 
 def sign(root: Path, sides: Mapping[str, Sides], words: Mapping[str, Word], by: str, note: str) -> None:
-    """Write signatures of the current policies: accepted or rejected, by whom, with a note."""
+    """Sign the current policies as accepted or rejected."""
     if not words:
         return
     text = "# Who accepted which check. A signature lapses when the sentence or the check changes.\n"
     today = datetime.now(UTC).date().isoformat()
-    # The lock keeps two people who sign at the same time from overwriting each other.
+    # Without the lock, two people who sign at once could overwrite each other.
     with alone(root / REVIEW):
         signed = read_signatures(root)
         for name, word in words.items():
@@ -261,7 +263,7 @@ def sign(root: Path, sides: Mapping[str, Sides], words: Mapping[str, Word], by: 
 
 
 def accept_unenforced(root: Path, name: str, by: str, reason: str) -> None:
-    """Mark a policy as unenforced in policies.yaml, with the person who accepted that and the reason."""
+    """Mark a policy as unenforced in policies.yaml, with the person who accepts this and the reason."""
     path = root / "policies.yaml"
     text = path.read_text(encoding="utf-8")
     word = json.dumps({"accepted_by": by, "reason": reason or why_unenforced(root, name)}, ensure_ascii=False)

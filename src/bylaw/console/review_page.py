@@ -1,7 +1,6 @@
 """A review as one page without scripts: each sentence next to its check, with cases, author and questions.
 
-Packs are untrusted: the template escapes all their text, and the page's security policy forbids scripts and network
-access.
+Packs are untrusted. The template escapes their text, and the page's security policy forbids scripts and network access.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -22,7 +21,7 @@ from bylaw.scan.written import dump
 
 _STYLE = Path(__file__).with_suffix(".css")
 _ASKING = ("unsigned", "lapsed", "rejected")
-"""Review states that need a signature; other policies are folded."""
+"""Review states that need a signature. Other policies are folded."""
 _TRIED = {
     "repairs": "repairs:",
     "generated_inputs": "tried on generated calls:",
@@ -31,7 +30,7 @@ _TRIED = {
 
 
 class Reviewed(Struct, frozen=True):
-    """A policy, as the page shows it."""
+    """A policy on the page."""
 
     policy: Policy
     state: Standing
@@ -42,7 +41,7 @@ class Reviewed(Struct, frozen=True):
 
     @property
     def told_cases(self) -> str:
-        """How many cases want what."""
+        """Return the number of cases by wanted result."""
         return ", ".join(f"{count} {want}" for want, count in Counter(case.wanted for case in self.cases).items())
 
 
@@ -54,9 +53,10 @@ def review_page(
     checks: Mapping[str, list[str]],
     weighed: str = "",
 ) -> str:
-    """The page of a pack; `noted` are the compiler's notes on each policy, `checks` the lines of each check.
+    """Return a pack's page.
 
-    `weighed` describes the accuracy of learned weights, if there are any.
+    `noted` has the compiler's notes on each policy, `checks` the lines of each check. `weighed` describes the accuracy
+    of learned weights.
     """
     rows: list[Reviewed] = []
     for name in most_pressing_first(pack, pack.policies, noted):
@@ -71,7 +71,7 @@ def review_page(
 
 
 def _author(noted: Noted, signature: Signature | None) -> str:
-    """The author of the check, and its signature."""
+    """Return the check's author and signature."""
     written = "written by hand"
     if noted.is_compiled:
         tried = [f"{word} {told}" for part, word in _TRIED.items() if (told := getattr(noted, part))]

@@ -1,4 +1,4 @@
-"""One search over the whole audit: policies, findings and conversations."""
+"""Searches a whole audit: policies, findings and conversations."""
 # pyright: basic, reportMissingImports=false
 
 from starlette.responses import Response
@@ -10,7 +10,7 @@ from bylaw.console.index.query import Wanted
 from bylaw.console.view import AuditPages
 
 LISTED = 10
-"""Results of each kind that the page lists."""
+"""How many results of each kind the page lists."""
 
 
 class SearchPages(AuditPages):
@@ -18,7 +18,7 @@ class SearchPages(AuditPages):
 
     @shown("/search")
     def found(self, asked: Asked) -> Response:
-        """The first results of each kind, each with a link to all of them."""
+        """Show the first results of each kind, with a link to all."""
         wanted = Wanted.of([("q", " ".join(asked.query.get("q", "").split())), ("state", "all")])
         index, sought = self._view.standings().index, wanted.q
         policies = self._policies(sought) if sought else []
@@ -38,7 +38,7 @@ class SearchPages(AuditPages):
         )
 
     def _policies(self, sought: str) -> list[tuple[str, str]]:
-        """The policies with all the words in their name, definition or sentence."""
+        """Return the policies with all the words in name, definition or sentence."""
         words = sought.lower().split()
         stated = ((name, sentence_of(self._view, name, 2000)) for name in self._view.policies)
         return [

@@ -1,4 +1,4 @@
-"""The decision log of a service for its pages: values that the pack calls private are covered."""
+"""Reads a service's decision log for its pages and hides private values."""
 # pyright: basic, reportMissingImports=false
 
 import asyncio
@@ -21,9 +21,9 @@ from bylaw.shield.history import History, read_history
 
 T = TypeVar("T")
 EVERY = 0.5
-"""Poll interval in seconds."""
+"""Seconds between polls."""
 STREAM = 8.0
-"""Seconds that one stream lasts; the browser then reconnects."""
+"""How long a stream lasts, in seconds. The browser then reconnects."""
 
 
 class ShownConversation(Struct, frozen=True):
@@ -35,7 +35,7 @@ class ShownConversation(Struct, frozen=True):
 
 
 class ServiceLog:
-    """A decision log, and the pack that marks its private fields."""
+    """A decision log, with the pack that marks private fields."""
 
     def __init__(self, log: Log, pack: Pack) -> None:
         self.log = log
@@ -43,15 +43,14 @@ class ServiceLog:
         self._redaction = Redaction(pack)
 
     def entries(self, tenant: str, conversation: str) -> list[Entry]:
-        """All entries of a conversation."""
         return self.log.conversation(tenant, conversation)
 
     def history(self, tenant: str, conversation: str) -> History | None:
-        """A conversation; None if it does not exist."""
+        """Return a conversation; None if it does not exist."""
         return read_history(self.entries(tenant, conversation))
 
     def shown(self, history: History) -> ShownConversation:
-        """The events of a conversation without private values."""
+        """Return a conversation's events without private values."""
         trajectory = history.trajectory("")
         row = conversation_row(trajectory, trajectory.agent, None)
         if not self._redaction:
@@ -70,12 +69,12 @@ class ServicePages(Pages):
 
 
 def known_by(request: Request) -> str:
-    """The last event that a page has seen: from the header of a reconnecting browser, else from the address."""
+    """Return the last event that a page has seen, from a reconnecting browser's header or from the address."""
     return request.headers.get("last-event-id") or request.query_params.get("known", "")
 
 
 def changes(look: Callable[[T], T], known: T) -> Response:
-    """Sends an event whenever `look(known)` returns a new value."""
+    """Send an event whenever `look(known)` returns a new value."""
 
     async def lines() -> AsyncIterator[str]:
         yield f"retry: {EVERY * 1000:.0f}\n\n"

@@ -1,6 +1,6 @@
-"""Sign-in to a service's pages with a personal key; a signed cookie replaces it for a day.
+"""Sign-in to a service's pages with a personal key. A signed cookie replaces the key for a day.
 
-Alternatively, a proxy signs people in and names them in a header.
+Alternatively, a proxy signs visitors in and names them in a header.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -19,28 +19,29 @@ from bylaw.console.door import Asked, Visitor
 
 COOKIE = "bylaw_key"
 DAY = 24 * 3600
-"""Seconds that a sign-in is valid; removing the key from the file ends it at once."""
+"""How long a sign-in lasts, in seconds. Removing the key from the key file ends the sign-in immediately."""
 
 
 class Proxy(Struct, frozen=True):
-    """A trusted proxy: requests from its address name the visitor in a header."""
+    """A trusted proxy, whose requests name the visitor in a header."""
 
     header: str
     address: str
     whose: Callable[[str], Visitor | None]
-    """Finds a visitor by name."""
 
     def visitor(self, request: Request) -> Visitor | None:
-        """The visitor that the proxy names; None if it names nobody or the request is not from the proxy."""
+        """Return the visitor that the proxy names; None if there is no name or the request did not come from the
+        proxy.
+        """
         names = request.headers.getlist(self.header)
-        # With two headers, one came from outside and the proxy added its own.
+        # Of two headers, one came from outside and the proxy added the other.
         if len(names) != 1 or request.client is None or request.client.host != self.address:
             return None
         return self.whose(names[0].strip())
 
 
 class SignIn(Pages):
-    """Knows visitors by their keys."""
+    """Identifies visitors by their keys."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class SignIn(Pages):
         is_secure: bool = False,
         proxy: Proxy | None = None,
     ) -> None:
-        """`whose` finds a visitor by the hash of a current key. `is_secure` if browsers use HTTPS."""
+        """Find visitors with `whose`, by the hash of a current key. Set `is_secure` if browsers use HTTPS."""
         self._proxy = proxy
         self._whose = whose
         self._hash_of = hash_of
@@ -59,7 +60,6 @@ class SignIn(Pages):
         self._ends = "; Path=/; HttpOnly; SameSite=Lax" + ("; Secure" if is_secure else "")
 
     def visitor(self, request: Request) -> Visitor | None:
-        """The visitor who is signed in, if any."""
         if self._proxy is not None and (vouched := self._proxy.visitor(request)) is not None:
             return vouched
         name, _, rest = request.cookies.get(COOKIE, "").partition(".")
@@ -92,7 +92,7 @@ class SignIn(Pages):
 
 
 def _own(address: str) -> str:
-    """The address if it is on this server; empty otherwise."""
+    """Return the address if it is on this server; otherwise empty."""
     parts = urlsplit(address)
     is_ours = address.startswith("/") and not address.startswith(("//", "/\\")) and not parts.netloc
     return address if is_ours and address.isascii() and address.isprintable() and len(address) < 2000 else ""

@@ -1,4 +1,4 @@
-"""Try a change to a check in the page: its cases, the past calls it would judge differently, then save it."""
+"""Tries an edited check on its cases and on past calls, and saves it."""
 # pyright: basic, reportMissingImports=false
 
 import difflib
@@ -44,19 +44,19 @@ from bylaw.trace.event import Call
 from bylaw.trace.source import log_file
 
 LONGEST = 20_000
-"""Characters of a check at most."""
+"""The maximum length of a check."""
 RULES = "rules.yaml"
 _DEF = re.compile(r"^def (\w+)", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z(][\w ()<>=.'-]*[\w)']")
 
 
 class Draft(Struct, frozen=True):
-    """One check as saved in its file."""
+    """A check as saved in its file."""
 
     policy: str
     kind: Literal["guard", "function", "rule"]
     name: str
-    """The guard's function, a function that it calls, or the rule."""
+    """The guard's function, a function that the guard calls, or the rule."""
     file: str
     text: str
 
@@ -67,7 +67,7 @@ class Draft(Struct, frozen=True):
 
 
 def drafts_of(now: PackState, policy: str) -> list[Draft]:
-    """The editable checks of a policy: its guard and the functions that it calls, or each of its rules."""
+    """Return a policy's editable checks: its guard with the functions that it calls, or each of its rules."""
     pack = now.pack
     guard = pack.guards.get(policy)
     if guard is not None:
@@ -78,7 +78,7 @@ def drafts_of(now: PackState, policy: str) -> list[Draft]:
 
 
 def policies_of(now: PackState, draft: Draft) -> list[str]:
-    """The policies that a draft is part of the check of, its own first; others may call the same function."""
+    """Return the policies whose check includes the draft, its own first. Several may call the same function."""
     if draft.kind != "function":
         return [draft.policy]
     found = now.pack.guards[draft.policy].functions
@@ -92,7 +92,7 @@ def _starts(pack: Pack, place: tuple[str, int], draft: Draft) -> bool:
 
 
 def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
-    """The pack with the edited check; raises `PackError` if the text is faulty."""
+    """Return the pack with the edited check. Raises `PackError` for a faulty text."""
     if len(text) > LONGEST:
         raise UsageError(f"a check of more than {LONGEST:,} characters")
     folder = now.folder
@@ -108,7 +108,7 @@ def tried_pack(now: PackState, draft: Draft, text: str) -> Pack:
 
 
 def spliced(whole: str, draft: Draft, text: str) -> str:
-    """The text of a guard's file with the guard replaced."""
+    """Return a guard file's text with the guard replaced."""
     lines = whole.split("\n")
     starts = [number for number, line in enumerate(lines) if re.match(rf"def {re.escape(draft.name)}\b", line)]
     old = draft.text.split("\n")
@@ -126,7 +126,7 @@ def _with_formula(folder: PackFolder, draft: Draft, text: str) -> PackFolder:
 
 
 def _copied(folder: PackFolder, **changes: Any) -> PackFolder:
-    """A copy of the folder, so that trying a change has no side effects."""
+    """Copy the folder, so that trying a change has no side effects."""
     return replace(folder, faults=list(folder.faults), **changes)
 
 
@@ -139,7 +139,7 @@ def _rule_name(body: Any) -> str:
 
 
 def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
-    """The draft's file before and after the edit; raises `UsageError` if it is not in this pack's folder."""
+    """Return the file's text before and after the edit. Raises `UsageError` for a file outside the pack's folder."""
     path = root / draft.file
     if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
         raise UsageError("the check comes from another pack that this one is based on", hint="edit it there")
@@ -148,7 +148,7 @@ def file_with(root: Path, draft: Draft, text: str) -> tuple[str, str]:
 
 
 def _with_rule(whole: str, draft: Draft, text: str) -> str:
-    """The file of rules with one formula replaced and everything else unchanged."""
+    """Return the rules file with one formula replaced."""
     place = _formula_place(whole, draft.name)
     if place is None:
         raise UsageError(f"rule `{draft.name}` is not in {RULES}", hint="edit the file that contains it")
@@ -164,7 +164,7 @@ def _with_rule(whole: str, draft: Draft, text: str) -> str:
 
 
 def _formula_place(whole: str, name: str) -> tuple[int, int, bool] | None:
-    """Where in the file the formula of a rule begins and ends, and whether a line break belongs to it."""
+    """Return the range of a rule's formula in the file, and whether the range includes a line break."""
     compose = cast("Callable[..., Any]", yaml.compose)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     for key, listed in _pairs(compose(whole, Loader=yaml.SafeLoader)):
         items: list[Any] = listed.value if key == "rules" else []
@@ -177,12 +177,12 @@ def _formula_place(whole: str, name: str) -> tuple[int, int, bool] | None:
 
 
 def _pairs(node: Any) -> list[tuple[str, Any]]:
-    """The entries of a YAML mapping, each with its name."""
+    """Return a YAML mapping's entries by name."""
     return [(str(key.value), value) for key, value in node.value]
 
 
 def patch(root: Path, draft: Draft, text: str) -> str:
-    """The change as a patch for `git apply`; empty if there is none."""
+    """Return the change as a patch for `git apply`; empty without a change."""
     before, after = file_with(root, draft, text)
     return _diff(before, after, draft.file)
 
@@ -194,7 +194,7 @@ def _diff(before: str, after: str, name: str) -> str:
 
 
 def save(root: Path, draft: Draft, text: str) -> str:
-    """Write the check into its file, and return the change as a patch."""
+    """Write the check to its file and return the change as a patch."""
     path = root / draft.file
     with alone(path):
         before, after = file_with(root, draft, text)
@@ -205,27 +205,26 @@ def save(root: Path, draft: Draft, text: str) -> str:
 
 
 def faults_of(error: Exception) -> list[str]:
-    """The faults of a text."""
     if isinstance(error, PackError) and error.faults:
         return [str(fault) for fault in error.faults][:10]
     return [str(error)]
 
 
 CONVERSATIONS = 300
-"""Past conversations that a check is tried on."""
+"""How many past conversations a trial covers."""
 SECONDS = 2.0
-"""Time limit of a trial; the page says how many conversations it covered."""
+"""The time limit of a trial in seconds. The page says how many conversations it covered."""
 KEPT = 8
-"""Cached conversations and results, the latest ones."""
+"""How many conversations and results are cached."""
 T = TypeVar("T")
 
 
 Past = tuple[Trajectory, World | None]
-"""A conversation that a policy applies to, and its world."""
+"""A conversation that a policy binds, with its world."""
 
 
 class CheckVerdict(Struct, frozen=True):
-    """The verdict of a check on one call or act."""
+    """A check's verdict on one call or act."""
 
     tool: str
     verdict: str
@@ -233,11 +232,11 @@ class CheckVerdict(Struct, frozen=True):
 
 
 CheckVerdicts = dict[tuple[str, int], CheckVerdict]
-"""Verdicts by conversation and step; a call that no rule objects to is absent."""
+"""Verdicts by conversation and step. Calls without an objection from a rule are left out."""
 
 
 class Change(Struct, frozen=True):
-    """A call with a different verdict."""
+    """A call whose verdict changes."""
 
     conversation: str
     step: int
@@ -246,7 +245,7 @@ class Change(Struct, frozen=True):
     after: str
     because: str
     is_past: bool = False
-    """Whether the reason is from the saved check, because the edited one has none."""
+    """Whether the reason is the saved check's, because the edited one gives none."""
 
 
 class Backtest(Struct, frozen=True):
@@ -259,22 +258,22 @@ class Backtest(Struct, frozen=True):
 
     @property
     def kinds(self) -> list[tuple[tuple[str, str], int]]:
-        """Pairs of old and new verdict with their number, the most frequent first."""
+        """Return the changes by old and new verdict, with counts, most frequent first."""
         return Counter((each.before, each.after) for each in self.changes).most_common()
 
 
 def merged(found: Sequence[Backtest]) -> Backtest:
-    """The effect of a change on the checks of several policies."""
+    """Merge the effects of a change on several policies."""
     changes = [change for each in found for change in each.changes]
     least, judged = min(found, key=lambda each: each.tried), sum(each.judged for each in found)
     return Backtest(least.tried, least.of, judged, changes)
 
 
 class Backtests:
-    """Caches past conversations, with the verdicts of the saved check on them."""
+    """Caches past conversations, with the saved check's verdicts."""
 
     def __init__(self, read: Callable[[str, tuple[str, ...]], list[Past]], *, keeps: float = float("inf")) -> None:
-        """`read` returns a tenant's past conversations that call given tools; they are cached for `keeps` seconds."""
+        """`read` returns a tenant's past conversations that call given tools. They are cached for `keeps` seconds."""
         self._read = read
         self._keeps = keeps
         self._turn = threading.Lock()
@@ -284,7 +283,7 @@ class Backtests:
     def run(self, saved: Pack, edited: Pack, policy: str, whose: str = "") -> Backtest:
         """Compare an edited check with the saved one on a tenant's past conversations."""
         past, before = self._before(saved, policy, whose)
-        # One at a time: a service needs the processor for its decisions.
+        # Run one trial at a time, because a service needs the processor for its decisions.
         with self._running:
             tried, after = _verdicts_of(edited, policy, past, CONVERSATIONS, until=time.monotonic() + SECONDS)
         names = {each.id for each, _ in past[:tried]}
@@ -292,14 +291,14 @@ class Backtests:
         return Backtest(tried, len(past), len(after), changes)
 
     def prepare(self, saved: Pack, policy: str, whose: str = "") -> None:
-        """Start to read the past conversations; raises an error that occurs at once."""
+        """Start reading the past conversations. An immediate error is raised."""
         try:
             Prepared("", lambda: self._before(saved, policy, whose)).get()
         except Preparing:
             return
 
     def _before(self, saved: Pack, policy: str, whose: str) -> tuple[list[Past], CheckVerdicts]:
-        """Past conversations, and the verdicts of the saved check."""
+        """Return past conversations and the saved check's verdicts."""
         tools = tuple(saved.policies[policy].tools)
         with self._turn:
             read_at, past = self._once(("past", whose, *tools), lambda: self._read(whose, tools))
@@ -322,7 +321,7 @@ def _changes(before: CheckVerdicts, after: CheckVerdicts) -> Iterator[Change]:
         if was != is_now:
             told = now if now is not None else then
             assert told is not None
-            # A permit has no reason: use the reason of the saved check.
+            # A permit has no reason, so use the saved check's reason.
             because = now.because if now is not None else ""
             before_it = then.because if then is not None and not because else ""
             yield Change(key[0], key[1], told.tool, was, is_now, because or before_it, is_past=bool(before_it))
@@ -331,7 +330,7 @@ def _changes(before: CheckVerdicts, after: CheckVerdicts) -> Iterator[Change]:
 def _verdicts_of(
     pack: Pack, policy: str, past: list[Past], most: int, *, until: float = float("inf")
 ) -> tuple[int, CheckVerdicts]:
-    """The number of conversations tried in time, and the verdicts of one policy's check on them."""
+    """Return how many conversations were tried in time, and the check's verdicts on them."""
     own = _with_only(pack, policy)
     redaction = Redaction(pack)
     words: CheckVerdicts = {}
@@ -370,7 +369,7 @@ def _of_rules(session: Session, trajectory: Trajectory) -> Iterator[tuple[int, C
 
 
 def _with_only(pack: Pack, policy: str) -> Pack:
-    """The pack with the check of one policy only; checks are independent of each other."""
+    """Return the pack with one policy's check only. Checks are independent."""
     bound = {tool: tuple(pair for pair in pairs if pair[0].id == policy) for tool, pairs in pack.by_tool.items()}
     rules = tuple(rule for rule in pack.book.rules if rule.policy == policy)
     book = replace(pack.book, rules=rules)
@@ -378,22 +377,21 @@ def _with_only(pack: Pack, policy: str) -> Pack:
 
 
 LISTED = 50
-"""Calls that a page lists."""
+"""How many calls a page lists."""
 LOOKED_AT = 200_000
-"""Conversations of the logs that are searched for some that the check applies to."""
+"""How many logged conversations are searched for matches."""
 DECISIONS = 5_000
-"""Recent decisions of a service that are searched for conversations."""
+"""How many recent decisions of a service are searched for conversations."""
 KEEPS = 60.0
-"""Seconds that a service's past conversations are cached."""
+"""How long a service's past conversations are cached, in seconds."""
 
 
 class Workbench(Struct, frozen=True):
-    """A pack to edit, and past conversations to try it on."""
+    """A pack to edit, with past conversations to try it on."""
 
     root: Path | None
-    """The folder of the pack."""
     own_root: Path | None
-    """The same if it may be written to."""
+    """The same folder if it may be written; otherwise None."""
     pack_now: Callable[[], PackState]
     backtests: Backtests
     layout: dict[str, Any]
@@ -401,15 +399,15 @@ class Workbench(Struct, frozen=True):
 
 @lru_cache(2)
 def audit_bench(view: View) -> Workbench:
-    """The pack and the logs of an audit."""
+    """Return an audit's pack and logs."""
     layout = {"layout": "view.html", "view": view}
     return Workbench(view.root, view.own_root, view.pack_now, Backtests(partial(_past_of_audit, view)), layout)
 
 
 def service_bench(service: ServiceLog) -> Workbench:
-    """The pack of a service, which its pages do not write to, and its recent conversations.
+    """Return a service's pack and recent conversations.
 
-    The folder may be newer than the pack that the service decides by.
+    The pages cannot edit this pack. Its folder may be newer than the pack that the service uses.
     """
     root, layout = service.pack.root, {"layout": "service.html", "pack": service.pack}
     return Workbench(
@@ -418,7 +416,7 @@ def service_bench(service: ServiceLog) -> Workbench:
 
 
 def _past_of_audit(view: View, _: str, tools: Sequence[str]) -> list[Past]:
-    """The first conversations of the logs in which any of the tools was called."""
+    """Return the first logged conversations that call any of the tools."""
     if view.is_redacted:
         raise UsageError("The logs of a redacted audit are not available.")
     audited = read_audited(view.out)
@@ -444,7 +442,7 @@ def _gathered(audited: Audited, shelf: Shelf, tools: Sequence[str]) -> list[Past
 
 
 def _past_of_service(service: ServiceLog, tenant: str, tools: Sequence[str]) -> list[Past]:
-    """The latest conversations of a tenant; a service keeps no world."""
+    """Return a tenant's latest conversations. A service has no world."""
     names: dict[str, None] = {}
     for entry in service.log.latest(tenant, "decision", limit=DECISIONS):
         is_ours = entry.body is not None and (not tools or read_decision(entry.body).tool in tools)
@@ -464,14 +462,13 @@ class Tried(Struct, frozen=True):
 
     faults: list[str] = []
     cases: list[CaseResult] = []
-    """Failing ones first."""
+    """The cases, failing ones first."""
     past: Backtest | None = None
     why_not: str = ""
-    """The reason if it was not tried on past calls."""
+    """Why the text was not tried on past calls."""
 
     @property
     def failing(self) -> int:
-        """The number of cases that fail."""
         return sum(not case.passed for case in self.cases)
 
 
@@ -487,7 +484,7 @@ class TryPages(Pages):
 
     @shown("/try/{id}")
     def begin(self, asked: Asked) -> Response:
-        """The check as it is saved."""
+        """Show the saved check."""
         now, draft = self._draft(asked)
         return self._shown(asked, now, draft, draft.text)
 
@@ -574,10 +571,10 @@ def _patch(root: Path, draft: Draft, text: str) -> str:
 
 
 def _called(now: PackState, policy: Policy) -> str:
-    """The functions that a check calls; other checks may call them too."""
+    """Return the functions that a check calls. Other checks may share them."""
     return "\n".join(signed_lines(now.pack, policy)[len(check_lines(now.pack, policy)) :]).strip("\n")
 
 
 def _sentence(policy: Policy) -> str:
-    """A policy in the words of its document if they are known, else its definition."""
+    """Return a policy in the document's words, or its definition without a document."""
     return " ".join(cite.text for cite in policy.citations if cite.text) or policy.definition

@@ -1,4 +1,4 @@
-"""The data of `bylaw view`: one audit, its pack, the state of each finding, and earlier audits next to it."""
+"""The data of `bylaw view`: an audit, its pack, the state of each finding, and neighbouring audits."""
 
 import shlex
 import threading
@@ -27,20 +27,20 @@ from bylaw.text.number import counted
 
 
 class Standings:
-    """Keeps the states in an index up to date with the files that they come from."""
+    """Updates the states in an index when their files change."""
 
     def __init__(self, index: Index, *, waivers: Path, attestations: Path, base: Path | None = None) -> None:
         self.index = index
         self.waivers = waivers
         self.attestations = attestations
         self.fault = ""
-        """The fault of the file of waivers or attestations; a faulty file is ignored."""
+        """The error in the file of waivers or attestations. A faulty file is ignored."""
         self.fixed: list[Finding] = []
-        """Findings of the earlier audit that are absent in the same conversation now."""
+        """Findings of the earlier audit that the same conversation no longer has."""
         self.gone: list[Finding] = []
-        """Its findings in conversations that were not audited again."""
+        """Findings of the earlier audit in conversations that were not audited again."""
         self.by_policy: dict[str, dict[str, int]] = {}
-        """For each policy, the calls that it objects to, matched one by one with the earlier audit."""
+        """For each policy, its objections by state, matched call by call with the earlier audit."""
         self._seen: object = None
         self._turn = threading.Lock()
         self._waivers = Waivers(today=date.today())
@@ -53,7 +53,7 @@ class Standings:
         return {finding.id: finding for finding in self.index.store.findings()}
 
     def refresh(self) -> None:
-        """Read the files again if they have changed."""
+        """Read changed files again."""
         with self._turn:
             stamp = (_stamp(self.waivers), _stamp(self.attestations), date.today())
             if stamp != self._seen:
@@ -61,17 +61,17 @@ class Standings:
                 self._seen = stamp
 
     def waivers_of(self, id: str) -> tuple[Waiver, ...]:
-        """The waivers that cover a finding."""
+        """Return the waivers that cover a finding."""
         finding = self._findings.get(id) if self._waivers.in_force else None
         return self._waivers.waive(finding) if finding is not None else ()
 
     def verdicts_of(self, id: str) -> dict[str, str]:
-        """The verdicts of a finding by policy."""
+        """Return a finding's verdicts by policy."""
         finding = self._findings.get(id)
         return {each.policy: each.verdict for each in finding.charges} if finding is not None else {}
 
     def reach(self, policy: str) -> str:
-        """How many findings the waivers of a policy waive; a call stays if other policies object to it too."""
+        """Say how many findings a policy's waiver covers. A call stays a finding if other policies object."""
         every, waived, others = self.index.reach(policy)
         told = f"{waived:,} of {every:,} findings of `{policy}` are waived."
         known = {each.policy for each in self._waivers.in_force}
@@ -107,13 +107,13 @@ class Standings:
         self.index.stand(states)
 
     def _is_of_this_call(self, given: Attestation) -> bool:
-        """Whether a person answered on the call and the policy as they were audited."""
+        """Whether a reviewer's answer is about the audited version of the call and policy."""
         row = self.index.finding(given.finding)
         return row is not None and seen_digest(self.index, row) == given.seen
 
 
 def seen_digest(index: Index, row: FindingRow) -> str:
-    """The digest of what a person sees who answers on an undecided call; empty if the audit has none."""
+    """Return the digest of what a reviewer sees of an undecided call; empty if the audit has none."""
     listed: list[JsonRecord] = index.line(row).get("undecided") or []
     return next((each["seen"] for each in listed if each["policy"] == row.policy), "")
 
@@ -131,12 +131,12 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 BASES = 4
-"""Earlier audits that are cached for comparison."""
+"""How many earlier audits are cached for comparison."""
 WAIVERS = "waivers.yaml"
 
 
 class View:
-    """One audit, open for reading, and the files that triage writes to."""
+    """An open audit, with the files that triage writes."""
 
     def __init__(self, out: Path, *, pack: str = "", waivers: Path | None = None, base: Path | None = None) -> None:
         self.out = out
@@ -151,7 +151,7 @@ class View:
         self.summary, self.policies = store.summary, store.policies
         self.criterion: Criterion = store.criterion
         self.root = _pack_of(out, self.summary, pack)
-        """The folder of the pack; None if it is unknown or missing."""
+        """The pack's folder; None if unknown or missing."""
         self._pack = PackStates(self.root) if self.root is not None else None
         self.bases = _bases(out, base)
         self.base = base.resolve().name if base is not None else ""
@@ -164,7 +164,7 @@ class View:
         return stamp_of(self.out) != self._stamp
 
     def reopened(self) -> "View":
-        """The same audit, read again."""
+        """Return the audit, read again."""
         pack, waivers, base = self._given
         return View(self.out, pack=pack, waivers=waivers, base=base)
 
@@ -175,13 +175,13 @@ class View:
 
     @property
     def own_root(self) -> Path | None:
-        """The pack's folder if triage and review may write to it; None for an installed package."""
+        """The pack's folder if review may write there; None for an installed package."""
         if self.root is None:
             return None
         return None if is_installed(self.root) else self.root
 
     def standings(self, base: str = "") -> Standings:
-        """The current states of the findings, compared with the earlier audit of this name if one is given."""
+        """Return the current states of findings, compared with the earlier audit called `base` if given."""
         name = base or self.base
         found = self._against(name).get() if name else self._alone
         found.refresh()
@@ -198,7 +198,7 @@ class View:
             return found
 
     def _begun(self, name: str) -> Prepared[Standings]:
-        """Start to read an earlier audit in a thread: a large one takes seconds."""
+        """Start reading an earlier audit in a thread. A large one takes seconds."""
         if name not in self.bases:
             known = ", ".join(sorted(self.bases)) or "none"
             raise UsageError(f"there is no earlier audit `{name}` here", hint=f"known: {known}")
@@ -216,7 +216,7 @@ class View:
 
     @property
     def stale(self) -> str:
-        """The command that refreshes the audit, if its pack has changed since; empty otherwise."""
+        """Return the command that refreshes the audit if its pack has changed; otherwise empty."""
         audited = read_audited(self.out)
         if self._pack is None or self.root is None or self.own_root is None or audited is None:
             return ""
@@ -233,14 +233,14 @@ class View:
 
     @property
     def unsettled(self) -> str:
-        """How many calls people settled since the audit."""
+        """Say how many calls people have settled since the audit."""
         self._alone.refresh()
         count = self._alone.index.states(Wanted())["attested"]
         return counted(count, "call") if count else ""
 
     @property
     def command(self) -> str:
-        """The command that audits the same logs again; empty if they are not known."""
+        """Return the command that audits the same logs again; empty if they are unknown."""
         audited = read_audited(self.out)
         if audited is None:
             return ""
@@ -253,7 +253,6 @@ class View:
 
     @property
     def conversations(self) -> int:
-        """The number of conversations that were audited."""
         return conversations_of(self.summary)
 
     @property
@@ -263,14 +262,14 @@ class View:
 
 
 class Opened:
-    """The view of an audit that may be written again while its pages are open."""
+    """An audit's view. The audit may be rewritten while its pages are open."""
 
     def __init__(self, view: View) -> None:
         self.view = view
         self._next: Prepared[View] | None = None
 
     def refresh(self) -> None:
-        """Read the audit again if its files have changed; raises `Preparing` meanwhile."""
+        """Read the audit again if its files have changed. Raises `Preparing` meanwhile."""
         coming = self._next
         if coming is None and not self.view.is_outdated():
             return
@@ -293,7 +292,7 @@ class AuditPages(Pages):
 
 
 def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
-    """The pack's folder: as given, as recorded by the audit, or a pack of that name that comes with Bylaw."""
+    """Return the pack's folder: as given, as recorded by the audit, or a built-in pack of that name."""
     if given:
         return _variant(find_folder(given), summary)
     named: JsonRecord = summary["pack"]
@@ -309,7 +308,7 @@ def _pack_of(out: Path, summary: JsonRecord, given: str) -> Path | None:
 
 
 def _variant(root: Path, summary: JsonRecord) -> Path:
-    """For a pack of variants, the variant with the most policies in the audit; else the pack itself."""
+    """Return the variant with the most policies in the audit, or the pack itself without variants."""
     variants = read_variants(root)
     judged: JsonRecord = summary["by_policy"]
 
@@ -323,7 +322,7 @@ def _variant(root: Path, summary: JsonRecord) -> Path:
 
 
 def _bases(out: Path, given: Path | None) -> dict[str, Path]:
-    """Other audits by name: those of the same pack in folders next to this one, and the given one."""
+    """Return other audits by name: those of the same pack in neighbouring folders, and the given one."""
     own = (_pack_name(out), out.resolve())
     found: dict[str, Path] = {}
     for path in sorted(out.resolve().parent.glob("*/summary.json"))[:200]:
@@ -339,7 +338,7 @@ def conversations_of(summary: JsonRecord) -> int:
 
 
 def read_summary(out: Path) -> JsonRecord:
-    """The summary of an audit; empty if it cannot be read."""
+    """Return an audit's summary; empty if it cannot be read."""
     try:
         return Store(out).summary
     except (BylawError, OSError):

@@ -1,6 +1,6 @@
-"""Builds the index of an audit: one pass over its files, written aside and then moved into place.
+"""Builds an audit's index in one pass over its files, in a temporary file that is then moved into place.
 
-A reason is in words that many findings share, so that lists can be grouped.
+Many findings share a reason, which groups them in lists.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ _VALUES = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|[$€£]?\d(?:[\d.,:/T-]*\d)?"
 
 
 class Reason(Struct, frozen=True):
-    """A policy, a verdict and its reason."""
+    """A policy, a verdict and the reason for it."""
 
     policy: str
     verdict: str
@@ -46,13 +46,13 @@ class Reason(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Its id in addresses, the same in every audit."""
+        """The reason's id in addresses, equal in every audit."""
         text = "\0".join((self.policy, self.verdict, self.words))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def reason_of_call(call: JsonRecord, criterion: Criterion) -> Reason:
-    """The gravest policy of a flagged call, and its reason."""
+    """Return the gravest policy of a flagged call, with its reason."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     if not guilty:
@@ -62,12 +62,11 @@ def reason_of_call(call: JsonRecord, criterion: Criterion) -> Reason:
 
 
 def reason_of_rule(policy: str, severity: str, rule: str) -> Reason:
-    """All breaches of a rule have the same reason."""
+    """Return the reason that all breaches of a rule share."""
     return Reason(policy, "broken", severity, "rule broken" if rule == policy else f"rule {rule} broken")
 
 
 def reason_of_open(severity: str, opened: JsonRecord) -> Reason:
-    """The reason of an undecided rule."""
     policy, rule = opened["policy"], opened["rule"]
     what = "the rule was followed" if rule == policy else f"rule {rule} was followed"
     if undecided_consent(opened) is not None:
@@ -76,9 +75,9 @@ def reason_of_open(severity: str, opened: JsonRecord) -> Reason:
 
 
 def exchange_of(opened: JsonRecord) -> str:
-    """The steps of the question and the answer that an undecided consent is about: equal for calls that share them.
+    """Return the steps of the question and answer behind an undecided consent; empty for other rules.
 
-    Empty if a rule is not about consent.
+    Calls that share a question and answer have equal steps.
     """
     why = undecided_consent(opened)
     return f"{why.get('told_at', '')}-{why.get('answered_at', '')}" if why is not None else ""
@@ -98,12 +97,12 @@ def _words(policy: JsonRecord, verdict: str, criterion: Criterion) -> str:
 
 
 def _likeness(words: str) -> str:
-    """A text without its values, so that findings that differ only in values share a reason."""
+    """Remove values from a text, so that findings that differ only in values share a reason."""
     return cut(_VALUES.sub("…", words), 200)
 
 
 VERSION = "10"
-"""An index of another version is built again."""
+"""An index with another version is built again."""
 NAME = "console.db"
 TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -129,8 +128,9 @@ CREATE TABLE findings (
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE talk USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
 """
-"""A `cell` holds all findings that only a search tells apart. `words` is the text of a finding, `talk` that of a
-conversation. `packed` is a conversation of the logs that the audit did not keep."""
+"""A `cell` groups findings that differ only in their text. `words` is a finding's text, `talk` a conversation's text.
+`packed` is a conversation from the logs that the audit did not keep.
+"""
 
 INDICES = """
 CREATE INDEX calls_by_conversation ON calls (conversation, step);
@@ -145,14 +145,14 @@ UPDATE conversations SET calls = (SELECT count(*) FROM calls WHERE conversation 
   WHERE f.conversation = conversations.number AND c.executed IS NOT 0);
 """
 SAID = 4_000
-"""Characters of one message or result that can be searched for."""
+"""How many characters of one message or result can be searched."""
 TALK = 60_000
-"""The same for one conversation."""
+"""How many characters of one conversation can be searched."""
 _SOURCES = ("summary.json", CALLS, RULES, CONVERSATIONS, "policies.json", "tables/schema.json")
 
 
 def open_index(out: Path) -> Index:
-    """The index of the audit in `out`, built if there is none for its files as they are now."""
+    """Return the index of the audit in `out`. Build it if the files have changed."""
     store, stamp = Store(out), stamp_of(out)
     places = (out, _aside(out))
     for place in places:
@@ -163,7 +163,7 @@ def open_index(out: Path) -> Index:
             place.mkdir(parents=True, exist_ok=True)
             _make(store, place / NAME, stamp)
         except (OSError, sqlite3.OperationalError):
-            # The folder is read-only: use this machine's temporary files.
+            # In a read-only folder, use this machine's temporary files.
             continue
         if (found := _opened(place / NAME, store, stamp)) is not None:
             return found
@@ -176,7 +176,7 @@ def _aside(out: Path) -> Path:
 
 
 def stamp_of(out: Path) -> str:
-    """Sizes and times of an audit's files: another audit has another stamp."""
+    """Return sizes and times of an audit's files, which identify the audit."""
     found = ((name, out / name) for name in _SOURCES)
     stats = ((name, path.stat()) for name, path in found if path.is_file())
     return " ".join((VERSION, *(f"{name}:{each.st_size}:{each.st_mtime_ns}" for name, each in stats)))
@@ -200,7 +200,7 @@ def _make(store: Store, path: Path, stamp: str) -> None:
     os.close(handle)
     try:
         with closing(sqlite3.connect(rough, isolation_level=None)) as database:
-            # An incomplete index is never used, so crash safety is not needed.
+            # An incomplete index is never used, so it need not survive a crash.
             for pragma in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
                 database.execute(f"PRAGMA {pragma}")
             database.executescript(TABLES)
@@ -225,7 +225,6 @@ class _Builder:
         self._count = 0
 
     def fill(self) -> None:
-        """Read each file once."""
         for place, call in self._store.places(CALLS):
             self._add_call(place, call)
         for place, broken in self._store.places(RULES):
@@ -253,7 +252,7 @@ class _Builder:
             rules = opened if verdict == "inconclusive" else []
             self._add(CALLS, place, call, call.get("finding") or own, reason_of_call(call, criterion), judged, rules)
         if opened and verdict != "inconclusive":
-            # One finding for each undecided call, however many rules of it are undecided.
+            # An undecided call gives one finding, even if several rules are undecided.
             reason = reason_of_open(self._severity(opened[0]["policy"]), opened[0])
             self._add(CALLS, place, call, own, reason, [], opened, exchange_of(opened[0]))
 
@@ -274,7 +273,7 @@ class _Builder:
         rules: Sequence[JsonRecord],
         exchange: str = "",
     ) -> None:
-        """Add a finding: `judged` are the policies that speak of it by a guard, `rules` those by a rule."""
+        """Add a finding. `judged` are policies with a guard, `rules` policies with a rule."""
         self._count += 1
         charges = [(policy["id"], policy[self._store.criterion]) for policy in judged]
         charges += [(rule["policy"], reason.verdict) for rule in rules]
@@ -286,7 +285,7 @@ class _Builder:
         try:
             self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?,?)", row)
         except sqlite3.IntegrityError:
-            # Two lines with one id: both are shown.
+            # Two lines with the same id are both shown.
             self._run("INSERT INTO findings VALUES (?,?,?,?,?,?,?,?,?,?)", (row[0], f"{name}~{row[0]}", *row[2:]))
         shared = (name, line["trajectory"], line["agent"], line["tool"], reason.words, reason.policy)
         own = (_words_of_call(line, judged), *(value for rule in rules for value in rule.values()))
@@ -343,12 +342,12 @@ class _Builder:
         try:
             self._database.execute(query, values)
         except UnicodeEncodeError:
-            # SQLite stores no lone surrogates.
+            # SQLite cannot store lone surrogates.
             self._database.execute(query, [clean(value) if isinstance(value, str) else value for value in values])
 
 
 def _words_of_call(call: JsonRecord, judged: Sequence[JsonRecord]) -> str:
-    """The text that the page shows of a call."""
+    """Return the text that the page shows for a call."""
     shown: list[Any] = [call.get("because")]
     for policy in judged:
         shown += [policy["because"], *(ask.get("question") for ask in policy["asks"])]
@@ -375,6 +374,6 @@ def _packed(line: JsonRecord) -> bytes:
     try:
         data = encode(line)
     except UnicodeEncodeError:
-        # A lone surrogate, which JSON can spell and UTF-8 cannot.
+        # JSON can spell a lone surrogate, but UTF-8 cannot.
         data = json.dumps(line, default=str).encode("ascii")
     return zlib.compress(data, 1)

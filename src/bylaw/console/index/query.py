@@ -1,4 +1,4 @@
-"""Reads an index: findings by reason, by filter and by search, their counts, and conversations."""
+"""Reads an index: findings by reason, filter and search, their counts, and conversations."""
 
 import sqlite3
 import threading
@@ -14,22 +14,24 @@ from msgspec.structs import asdict, replace
 from bylaw.audit.store import CONVERSATIONS, Store, read_record
 
 State = Literal["new", "still", "open", "attested", "waived", "false-alarm", "refused"]
-"""New or known from an earlier audit; undecided (`open`); answered by a person; or of a call that the tool refused."""
+"""A finding is `new` or `still` there since an earlier audit, undecided (`open`), answered by a reviewer (`attested`),
+waived, or of a call that the tool refused.
+"""
 STATES: tuple[State, ...] = get_args(State)
 ROWS = 300
-"""Reasons that one page lists."""
+"""The maximum number of reasons on a page."""
 PAGE = 50
-"""Findings of one reason that one page lists."""
+"""The maximum number of findings of one reason on a page."""
 KINDS = {"flagged": "flagged > 0", "compliant": "calls > 0 AND flagged = 0", "unjudged": "calls = 0 AND flagged = 0"}
-"""The filters of conversations."""
 _TEMPORARY = """
 CREATE TEMP TABLE standing (finding INTEGER PRIMARY KEY, state TEXT NOT NULL);
 CREATE TEMP TABLE tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings INTEGER NOT NULL);
 CREATE TEMP TABLE found (finding INTEGER PRIMARY KEY);
 CREATE TEMP TABLE found_tally (cell INTEGER NOT NULL, state TEXT NOT NULL, findings INTEGER NOT NULL);
 """
-"""`standing` holds the state of each finding that is not in the usual state of its cell, `found` what the last search
-found. A `tally` counts findings by cell and state: every number of a page is a sum of one."""
+"""`standing` has findings whose state differs from their cell's default. `found` has the results of the last search. A
+`tally` counts findings by cell and state, and every number on a page is a sum over a tally.
+"""
 _STATE = "COALESCE(s.state, c.state)"
 _TALLY = f"""SELECT f.cell, {_STATE}, count(*) FROM findings f JOIN cells c ON c.number = f.cell
 LEFT JOIN temp.standing s ON s.finding = f.number"""
@@ -41,12 +43,12 @@ _HOLDS = """(number IN (SELECT rowid FROM words WHERE words MATCH ?)
 OR conversation IN (SELECT rowid FROM talk WHERE talk MATCH ?))"""
 _CHARGED = """(SELECT DISTINCT g.cell, g.policy, g.verdict FROM charges g JOIN cells k ON k.number = g.cell
 WHERE g.verdict != 'inconclusive' OR k.verdict = 'inconclusive')"""
-"""The policies of a finding; one that came to no verdict has no part in what others found wrong."""
+"""The policies of each finding. An inconclusive policy is left out if others found a fault."""
 _CONVERSATION = "number, name, agent, place, length, good, calls, flagged"
 
 
 class Wanted(Struct, frozen=True, omit_defaults=True):
-    """A filter of findings, as in the page's address; an empty field does not filter."""
+    """A filter of findings, as in the page's address. An empty field does not filter."""
 
     policy: str = ""
     agent: str = ""
@@ -64,7 +66,7 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
         return wanted if wanted.state in (*STATES, "all") else replace(wanted, state="new")
 
     def address(self, path: str = "/findings", **changes: str) -> str:
-        """The address of a page with the same filters except for the changes."""
+        """Return a page's address with the same filters, except for `changes`."""
         parts = {name: value for name, value in (asdict(self) | changes).items() if value}
         if parts.get("state") == "new":
             del parts["state"]
@@ -72,12 +74,12 @@ class Wanted(Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_narrow(self) -> bool:
-        """Whether anything but the state is filtered."""
+        """Whether the filter restricts more than the state."""
         return any((self.policy, self.agent, self.verdict, self.tool, self.q))
 
 
 class ReasonRow(Struct, frozen=True):
-    """One reason and its number of findings."""
+    """A reason with its number of findings."""
 
     key: str
     policy: str
@@ -89,7 +91,7 @@ class ReasonRow(Struct, frozen=True):
 
 
 class FindingRow(Struct, frozen=True):
-    """One finding in a list, and the place of its line."""
+    """A finding in a list, with the place of its line in the audit's files."""
 
     number: int
     id: str
@@ -107,11 +109,11 @@ class FindingRow(Struct, frozen=True):
     severity: str
     state: State
     exchange: str
-    """For an undecided consent, the steps of the question and of the answer; empty for any other finding."""
+    """For an undecided consent, the steps of the question and the answer; otherwise empty."""
 
     @property
     def exchange_key(self) -> tuple[str, str, str] | int:
-        """The same for undecided consents that one answer of the customer's is about."""
+        """A key shared by undecided consents that one customer answer covers."""
         has_answer = not self.exchange.endswith("-") and self.exchange
         return (self.conversation, self.policy, self.exchange) if has_answer else self.number
 
@@ -128,7 +130,7 @@ class ConversationRow(Struct, frozen=True):
 
 
 class Index:
-    """An audit's index. Any thread may ask; they take turns."""
+    """An audit's index. Threads take turns."""
 
     def __init__(self, path: Path, store: Store) -> None:
         self.store = store
@@ -153,7 +155,7 @@ class Index:
             return self._database.execute(query, values).fetchall()
 
     def stand(self, states: Mapping[str, State]) -> None:
-        """Set the state of findings by id; every other finding is in the usual state of its cell."""
+        """Set the state of findings by id. All others have their cell's default state."""
         with self._turn:
             self.rows("DELETE FROM temp.standing")
             query = """INSERT INTO temp.standing SELECT f.number, ? FROM findings f JOIN cells c ON c.number = f.cell
@@ -167,7 +169,7 @@ class Index:
         self.rows(f"INSERT INTO temp.{table} {_TALLY} {where} GROUP BY 1, 2")
 
     def _counted(self, wanted: Wanted) -> str:
-        """The table of counts to add up: of all findings, or of those that the search finds."""
+        """Return the table of counts to sum: for all findings, or for the search results."""
         pieces = sorted({piece for each in wanted.q.split() if (piece := _quoted(each))})
         if not pieces:
             return "tally"
@@ -181,22 +183,22 @@ class Index:
         return "found_tally"
 
     def reasons(self, wanted: Wanted) -> list[ReasonRow]:
-        """The reasons of the wanted findings, the gravest first."""
+        """Return the reasons of the wanted findings, gravest first."""
         columns = "r.key, r.policy, r.verdict, r.severity, r.words, sum(t.findings), "
         columns += "sum(CASE WHEN c.executed IS 0 THEN t.findings ELSE 0 END)"
         rest = f"GROUP BY r.number ORDER BY min(c.gravity), 6 DESC, r.number LIMIT {ROWS}"
         return [ReasonRow(*row) for row in self._sums(columns, wanted, rest, without=("reason",))]
 
     def first(self, wanted: Wanted) -> FindingRow | None:
-        """The finding at the top of the list: the first of the gravest reason."""
+        """Return the first finding of the gravest reason."""
         reasons = self.reasons(wanted) if not wanted.reason else ()
         top = replace(wanted, reason=reasons[0].key) if reasons else wanted
         return next(iter(self.findings(top, limit=1)), None)
 
     def following(self, wanted: Wanted, row: FindingRow) -> FindingRow | None:
-        """The next wanted finding: the next of the same reason, else the first of the next reason; then from the top.
+        """Return the next wanted finding: of the same reason, then of the next reason, then from the top.
 
-        Calls that one answer of the customer's is about count as one.
+        Calls that one customer answer covers count as one finding.
         """
         keys = [each.key for each in self.reasons(wanted)]
         place = keys.index(row.reason) + 1 if row.reason in keys else 0
@@ -210,7 +212,7 @@ class Index:
     def findings(
         self, wanted: Wanted, *, after: int = 0, limit: int = PAGE, beyond: int | None = None
     ) -> list[FindingRow]:
-        """Wanted findings, the gravest first, from the place `after` on, or those `beyond` the number of another."""
+        """Return wanted findings, gravest first, from the offset `after`, or after the finding numbered `beyond`."""
         with self._turn:
             table = self._counted(wanted)
             where, values = _where(wanted)
@@ -229,12 +231,11 @@ class Index:
             return [FindingRow(*row) for row in self.rows(query, (*values, limit, after))]
 
     def states(self, wanted: Wanted) -> dict[str, int]:
-        """The number of wanted findings in each state, whichever state is asked for."""
+        """Return the number of wanted findings in each state. The filter's own state is ignored."""
         found = self._sums("t.state, sum(t.findings)", wanted, "GROUP BY 1", without=("state", "reason"))
         return dict.fromkeys(STATES, 0) | dict(found)
 
     def verdicts(self, wanted: Wanted) -> dict[str, int]:
-        """The number of wanted findings with each verdict."""
         return dict(self._sums("c.verdict, sum(t.findings)", wanted, "GROUP BY 1"))
 
     def _sums(self, columns: str, wanted: Wanted, rest: str, without: Sequence[str] = ()) -> list[Any]:
@@ -248,16 +249,16 @@ class Index:
         return FindingRow(*rows[0]) if rows else None
 
     def line(self, finding: FindingRow) -> dict[str, Any]:
-        """The line of a finding in the audit's files."""
+        """Return a finding's line in the audit's files."""
         return next(self.store.at(finding.file, iter((finding.place,))))
 
     def of_conversation(self, name: str) -> list[FindingRow]:
-        """All findings of one conversation, in its order."""
+        """Return all findings of a conversation, in order."""
         query = f"SELECT {_FINDING} {_FROM} WHERE k.name = ? ORDER BY f.step, f.number LIMIT 2000"
         return [FindingRow(*row) for row in self.rows(query, (clean(name),))]
 
     def sharing(self, row: FindingRow) -> list[FindingRow]:
-        """The undecided consents, this one among them, that the same answer of the customer's is about."""
+        """Return the undecided consents that the same customer answer covers, including this one."""
         found = (
             (each for each in self.of_conversation(row.conversation) if each.state == "open") if row.exchange else ()
         )
@@ -268,12 +269,12 @@ class Index:
         return ConversationRow(*rows[0]) if rows else None
 
     def whole(self, name: str) -> dict[str, Any] | None:
-        """A conversation by name, with its events; None if it is unknown or they were not available."""
+        """Return a conversation by name, with events; None if it is unknown or unavailable."""
         row = self.conversation(name)
         return self.events(row) if row is not None else None
 
     def events(self, row: ConversationRow) -> dict[str, Any] | None:
-        """A conversation as the audit kept it, else as its log had it; None if neither was available."""
+        """Return a conversation as the audit kept it, or from its log; None if neither is available."""
         if row.place is not None:
             return next(self.store.at(CONVERSATIONS, iter((row.place,))))
         packed = self.rows("SELECT packed FROM conversations WHERE number = ?", (row.number,))[0][0]
@@ -282,7 +283,7 @@ class Index:
     def conversations(
         self, *, agent: str = "", q: str = "", kind: str = "", after: int = 0, limit: int = 100
     ) -> list[ConversationRow]:
-        """Conversations in the order of the audit, filtered by agent, by one of `KINDS` and by the text `q`."""
+        """Return conversations in the audit's order, filtered by agent, by one of `KINDS` and by the text `q`."""
         where, values = [KINDS.get(kind, "1")], list[Any]()
         if agent:
             where.append("agent = ?")
@@ -295,28 +296,28 @@ class Index:
         return [ConversationRow(*row) for row in self.rows(query, (*values, limit, after))]
 
     def calls(self, conversation: int) -> list[tuple[int, str, str]]:
-        """Step, tool and verdict of each judged call of a conversation."""
+        """Return step, tool and verdict of each judged call of a conversation."""
         query = "SELECT step, tool, verdict FROM calls WHERE conversation = ? ORDER BY step LIMIT 10000"
         return self.rows(query, (conversation,))
 
     def totals(self) -> tuple[int, int, int]:
-        """The numbers of conversations, judged calls and findings."""
+        """Return the numbers of conversations, judged calls and findings."""
         query = "SELECT (SELECT count(*) FROM conversations), sum(calls), (SELECT count(*) FROM findings)"
         return self.rows(f"{query} FROM conversations")[0]
 
     def by_policy(self) -> dict[str, dict[str, int]]:
-        """For each policy the number of its findings in each state."""
+        """Count each policy's findings by state."""
         return {
             policy: dict.fromkeys(STATES, 0) | counts
             for policy, counts in self._policies("policy", "state", "1").items()
         }
 
     def verdicts_by_policy(self) -> dict[str, dict[str, int]]:
-        """For each policy its new findings by the verdict of this policy."""
+        """Count each policy's new findings by that policy's verdict."""
         return self._policies("policy, verdict", "verdict", "t.state = 'new'")
 
     def _policies(self, columns: str, by: str, where: str) -> dict[str, dict[str, int]]:
-        """Counts by policy and another column; a finding counts for each of its policies."""
+        """Count findings by policy and another column. A finding counts for each of its policies."""
         query = f"""SELECT policy, {by}, sum(findings) FROM temp.tally t
             JOIN (SELECT DISTINCT cell, {columns} FROM {_CHARGED}) g ON g.cell = t.cell WHERE {where} GROUP BY 1, 2"""
         found: dict[str, dict[str, int]] = {}
@@ -325,7 +326,7 @@ class Index:
         return found
 
     def reach(self, policy: str) -> tuple[int, int, list[str]]:
-        """The number of a policy's findings, how many of them are waived, and the other policies of the rest."""
+        """Return the number of a policy's findings, how many are waived, and the other policies of the rest."""
         of = """SELECT g.cell FROM charges g JOIN cells c ON c.number = g.cell
             WHERE policy = ? AND c.verdict != 'inconclusive' AND c.executed IS NOT 0"""
         query = f"SELECT state, sum(findings) FROM temp.tally WHERE cell IN ({of}) GROUP BY 1"
@@ -336,7 +337,7 @@ class Index:
         return sum(counts.values()), waived, [name for (name,) in self.rows(query, (policy, policy))]
 
     def facet(self, name: Literal["policy", "agent", "tool", "verdict"], wanted: Wanted) -> list[tuple[str, int]]:
-        """The values of a filter among findings in the wanted state, the most frequent first."""
+        """Return a filter's values among findings in the wanted state, most frequent first."""
         of = f"JOIN (SELECT DISTINCT cell, policy FROM {_CHARGED}) g ON g.cell = c.number" if name == "policy" else ""
         where, values = _where(Wanted(state=wanted.state))
         query = f"""SELECT {name}, sum(t.findings) FROM temp.tally t JOIN cells c ON c.number = t.cell {of}
@@ -347,12 +348,12 @@ class Index:
 
 
 def clean(text: str) -> str:
-    """SQLite stores no lone surrogates."""
+    """Replace lone surrogates, which SQLite cannot store."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _quoted(text: str) -> str:
-    """A query for the full-text search; its last word matches as a prefix unless it is short. Empty without a word."""
+    """Return a full-text query; empty without words. The last word matches as a prefix unless it is short."""
     letters = clean(text).replace('"', " ").strip()
     if not any(each.isalnum() for each in letters):
         return ""
@@ -364,12 +365,12 @@ def _counts_of(table: str) -> str:
 
 
 def _where(wanted: Wanted, without: Sequence[str] = ()) -> tuple[str, list[Any]]:
-    """The condition of a filter on a row of counts with its cell and its reason."""
+    """Return a filter's SQL condition on a row of counts with its cell and reason."""
     own = {"agent": wanted.agent, "tool": wanted.tool, "verdict": "" if wanted.policy else wanted.verdict}
     parts = ["1", *(f"c.{name} = ?" for name, value in own.items() if value)]
     values: list[Any] = [clean(value) for value in own.values() if value]
     if wanted.policy:
-        # The verdict is then that of the policy.
+        # The verdict is then the policy's.
         charged = f"SELECT cell FROM {_CHARGED} WHERE policy = ? AND ? IN ('', verdict)"
         parts.append(f"c.number IN ({charged})")
         values += [clean(wanted.policy), clean(wanted.verdict)]
