@@ -23,12 +23,11 @@ from msgspec.structs import astuple, replace
 
 from bylaw import Pack, Shield
 from bylaw.record import Draft, Log, open_store
-from bylaw.record.anchor import Anchor, read_anchors, write_anchors
 from bylaw.record.approval import Change, draft
 from bylaw.record.database import COLUMNS, entry_of
 from bylaw.record.entry import ROOT, Entry, digest_of, link_of, new_salts
 from bylaw.record.removal import Folded, Removal, encode, read_removal, sign
-from bylaw.record.verify import verify
+from bylaw.record.verify import Anchor, read_anchors, verify, write_anchors
 
 BEGIN, END = "<!-- tampering -->", "<!-- end of tampering -->"
 NORTH, SOUTH = "north", "south"

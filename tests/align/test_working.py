@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from bylaw.align.bearing import Note, notes_of
 from bylaw.align.desk import load_tasks
 from bylaw.align.lesson import gold
 from bylaw.align.matcher import Matcher
 from bylaw.align.prompt import pack_named
-from bylaw.align.working import Note, notes_of
 from bylaw.facts.entity import UNSEEN, Fact
 from bylaw_lab.clinic.tasks import Scenario
 

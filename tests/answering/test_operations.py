@@ -11,10 +11,9 @@ from bylaw.answering.history import History
 from bylaw.answering.operation import Check, Plan, Search, Use, Verify
 from bylaw.answering.running import Claim, verified
 from bylaw.engine.predicate_values import AnswerQuote
-from bylaw.rule.formula import is_propositional
+from bylaw.rule.formula import is_propositional, parse
 from bylaw.rule.monitor import Act
-from bylaw.rule.parser import parse
-from bylaw.rule.semantics import values_of
+from bylaw.rule.progression import values_of
 from bylaw.trace import Call, Event, Message, Result
 
 FORMULAS = (

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from bylaw.record import Log
-from bylaw.record.anchor import read_anchors
-from bylaw.record.verify import verify
+from bylaw.record.verify import read_anchors, verify
 from bylaw.shield import Shield
 from tests.command import bylaw
 from tests.shield.scenes import looked_up, shop
@@ -47,7 +46,7 @@ def written_to(where: str) -> Iterator[None]:
 
 def anchored(where: str, folder: Path) -> Path:
     """What the service would have noted of a log as it is now."""
-    from bylaw.record.anchor import Anchoring
+    from bylaw.record.verify import Anchoring
 
     kept = folder / "log.anchors"
     Anchoring(where, kept, lambda _: None).end()

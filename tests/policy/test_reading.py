@@ -11,10 +11,9 @@ from bylaw.facts.written import EntitiesFile
 from bylaw.pack.rules import RulesFile, WeightsFile
 from bylaw.policy.case import CasesFile
 from bylaw.policy.folder import Manifest
-from bylaw.policy.reading import MOST, read_record
 from bylaw.policy.statement import PoliciesFile
 from bylaw.policy.tool import ToolsFile
-from bylaw.policy.yaml import Located, read_yaml
+from bylaw.policy.yaml import MOST, Located, read_record, read_yaml
 
 KINDS = (Manifest, ToolsFile, EntitiesFile, PoliciesFile, RulesFile, WeightsFile, CasesFile)
 NAMES = sorted(

@@ -8,9 +8,8 @@ import pytest
 
 from bylaw.errors import UsageError
 from bylaw.record import open_store
-from bylaw.record.anchor import Anchoring, beside, read_anchors, write_anchors
 from bylaw.record.entry import Draft
-from bylaw.record.verify import verify
+from bylaw.record.verify import Anchoring, beside, read_anchors, verify, write_anchors
 from tests.command import bylaw
 
 

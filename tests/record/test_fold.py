@@ -9,9 +9,8 @@ import pytest
 
 from bylaw.errors import BylawError
 from bylaw.record import Store, open_store
-from bylaw.record.anchor import Anchor
 from bylaw.record.entry import Draft
-from bylaw.record.verify import verify
+from bylaw.record.verify import Anchor, verify
 from tests.command import bylaw
 from tests.stores import KEY
 

@@ -15,7 +15,7 @@ from bylaw.engine.session import Session
 from bylaw.errors import UsageError, WorldError
 from bylaw.policy.document import Document
 from bylaw.scan.skeleton import skeleton
-from bylaw.scan.table import read_tables
+from bylaw.scan.thing import read_tables
 from bylaw.trace import Call, Message, Result
 from tests.docs.walkthrough import run
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from bylaw.trace.event import Result, decode_text
-from bylaw.trace.python_text import LONGEST, NotPython, read_python
+from bylaw.trace.recorded_value import LONGEST, NotPython, read_python
 from tests.examples import examples
 
 keys = some.text(max_size=8) | some.integers(-99, 99) | some.booleans() | some.none()

@@ -10,7 +10,6 @@ from bylaw.actions.action import Action, Actions, ElementTerms, Otherwise, PageT
 from bylaw.actions.taking import ActionError, Kind, Take, TakenType, compile_take
 from bylaw.errors import BylawError, meant
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
-from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.tool import (
     Tool,
     ToolsFile,
@@ -22,7 +21,7 @@ from bylaw.policy.tool import (
     WrittenTarget,
     WrittenTool,
 )
-from bylaw.policy.yaml import Located
+from bylaw.policy.yaml import Located, Scalar, read_record
 from bylaw.text.host import is_host, names_host
 
 _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {

@@ -9,8 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from bylaw.errors import FormulaError
-from bylaw.rule.formula import atoms
-from bylaw.rule.parser import parse
+from bylaw.rule.formula import atoms, parse
 
 By = Literal["user", "agent", "tool", "anyone"]
 MOST_STEPS = 12

@@ -15,9 +15,8 @@ from bylaw.engine.predicate_values import AnswerQuote
 from bylaw.llm import Answer, Request
 from bylaw.llm.chat import render, schema_of
 from bylaw.rule.detectors import PERSONAL
-from bylaw.rule.formula import Formula, atoms, is_propositional
+from bylaw.rule.formula import Formula, atoms, is_propositional, parse
 from bylaw.rule.monitor import Act, holds
-from bylaw.rule.parser import parse
 
 PROMPTS = Path(__file__).parent / "prompts"
 _ARGUMENT = re.compile(r"\{(\w+)\}")

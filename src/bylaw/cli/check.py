@@ -12,7 +12,7 @@ from bylaw.cli.command import DocumentOption, PackArgument, command
 from bylaw.cli.console import SCREEN, counted, open_console, say, wrapped
 from bylaw.errors import BylawError, PackError
 from bylaw.pack import load_pack
-from bylaw.pack.causes import one_for_all
+from bylaw.pack.pack import one_for_all
 from bylaw.pack.review import told_unaccepted
 from bylaw.policy.folder import find_folder, read_folder
 from bylaw.policy.statement import DRAFTED_BY

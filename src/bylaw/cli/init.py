@@ -16,7 +16,7 @@ from bylaw.pack import load_pack
 from bylaw.policy.document import LONGEST, PARTED, TOO_LONG, Document
 from bylaw.scan.effect import read_effects
 from bylaw.scan.skeleton import Skeleton, skeleton
-from bylaw.scan.table import read_tables
+from bylaw.scan.thing import read_tables
 from bylaw.trace.source import LogFile
 
 _TEXT = {".md", ".markdown", ".txt", ".text", ".rst", ""}

@@ -63,8 +63,7 @@ class TenantLog(Struct, frozen=True, kw_only=True):
         """Return the log's anchors. Raises UsageError if the log contradicts them, because nothing may be signed
         then.
         """
-        from bylaw.record.anchor import beside, read_anchors
-        from bylaw.record.verify import verify
+        from bylaw.record.verify import beside, read_anchors, verify
 
         path = anchors or beside(self.where)
         noted = read_anchors(path) if anchors is not None or path.is_file() else []
@@ -114,8 +113,7 @@ def verify_command(
     Exit status: 0, intact; 1, tampered with, or something could not be checked; 4, intact except for signed removals.
     Only anchors, or the hash that this command prints, show whether the end of a log or a whole tenant was removed.
     """
-    from bylaw.record.anchor import beside, read_anchors
-    from bylaw.record.verify import verify
+    from bylaw.record.verify import beside, read_anchors, verify
 
     key, store = read_key(signing_key), existing(where)
     kept = anchors or (path if (path := beside(where)).is_file() else None)

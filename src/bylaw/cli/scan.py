@@ -13,9 +13,8 @@ from bylaw.cli.logs import GivenLogs, open_logs, with_progress
 from bylaw.errors import UsageError
 from bylaw.facts.evidence import LookupEvidence
 from bylaw.scan import Scan, scan
-from bylaw.scan.argument import Argument, Strange
 from bylaw.scan.effect import Guess, effects_file, read_effects
-from bylaw.scan.habit import FEWEST, CallPlace, Habit
+from bylaw.scan.habit import FEWEST, Argument, CallPlace, Habit, Strange
 from bylaw.text.visible import clean
 
 _SHOWN = 3

@@ -79,8 +79,8 @@ def serve_command(
     except ImportError as error:
         raise MissingExtra("the service needs starlette and uvicorn", "serve") from error
     from bylaw.record import Log
-    from bylaw.record.anchor import Anchoring, beside
     from bylaw.record.log import LastWriter
+    from bylaw.record.verify import Anchoring, beside
     from bylaw.service.desk import Desk
     from bylaw.service.doors import Limits
     from bylaw.service.metrics import Board, Failing

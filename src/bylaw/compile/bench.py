@@ -14,9 +14,8 @@ from bylaw.errors import BylawError, PackError
 from bylaw.guard import Guard, Vocabulary, parse_guards
 from bylaw.pack import Pack
 from bylaw.policy.case import CasesFile, read_case_file
-from bylaw.policy.reading import Read
 from bylaw.policy.statement import Policy
-from bylaw.policy.yaml import read_yaml
+from bylaw.policy.yaml import Read, read_yaml
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.scan.written import dump
 from bylaw.trace import Call, Trajectory

@@ -37,9 +37,8 @@ from bylaw.facts.written import (
     listed_names,
 )
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
-from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.tool import Tool, WrittenChange, WrittenEffect
-from bylaw.policy.yaml import Located, YamlPath
+from bylaw.policy.yaml import Located, Scalar, YamlPath, read_record
 
 
 class SchemaError(BylawError):
@@ -426,7 +425,7 @@ class SchemaReader:
 
     def _add_pages(self, shows: dict[str, dict[str, list[Observation]]]) -> None:
         """What the pages of a browser show, whichever of its tools was called."""
-        from bylaw.facts.page_observation import PageObservations
+        from bylaw.facts.observation import PageObservations
 
         reader = PageObservations(self._paths, self._pages)
         tools = [name for name, tool in self._tools.items() if not tool.of and reader.terms.shows(name)]

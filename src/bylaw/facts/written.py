@@ -5,8 +5,8 @@ from typing import Any, TypeVar, cast
 from msgspec import UNSET, Struct, field
 
 from bylaw.facts.entity import UNDECLARED
-from bylaw.policy.reading import Scalar
 from bylaw.policy.tool import WrittenElement
+from bylaw.policy.yaml import Scalar
 
 WrittenKey = Scalar | dict[str, Scalar]
 """The location of a key; by key field if there are several."""

@@ -15,10 +15,9 @@ from bylaw.facts.ledger import Ledger
 from bylaw.facts.schema import Schema
 from bylaw.guard import Condition, Vocabulary, compile_condition
 from bylaw.policy.pattern import PatternError, any_of, compile_pattern, is_cut
-from bylaw.policy.reading import Scalar
 from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Effect
-from bylaw.policy.yaml import Located
+from bylaw.policy.yaml import Located, Scalar
 from bylaw.rule.detectors import DETECTORS
 from bylaw.rule.monitor import Act
 from bylaw.trace.event import Event, Message, Result

@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from bylaw.errors import FormulaError, meant
 from bylaw.facts.schema import Schema
 from bylaw.pack.predicate import TURNS, Predicate, PredicateReader, RuleError, WrittenPredicate
-from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Tool
-from bylaw.policy.yaml import Located
+from bylaw.policy.yaml import Located, Scalar, read_record
 from bylaw.rule.circuit import Assessment, Circuit
 from bylaw.rule.formula import Always, atoms, is_propositional
 from bylaw.rule.inference import Inference

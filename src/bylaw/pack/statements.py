@@ -12,7 +12,6 @@ from bylaw.errors import BylawError, meant
 from bylaw.facts.value import CURRENCIES
 from bylaw.policy.document import Document, Quote, Range, Which, number_of, read_quote
 from bylaw.policy.pattern import PatternError, compile_pattern
-from bylaw.policy.reading import Scalar, read_record
 from bylaw.policy.statement import (
     DRAFTED_BY,
     Citation,
@@ -30,7 +29,7 @@ from bylaw.policy.statement import (
 )
 from bylaw.policy.tool import Effect, Tool, ToolsFile, Trust, WrittenCardFact, WrittenTool
 from bylaw.policy.verb import words_of
-from bylaw.policy.yaml import Located
+from bylaw.policy.yaml import Located, Scalar, read_record
 
 _CODE = "use a three-letter code, such as EUR"
 _SHOWN = 4

@@ -6,8 +6,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from bylaw.policy.reading import Read, Scalar, ShapeError, read_record
-from bylaw.policy.yaml import Located
+from bylaw.policy.yaml import Located, Read, Scalar, ShapeError, read_record
 
 Things = dict[str, dict[str, Any] | None]
 """Records by entity name, such as `Order[O1]`; None if the entity does not exist."""

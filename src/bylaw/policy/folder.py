@@ -11,10 +11,9 @@ from msgspec import Struct, field
 from bylaw.errors import BylawError, UsageError, meant
 from bylaw.policy.catalogue import CatalogueError, with_catalogue
 from bylaw.policy.document import TEXTS, Document, DocumentError, find_files, read_files, read_given
-from bylaw.policy.reading import Read, Scalar, read_record
 from bylaw.policy.statement import with_kinds, with_stated
 from bylaw.policy.tool import Postures
-from bylaw.policy.yaml import Located, YamlError, read_yaml
+from bylaw.policy.yaml import Located, Read, Scalar, YamlError, read_record, read_yaml
 
 OUTSIDE = "BYLAW_OUTSIDE"
 """The environment variable with further folders from which packs may read, separated as in PATH."""

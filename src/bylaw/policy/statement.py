@@ -9,8 +9,7 @@ from msgspec import Struct, field
 
 from bylaw.errors import BylawError
 from bylaw.policy.python import parse_python
-from bylaw.policy.reading import Scalar
-from bylaw.policy.yaml import Located, YamlPath
+from bylaw.policy.yaml import Located, Scalar, YamlPath
 
 DRAFTED_BY = "bylaw init"
 """The author of unreviewed entries in a draft."""

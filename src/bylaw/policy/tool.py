@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, cast, get_type_hints
 from msgspec import Meta, Struct, ValidationError, convert, field
 from msgspec.structs import force_setattr
 
-from bylaw.policy.reading import Scalar
+from bylaw.policy.yaml import Scalar
 
 Effect = Literal["read", "write", "none"]
 Trust = Literal["record", "content"]

@@ -13,9 +13,8 @@ from bylaw.errors import PackError
 from bylaw.pack import Pack, build_pack
 from bylaw.pack.review import COMPILED
 from bylaw.policy.folder import NothingEnforces, PackFolder, own_record, own_text
-from bylaw.policy.reading import Scalar
 from bylaw.policy.statement import Policy
-from bylaw.policy.yaml import YamlError
+from bylaw.policy.yaml import Scalar, YamlError
 from bylaw.rule.formula import atoms
 
 

@@ -1,8 +1,7 @@
 """Rules over time: LTL-f formulas, their monitors, and the weighted circuits built from them. Start at `monitor`."""
 
-from bylaw.rule.formula import Formula
+from bylaw.rule.formula import Formula, parse
 from bylaw.rule.monitor import Family, Monitor, MonitorReport, MonitorSet
-from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule, read_rule
 
 __all__ = ["Family", "Formula", "Monitor", "MonitorReport", "MonitorSet", "Rule", "parse", "read_rule"]

@@ -16,13 +16,11 @@ from msgspec import Struct
 from bylaw.errors import BylawError, FormulaError
 from bylaw.rule.automaton import BROKEN, StateVerdict
 from bylaw.rule.circuit import WIDTH_CAP, Circuit
-from bylaw.rule.formula import Formula, is_propositional
+from bylaw.rule.formula import Formula, is_propositional, parse
 from bylaw.rule.inference import Inference
 from bylaw.rule.monitor import States, look, program, skip
-from bylaw.rule.parser import parse
-from bylaw.rule.progression import TooLargeError
+from bylaw.rule.progression import TooLargeError, values_of
 from bylaw.rule.rule import Rule
-from bylaw.rule.semantics import values_of
 
 
 class EvalQuestion(msgspec.Struct, frozen=True):

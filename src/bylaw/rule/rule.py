@@ -7,8 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from bylaw.facts.value import alike, loose
-from bylaw.rule.formula import Formula, show_name
-from bylaw.rule.parser import parse_rule
+from bylaw.rule.formula import Formula, parse_rule, show_name
 from bylaw.text.day import told_duration
 
 

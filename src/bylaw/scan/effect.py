@@ -16,10 +16,9 @@ import yaml
 from msgspec import Struct
 
 from bylaw.errors import PackError, UsageError
-from bylaw.policy.reading import read_record
 from bylaw.policy.tool import Effect
 from bylaw.policy.verb import VERBS, hands_over, words_of
-from bylaw.policy.yaml import read_yaml_file
+from bylaw.policy.yaml import read_record, read_yaml_file
 
 EffectHint = tuple[Effect, float, str]
 """The effect, the weight of the evidence, and its description."""

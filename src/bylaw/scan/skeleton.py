@@ -14,8 +14,7 @@ from bylaw.policy.verb import words_of
 from bylaw.scan.effect import Guess
 from bylaw.scan.shape import SeenValues, Shape, Shapes, bare, is_name, parameters_of, spelled_like
 from bylaw.scan.survey import Scan, Survey
-from bylaw.scan.table import Table, kind_of
-from bylaw.scan.thing import LoggedThing, ToolSight, arguments_for, things
+from bylaw.scan.thing import LoggedThing, Table, ToolSight, arguments_for, kind_of, things
 from bylaw.scan.written import dump, flow, remark, word, wrapped
 from bylaw.trace import Trajectory
 

@@ -12,9 +12,8 @@ from bylaw.facts.evidence import EvidenceCount, LookupEvidence
 from bylaw.facts.provenance import Provenance
 from bylaw.facts.result_places import leaf_values
 from bylaw.policy.tool import Effect
-from bylaw.scan.argument import Argument, Origins
 from bylaw.scan.effect import Behaviour, EffectHint, Guess, by_definition, defined_name, guess, may_write
-from bylaw.scan.habit import CallPlace, Habit, Preparation, habits
+from bylaw.scan.habit import Argument, CallPlace, Habit, Origins, Preparation, habits
 from bylaw.scan.link import EarlierCall, link, names
 from bylaw.text.folding import occurs
 from bylaw.trace import Call, Message, Result, Trajectory

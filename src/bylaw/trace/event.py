@@ -218,7 +218,7 @@ def decode_text(text: str) -> Any:
         pass
     if not _PRINTED.match(text):
         return text
-    from bylaw.trace.python_text import NotPython, read_python
+    from bylaw.trace.recorded_value import NotPython, read_python
 
     try:
         return _unwrapped(read_python(text))

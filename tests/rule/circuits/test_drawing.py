@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 from bylaw.rule.circuit import Circuit
 from bylaw.rule.drawing import draw_circuit
-from bylaw.rule.parser import parse
+from bylaw.rule.formula import parse
 from bylaw.rule.rule import Rule
 
 

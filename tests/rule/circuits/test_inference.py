@@ -8,9 +8,9 @@ import pytest
 from bylaw.errors import CircuitError
 from bylaw.rule.circuit import Circuit
 from bylaw.rule.elimination import plan
+from bylaw.rule.formula import parse
 from bylaw.rule.inference import Inference, assess
 from bylaw.rule.letters import TruthTable, chosen_table, table_of
-from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule
 
 from . import brute

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.rule.parser import parse
+from bylaw.rule.formula import parse
 from bylaw.rule.rule import Rule
 from bylaw.rule.structure import (
     HashedNgrams,

@@ -8,11 +8,10 @@ import pytest
 
 from bylaw.rule import automaton as automata
 from bylaw.rule.automaton import LazyAutomaton
-from bylaw.rule.formula import Formula
+from bylaw.rule.formula import Formula, parse
 from bylaw.rule.letters import alphabet
 from bylaw.rule.lines import evaluate_formula
 from bylaw.rule.monitor import Monitor
-from bylaw.rule.parser import parse
 from bylaw.rule.rule import Rule
 
 from .formulas import every_formula, every_trace, random_formula, random_trace, with_unknowns

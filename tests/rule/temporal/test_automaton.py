@@ -6,10 +6,9 @@ import pytest
 
 from bylaw.errors import FormulaError
 from bylaw.rule.automaton import BROKEN, WholeAutomaton, automaton
-from bylaw.rule.formula import Atom, Next, Once
+from bylaw.rule.formula import Atom, Next, Once, parse
 from bylaw.rule.letters import alphabet, letter_of, possible_letters
 from bylaw.rule.monitor import program
-from bylaw.rule.parser import parse
 
 from .formulas import every_step, random_formula
 from .meaning import completions

@@ -7,8 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bylaw.errors import FormulaError
-from bylaw.rule.formula import Always, And, Atom, Formula, Implies, Not, Or, Since, Until, Xor, atoms, show
-from bylaw.rule.parser import parse, parse_rule
+from bylaw.rule.formula import (
+    Always,
+    And,
+    Atom,
+    Formula,
+    Implies,
+    Not,
+    Or,
+    Since,
+    Until,
+    Xor,
+    atoms,
+    parse,
+    parse_rule,
+    show,
+)
 from bylaw.rule.rule import read_rule
 
 from .formulas import random_formula

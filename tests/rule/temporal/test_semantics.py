@@ -2,7 +2,7 @@
 
 import random
 
-from bylaw.rule.semantics import values_of
+from bylaw.rule.progression import values_of
 
 from .formulas import random_formula
 from .meaning import completions, holds
