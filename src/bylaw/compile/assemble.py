@@ -1,5 +1,6 @@
-"""Assembles the files of a pack from the stages' results. A policy without a check is listed, and the pack does not
-load until it is accepted.
+"""Assembles a pack's files from the stages' results.
+
+A policy without a check is listed. The pack does not load until its owner accepts each of these policies.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,11 +28,11 @@ from bylaw.trace import Trajectory
 Case = dict[str, Any]
 
 _WORTH = 0.8
-"""A case is written as a variation if that is at most this share of its full length."""
+"""A case becomes a variation if this shortens it to at most this share of its full length."""
 
 
 def compacted(cases: Sequence[Case]) -> list[Case]:
-    """Shorten cases: similar ones become variations under `but` of another."""
+    """Shorten cases: similar ones become variations under `but` of another case."""
     made: list[Case] = []
     for case in map(_without_default, cases):
         best: tuple[int, Case, Case] | None = None
@@ -46,7 +47,7 @@ def compacted(cases: Sequence[Case]) -> list[Case]:
 
 
 def count(cases: Iterable[Case]) -> int:
-    """The number of cases, including those under `but`."""
+    """Count the cases, including those under `but`."""
     return sum(1 + len(_listed(case.get("but", []))) for case in cases)
 
 
@@ -66,7 +67,7 @@ def _listed(but: Any) -> list[Any]:
 
 
 def _variation(base: Case, case: Case) -> Case | None:
-    """The variation that turns one case into another; None if there is none."""
+    """Return the variation that turns one case into another, or None."""
     if not case.get("note") or any(base.get(name) != case.get(name) for name in ("policy", "rule")):
         return None
     if not isinstance(base.get("call", {}), dict) or not isinstance(case.get("call", {}), dict):
@@ -98,7 +99,7 @@ def _makes(base: Case, change: Case, case: Case) -> bool:
 
 
 def _differs(before: Mapping[str, Any], after: Mapping[str, Any]) -> Case:
-    """Records, or parts of them, that are new or changed in the second."""
+    """Return records, or parts of records, that are new or changed in the second."""
     made: Case = {}
     for name, record in after.items():
         old = before.get(name, UNSET)
@@ -115,20 +116,20 @@ _VERSION = "0.1.0"
 
 
 class Assembled(Struct, frozen=True):
-    """The files of a pack as compiled, without the compiler's notes."""
+    """A pack's files as compiled, without the compiler's notes."""
 
     files: dict[str, str]
     weighed: Weighed | None
 
 
 def assemble(source: Source, work: Work, *, name: str, reading: Reading | None = None) -> dict[str, str]:
-    """The pack's files by path; `work` must be complete."""
+    """Return the pack's files by path. `work` must be complete."""
     made = assembled(source, work, name=name, reading=reading)
     return {**made.files, "compiled.yaml": record(source, work, made.files, made.weighed)}
 
 
 def assembled(source: Source, work: Work, *, name: str, reading: Reading | None = None) -> Assembled:
-    """The pack's files without owners' edits."""
+    """Return the pack's files without the owner's edits."""
     assert work.things is not None
     drafts = sorted(work.drafts, key=lambda draft: first_place(draft.quotes, source.document))
     manifest: dict[str, Any] = {"format": 1, "name": name, "version": _VERSION, "title": source.title}
@@ -172,7 +173,7 @@ def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
     sorted_as = work.kinds.get(draft.id)
     body: dict[str, Any] = {
         "id": draft.id,
-        # An unsorted policy gets a kind that must be enforced or accepted by name.
+        # An unsorted policy must be enforced or accepted by name.
         "kind": sorted_as.kind if sorted_as is not None else "rule",
         "tools": list(sorted_as.tools) if sorted_as is not None and sorted_as.kind == "guard" else [],
         "definition": draft.definition,
@@ -185,7 +186,7 @@ def _policy(draft: Draft, work: Work, document: Document) -> dict[str, Any]:
 
 
 def unenforced(files: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """The policies without a guard or a rule, by id."""
+    """Return the policies without guard and rule, by id."""
     parts = ("guards/", "rules.yaml", "policies.yaml")
     found = [pair for path in files if path.startswith(parts) for pair in read_items(path, files[path]).items()]
     held = {key[1] for key, _ in found if key[0] == "guards"}
@@ -199,7 +200,7 @@ def unenforced(files: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
 
 def on_trial(files: Mapping[str, str]) -> dict[str, str]:
-    """The files as a pack that loads even though unenforced policies have not been accepted; it is never written."""
+    """Return the files as a pack that loads with unaccepted policies. This pack is never written."""
     lacking, nobody = unenforced(files), {"accepted_by": "nobody", "reason": "on trial"}
     bodies = read_yaml(files["policies.yaml"], file="policies.yaml").data["policies"]
     made = [{"unenforced": nobody, **body} if body["id"] in lacking else body for body in bodies]
@@ -214,7 +215,7 @@ def record(
     questions: Mapping[str, Sequence[Question]] | None = None,
     notes: Sequence[str] = (),
 ) -> str:
-    """`compiled.yaml`: how each policy was compiled, and what a reviewer should look at."""
+    """Return `compiled.yaml`: how each policy was compiled, and what a reviewer should look at."""
     said = flagged(on_trial(files), source.trajectories) if source.trajectories else {}
     kept = {key[2] for key in read_items("policies.yaml", files["policies.yaml"]) if len(key) == 3}
     drafts = sorted(work.drafts, key=lambda draft: first_place(draft.quotes, source.document))
@@ -266,7 +267,7 @@ def _file(document: Document, offset: int) -> dict[str, str]:
 
 
 def _merged(checks: list[Check]) -> dict[str, Any]:
-    """Rules of several policies in one file; a predicate with two meanings gets a name for each."""
+    """Merge the rules of several policies. A predicate with two meanings gets two names."""
     predicates: dict[str, Any] = {}
     rules: list[dict[str, Any]] = []
     for check in checks:
@@ -285,13 +286,15 @@ def _question_record(question: Question, check: Check | None, source: Source) ->
 
 
 def _at_a_time(case: dict[str, Any], check: Check, source: Source) -> dict[str, Any]:
-    """A case with the time it was tried at, if its check uses the time and the pack has no clock."""
+    """Return a case with the time of its trial, if its check uses the time and the pack has no clock."""
     asks = "now(" in f"{check.code}{check.rules}" or (check.failed and not check.code)
     return case if source.now or not asks or "now" in case else {**case, "now": source.tried_at}
 
 
 def _part(draft: Draft, document: Document) -> str:
-    """The file for a policy's guard and cases, named after the heading above it, or after its document."""
+    """Return the file for a policy's guard and cases, named after the heading above the policy or after its
+    document.
+    """
     found = ranges(draft.quotes, document)
     heading = document.heading_at(found[0][0][0]) if found else ""
     if found and len(document.files) > 1:
@@ -304,7 +307,7 @@ _TOLD = ("violation", "near_miss", "inconclusive")
 
 
 def flagged(files: Mapping[str, str], trajectories: Sequence[Trajectory]) -> dict[str, dict[str, Any]]:
-    """By policy, how many recorded acts it flags, and the first few: conversation, step and reason."""
+    """Return, by policy, how many recorded acts it flags, with conversation, step and reason of the first few."""
     if not trajectories:
         return {}
     pack = Pack.from_files(files)

@@ -1,4 +1,4 @@
-"""Tries generated checks in a small pack, with the code that will run them."""
+"""Tries generated checks in a small pack, with the same code that will run them later."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -21,19 +21,19 @@ from bylaw.scan.written import dump
 from bylaw.trace import Call, Trajectory
 
 Case = dict[str, Any]
-"""A case as a pack's file has it."""
+"""A case as written in a pack's file."""
 
 Tried = TypeVar("Tried")
 
 _SENTENCE = "This is on trial."
 _OFTEN = 5
-"""Number of logged calls that show how a tool is called."""
+"""How many logged calls show how a tool is called."""
 _KEPT = 64
-"""Number of compiled guards and rules cached."""
+"""How many compiled guards and rules are cached."""
 
 
 class Bench:
-    """Shared by all trials: the tools, the entities, the user facts, the clock."""
+    """What all trials share: the tools, the entities, the user facts and the clock."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Bench:
         *,
         has_clock: bool = False,
     ) -> None:
-        """`now` is the time of trials; set `has_clock` if it is also the time of every call."""
+        """`now` is the time of trials. Set `has_clock` if it is also the time of every call."""
         self._has_clock = has_clock
         self.trajectories = trajectories
         self.cards = cards
@@ -62,14 +62,14 @@ class Bench:
             "entities.yaml": entities_file(things, request),
         }
         self._case_files: dict[str, Read[CasesFile]] = {}
-        # The same code and rules are tried repeatedly on different cases.
+        # The same code and rules are tried on several sets of cases.
         self._parsed = lru_cache(maxsize=_KEPT)(self._parse)
         self._loaded = lru_cache(maxsize=_KEPT)(self._load)
         self._tried: dict[Hashable, Any] = {}
 
     @cached_property
     def base(self) -> Pack:
-        """The pack without policies; PackError if the entities do not load."""
+        """The pack without policies. Raises PackError if the entities do not load."""
         return Pack.from_files(self._files)
 
     @cached_property
@@ -84,7 +84,7 @@ class Bench:
 
     @cached_property
     def shortest(self) -> dict[tuple[str, str], int]:
-        """By tool and argument, the shortest list in logged calls, for tools called often."""
+        """The length of the shortest logged list by tool and argument, for tools called often."""
         lengths: dict[tuple[str, str], list[int]] = {}
         calls = (event for each in self.trajectories for event in each.events if isinstance(event, Call))
         for call in calls:
@@ -95,14 +95,13 @@ class Bench:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The names available to guards."""
         schema = self.base.schema
         arguments = schema.arguments(tuple(schema.tools))
         named = (frozenset(schema.tools), schema.declared(), schema.texts(), schema.zone)
         return Vocabulary(schema.entities, arguments, *named)
 
     def guard(self, policy: Policy, code: str) -> tuple[Guard | None, list[str]]:
-        """The compiled guard, or the errors that prevent it from loading."""
+        """Return the compiled guard, or the errors that prevent it from loading."""
         guard, wrong = self._parsed(function_name(policy.id), code)
         return guard, list(wrong)
 
@@ -114,16 +113,16 @@ class Bench:
         return (None, wrong) if wrong else (found[name], [])
 
     def run(self, policy: Policy, guard: Guard, cases: Sequence[Case]) -> Iterator[CaseResult | BylawError]:
-        """The result of each case under a guard."""
+        """Yield the result of each case under a guard."""
         written = self._written(told_whole(guard, cases))
         return run_cases(replace(self._holding(policy, guard), cases={"cases/trial.yaml": written}))
 
     def with_guard(self, policy: Policy, guard: Guard) -> Pack:
-        """A pack of one guard, for recorded calls."""
+        """Return a pack with one guard, for recorded calls."""
         return self.on_its_clock(self._holding(policy, guard))
 
     def on_its_clock(self, pack: Pack) -> Pack:
-        """A pack for recorded calls: each call uses its own time unless the pack has a clock."""
+        """Return a pack for recorded calls. Each call uses its own time unless the pack has a clock."""
         return pack if self._has_clock else replace(pack, now=None)
 
     def _holding(self, policy: Policy, guard: Guard) -> Pack:
@@ -131,20 +130,20 @@ class Bench:
         return replace(self.base, policies={policy.id: policy}, guards={policy.id: guard}, by_tool=by_tool)
 
     def _written(self, cases: Sequence[Case]) -> Read[CasesFile]:
-        """Cases as a pack's file has them; cached, because many guards are tried on the same cases."""
+        """Return cases as in a pack's file. Cached, because many guards are tried on the same cases."""
         key = repr(cases)
         if key not in self._case_files:
             self._case_files[key] = read_case_file(read_yaml(dump(list(cases)), file="cases/trial.yaml"))
         return self._case_files[key]
 
     def once(self, key: Hashable, make: Callable[[], Tried]) -> Tried:
-        """The cached result for a key; the stages run again after each round of answers."""
+        """Return the cached result for a key. The stages run again after each round of answers."""
         if key not in self._tried:
             self._tried[key] = make()
         return self._tried[key]
 
     def misfits(self, policy: Policy, cases: Sequence[Case]) -> list[str]:
-        """What is wrong with a guard's cases, regardless of the guard."""
+        """Return the faults in a guard's cases that no guard could fix."""
         code = f'def {function_name(policy.id)}(call, facts):\n    return deny("on trial")\n'
         guard, _ = self.guard(policy, code)
         assert guard is not None
@@ -157,7 +156,7 @@ class Bench:
         return [fault_text(each, case) for each, case in zip(found, cases, strict=True) if isinstance(each, BylawError)]
 
     def with_rules(self, policies: Sequence[Policy], rules: Mapping[str, Any], cases: Sequence[Case] = ()) -> Pack:
-        """A pack with these rules and their cases; PackError if it does not load."""
+        """Return a pack with these rules and cases. Raises PackError if it does not load."""
         pack = self._loaded(dump({"policies": [_policy(each) for each in policies]}), dump(rules))
         if isinstance(pack, PackError):
             raise pack
@@ -175,7 +174,7 @@ class Bench:
             return error
 
     def rule_faults(self, policies: Sequence[Policy], rules: Mapping[str, Any]) -> list[str]:
-        """The errors that prevent rules from loading."""
+        """Return the errors that prevent rules from loading."""
         try:
             self.with_rules(policies, rules)
         except PackError as error:
@@ -184,7 +183,7 @@ class Bench:
 
 
 def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
-    """The cases of a guard that searches, each declaring that nothing else exists."""
+    """Return the cases of a guard that searches. Each declares that no other entities exist."""
     if not guard.searches:
         return cases
     return [
@@ -193,7 +192,7 @@ def told_whole(guard: Guard, cases: Sequence[Case]) -> Sequence[Case]:
 
 
 def cases_answer(text: str) -> list[Case]:
-    """The cases of an answer; Unreadable if it is not a list of cases."""
+    """Return the cases of an answer. Raises Unreadable if it is not a list of cases."""
     data = yaml_answer(text)
     listed: Any = data.get("") or data.get("cases")
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in cast(list[Any], listed)):
@@ -202,7 +201,7 @@ def cases_answer(text: str) -> list[Case]:
 
 
 def fault_text(fault: BylawError, case: Case | None = None) -> str:
-    """An error in words for the author of the faulty answer."""
+    """Explain an error to the author of the faulty answer."""
     line = f"line {fault.place.rpartition(':')[2]}: " if fault.place.startswith("guards/") else ""
     of = f"case `{case.get('note', '')}`: " if case is not None else ""
     return f"{of}{line}{fault.message}" + (f"; {fault.hint}" if fault.hint else "")

@@ -1,4 +1,4 @@
-"""The known facts about a tool before its effect is described, and schemas in words."""
+"""What is known about a tool before its effect is described, and schemas in words."""
 
 import re
 from collections import Counter
@@ -16,31 +16,31 @@ _LONGEST = 1_200
 _DOCUMENTED = re.compile(
     r"\b(?:Args|Arguments|Parameters|Returns|Raises):|:param\b|(?<=\.)\s+(?:Returns|Raises|Errors)\b"
 )
-"""Where a docstring begins to describe arguments and results."""
+"""The start of the part of a docstring that describes arguments and results."""
 DEEPEST = 6
-"""Maximum depth to follow a schema."""
+"""The maximum depth to follow a schema."""
 _WORDS = 300
-"""Maximum characters about one argument or one bound tool."""
+"""The maximum length of text about one argument or one bound tool."""
 
 
 class Card(Struct, frozen=True):
-    """The known facts about one tool."""
+    """What is known about one tool."""
 
     name: str
     description: str = ""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Argument -> JSON schema."""
+    """JSON schemas by argument."""
     required: tuple[str, ...] = ()
     effect: Effect | None = None
     """The effect according to a hint in the catalogue."""
     results: str = ""
-    """The form of its results and errors, in words."""
+    """The form of the tool's results and errors, in words."""
     output: dict[str, Any] = field(default_factory=dict[str, Any])
-    """JSON schema of its results, if known."""
+    """The JSON schema of the tool's results, if known."""
 
     @property
     def signature(self) -> str:
-        """Name and arguments on one line."""
+        """The name and arguments on one line."""
         given = (
             f"{name}{'' if name in self.required else '?'}: {kind_of(schema)}"
             for name, schema in self.parameters.items()
@@ -58,33 +58,33 @@ class Card(Struct, frozen=True):
 
     @property
     def bound(self) -> str:
-        """A description for writing checks on its calls."""
+        """A description for writing checks on the tool's calls."""
         described = " ".join(_DOCUMENTED.split(self.description)[0].split())[:_WORDS]
         return "\n".join([self._line(described), *(f"    {line}" for line in self._arguments)])
 
     @property
     def _arguments(self) -> list[str]:
-        """The catalogue's descriptions of arguments, if any."""
+        """Return the catalogue's descriptions of arguments."""
         said = {name: cast(dict[str, Any], schema or {}).get("description") for name, schema in self.parameters.items()}
         return [f"{name}: {' '.join(str(words).split())[:_WORDS]}" for name, words in said.items() if words]
 
     @property
     def whole(self) -> str:
-        """A complete description, for saying what it reads and changes."""
+        """A complete description, for stating what the tool reads and changes."""
         hint = f"The catalogue says: {self.effect}." if self.effect else ""
         lines = [" ".join(self.description.split())[:_LONGEST], *self._arguments, hint, self.results]
         return "\n  ".join([self.signature, *(part for line in lines if line for part in line.splitlines())])
 
 
 def _first(text: str) -> str:
-    """The first sentence of a description."""
+    """Return the first sentence of a description."""
     line = " ".join(text.split())
     end = line.find(". ")
     return line if end < 0 else line[: end + 1]
 
 
 def kind_of(schema: Any) -> str:
-    """An argument's type in a few words."""
+    """Return an argument's type in a few words."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     if isinstance(words := record.get("enum"), list):
         return "|".join(map(str, cast(list[Any], words)))
@@ -96,7 +96,7 @@ def kind_of(schema: Any) -> str:
 
 
 def schema_text(schema: Any) -> str:
-    """A result's JSON schema in the words of `result.Form`."""
+    """Return a result's JSON schema in the words of `result.Form`."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     properties = record.get("properties")
     if isinstance(properties, dict):
@@ -114,7 +114,7 @@ def schema_text(schema: Any) -> str:
 
 
 def names_in(schema: Any, depth: int = 0) -> Iterator[str]:
-    """Every property name, at any depth."""
+    """Yield every property name at any depth."""
     if not isinstance(schema, dict) or depth > DEEPEST:
         return
     record = cast(dict[str, Any], schema)
@@ -140,10 +140,10 @@ class Form:
         self.values = SeenValues()
         self.fields: dict[str, Form] = {}
         self.seen = 0
-        """Number of objects."""
+        """The number of objects."""
         self.items: Form | None = None
         self.lists = self.shortest = 0
-        """Number of lists, and the length of the shortest."""
+        """The number of lists, and the length of the shortest list."""
 
     def add(self, value: Any) -> None:
         self.values.add(value)
@@ -177,7 +177,7 @@ class Form:
         return self._kind(self._words)
 
     def named(self, name: str) -> str:
-        """Its form under a name: an id is not an enumeration, however few values were recorded."""
+        """Return the form of a field with a name. An id is never an enumeration, even with few recorded values."""
         is_id = name == "id" or name.endswith(("_id", "Id"))
         return str(self) if self.fields or self.items is not None or not is_id else self._kind(())
 
@@ -186,7 +186,7 @@ class Form:
         return f"{kind} or null" if self.values.nullable else kind
 
     def schema(self) -> dict[str, Any]:
-        """The form as a JSON schema."""
+        """Return the form as a JSON schema."""
         if self.items is not None:
             listed = {"type": "array", "items": self.items.schema()}
             return listed | {"minItems": 1} if self.shortest and self.lists >= _LISTS else listed
@@ -203,12 +203,12 @@ class Form:
 
     @property
     def _words(self) -> tuple[str, ...]:
-        """The few words it takes; none if one contains a digit, as ids do."""
+        """Return the few words that occur; none if a word contains a digit, as ids do."""
         return () if any(re.search(r"\d", word) for word in self.values.few) else self.values.few
 
     @property
     def _inner(self) -> "Form":
-        """The common form of all its fields, if their names are data."""
+        """Return the common form of all fields, if the field names are data."""
         inner = Form()
         for form in self.fields.values():
             inner.merge(form)
@@ -216,12 +216,11 @@ class Form:
 
     @property
     def _is_table(self) -> bool:
-        """Whether its names are data, such as ids."""
+        """Whether the field names are data, such as ids."""
         named_by_data = sum(bool(re.search(r"\d", name)) for name in self.fields) * 2 > len(self.fields)
         return len(self.fields) > 1 and (named_by_data or len(self.fields) > _NAMES_OF_A_TABLE * 3)
 
     def merge(self, other: "Form") -> None:
-        """Merge another form."""
         self.values = self.values.joined(other.values)
         self.seen += other.seen
         for name, form in other.fields.items():
@@ -233,7 +232,7 @@ class Form:
 
 
 class Results:
-    """Forms and error texts by tool, gathered over conversations."""
+    """Forms and error texts by tool, collected over conversations."""
 
     def __init__(self) -> None:
         self._forms: dict[str, Form] = {}
@@ -255,11 +254,11 @@ class Results:
                 form.add(event.value())
 
     def schema(self, tool: str) -> dict[str, Any]:
-        """The form of a tool's results; empty if none were recorded."""
+        """Return the schema of a tool's results; empty if none were recorded."""
         return self._forms[tool].schema() if tool in self._forms else {}
 
     def text(self, tool: str) -> str:
-        """The form of a tool's results and its errors in words; empty if none were recorded."""
+        """Return the form of a tool's results and errors in words; empty if none were recorded."""
         lines: list[str] = []
         if tool in self._forms:
             lines.append(f"results: {self._forms[tool]}")
@@ -269,7 +268,7 @@ class Results:
 
 
 def has_table(schema: Any) -> bool:
-    """Whether a record with more than an id and a list contains a table of records."""
+    """Whether a record contains a table of records and more than an id and a list."""
     if not isinstance(schema, dict):
         return False
     record = cast(dict[str, Any], schema)

@@ -1,4 +1,4 @@
-"""The result for one policy: its check, the cases it passes, and questions for a person."""
+"""The compiled check of one policy, the cases it passes, and questions for a reviewer."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,24 +30,23 @@ class Check(Struct, frozen=True):
 
     policy: str
     code: str = ""
-    """A guard's function."""
     rules: dict[str, Any] | None = None
-    """`predicates` and `rules` as `rules.yaml` has them."""
+    """`predicates` and `rules` as in `rules.yaml`."""
     cases: tuple[Case, ...] = ()
     questions: tuple[Question, ...] = ()
     failed: str = ""
-    """Why it is not enforced."""
+    """Why the policy is not enforced."""
     repairs: int = 0
     generated: int = 0
-    """Number of generated inputs it was tried on."""
+    """The number of generated inputs that the check was tried on."""
     divided: int = 0
-    """Number of inputs on which two generations differed."""
+    """The number of inputs on which two generations differed."""
     shown: str = ""
-    """Digest of everything its questions showed; if it is unchanged, the check stands."""
+    """The digest of all text in the check's questions. If it is unchanged, the check stays."""
 
 
 class Ruling(Struct, frozen=True):
-    """A referee's ruling on one situation."""
+    """A referee's decision on one situation."""
 
     number: int
     want: Literal["permit", "deny", "kept", "broken", "unclear"]
@@ -64,7 +63,7 @@ _REFEREE = json_prompt("referee", _Answer)
 def rule_on(
     desk: Desk, situations: Sequence[Case], wants: tuple[str, str], shown: Mapping[str, str]
 ) -> dict[int, Ruling]:
-    """The rulings by position. The expected outcomes of cases are not shown."""
+    """Return the referee's decisions by position. The referee does not see the cases' expected outcomes."""
     bare = [{name: part for name, part in each.items() if name not in _UNSHOWN} for each in situations]
     listed = "\n".join(dump({"number": number, **each}) for number, each in enumerate(bare, 1))
     allowed = (*wants, "unclear")
@@ -84,10 +83,9 @@ def _judged(answer: _Answer, count: int, allowed: Sequence[str]) -> tuple[tuple[
 
 
 def ruled(case: Case, ruling: Ruling | None, questions: list[Question], *, shown: Case | None = None) -> list[Case]:
-    """A disputed case with the referee's outcome, or none if the sentences leave it undecided; either way the owner is
-    told.
+    """Return a disputed case with the referee's outcome, or none if the sentences leave it undecided.
 
-    `shown` is the part the owner sees.
+    The owner is told in both cases. `shown` is the part of the case that the owner sees.
     """
     shown = shown or {name: part for name, part in case.items() if name not in ("policy", "note")}
     if ruling is None or ruling.want == "unclear":

@@ -1,4 +1,4 @@
-"""The context of a question about policies: the tools they bind and the entities within reach, and no more."""
+"""The context of a question about policies: only the tools they bind and the entities within reach."""
 
 import json
 import re
@@ -10,33 +10,35 @@ from bylaw.compile.card import Card, names_in, schema_text
 from bylaw.compile.things import Schema, Things, insides, shown_as
 
 _LONGEST = 24_000
-"""Maximum characters of tools in one question."""
+"""The maximum length of text about tools in one question."""
 _SEVERAL = 2
 _MOST_OTHERS = 40
-"""Maximum number of unbound tools named."""
+"""The maximum number of unbound tools to name."""
 _ORDER = re.compile(
     r"\b(in (this|that|the following|the given) order|gives an order|first (look|check|see|make sure)"
     r"|looks? .{0,40} first)\b",
     re.IGNORECASE,
 )
-"""Words that say in which order things are checked."""
+"""Words that state an order of checks."""
 _DAYS = ("date", "day")
 """Names of key parts that hold a day."""
 
 
 def bound_tools_text(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
-    """The bound tools, one per line, with their arguments."""
+    """Return the bound tools with arguments, one per line."""
     wanted = set(tools)
     return "\n".join(card.bound for name, card in cards.items() if name in wanted)
 
 
 def code_notes(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
-    """Further notes for writing code, if the entities within reach need them; else empty."""
+    """Return further notes for writing code if the entities within reach need them; otherwise empty."""
     return _lists_note(cards, tools) + _days_note(things, cards, tools) + _order_note(things, cards, tools, sentences)
 
 
 def _order_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str], sentences: str) -> str:
-    """A note to check what needs fewer facts first, if several entities are within reach and no order is given."""
+    """Return advice to check first what needs fewer facts, if several entities are within reach and no order is
+    given.
+    """
     if len(_near(things, cards, tools)) < _SEVERAL or _ORDER.search(sentences):
         return ""
     return (
@@ -47,7 +49,7 @@ def _order_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str],
 
 
 def _days_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> str:
-    """A note that the calendar often decides, if an entity has a day in its key."""
+    """Return advice that the calendar often decides, if an entity has a day in its key."""
     for name in things.entities if tools else ():
         keys = keys_of(things.entities[name])
         day = next((key for key in keys if key in _DAYS or key.endswith(tuple(f"_{each}" for each in _DAYS))), None)
@@ -61,7 +63,7 @@ def _days_note(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) 
 
 
 def _lists_note(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
-    """How to loop over several list arguments together, if a bound tool has them; else empty."""
+    """Return advice on looping over several list arguments together, if a bound tool has them."""
     for tool in dict.fromkeys(tools):
         lists = [
             name
@@ -77,7 +79,7 @@ def _lists_note(cards: Mapping[str, Card], tools: Iterable[str]) -> str:
 
 
 def other_tools_text(cards: Mapping[str, Card], tools: Iterable[str], sentences: str) -> str:
-    """The unbound tools by name and arguments; if there are very many, those named in the sentences."""
+    """Return the unbound tools by name and arguments. Among very many, return those that the sentences name."""
     bound = set(tools)
     others = {name: card for name, card in cards.items() if name not in bound}
     if len(others) > _MOST_OTHERS:
@@ -87,21 +89,21 @@ def other_tools_text(cards: Mapping[str, Card], tools: Iterable[str], sentences:
 
 
 def catalogue_text(cards: Mapping[str, Card], policies: str) -> str:
-    """Every tool, one per line; if there are very many, those closest to the policies' words, and the names of the
+    """Return every tool, one per line. Among very many, describe those closest to the policies' words and name the
     others.
     """
     return _nearest({name: card.short for name, card in cards.items()}, cards, policies, "\n")
 
 
 def catalogue_with_results(cards: Mapping[str, Card], fields: str) -> str:
-    """Every tool with its results; if there are very many, those closest to the fields' words, and the names of the
+    """Return every tool with results. Among very many, describe those closest to the fields' words and name the
     others.
     """
     return _nearest({name: card.whole for name, card in cards.items()}, cards, fields, "\n\n")
 
 
 def _nearest(told: Mapping[str, str], cards: Mapping[str, Card], words: str, between: str) -> str:
-    """The descriptions of all tools if they fit; else of the closest ones."""
+    """Return the descriptions of all tools if they fit, or else of the closest ones."""
     if sum(map(len, told.values())) <= _LONGEST:
         return between.join(told.values())
     wanted = _words(words)
@@ -118,14 +120,16 @@ def _nearest(told: Mapping[str, str], cards: Mapping[str, Card], words: str, bet
 
 
 def _words(text: str) -> set[str]:
-    """Word stems, so that `bookings`, `booked` and `book` are equal."""
+    """Return word stems, so that `bookings`, `booked` and `book` are equal."""
     return {word[:5] for word in re.findall(r"[a-z]{4,}", text.lower().replace("_", " "))}
 
 
 def things_text(
     things: Things, cards: Mapping[str, Card], tools: Sequence[str], request: Mapping[str, Any], sentences: str = ""
 ) -> str:
-    """The entities that the tools' arguments lead to, directly or through records, and those named in sentences."""
+    """Return the entities that the tools' arguments lead to, directly or through records, and those that the sentences
+    name.
+    """
     near = _near(things, cards, tools) | _named(things, sentences)
     bodies = {name: cast(dict[str, Any], body) for name, body in things.entities.items() if name in near}
     inside = insides(things, cards)
@@ -139,7 +143,7 @@ def things_text(
 
 
 def _made_by(name: str, body: Mapping[str, Any], things: Things) -> str:
-    """How the conversation creates an entity that exists only in it; empty for others."""
+    """Return how the conversation creates an entity that exists only in it; empty for other entities."""
     if body.get("origin") != "conversation":
         return ""
     shown = ", ".join(tool for tool, seen in things.observations.items() if name in shown_as(seen))
@@ -172,7 +176,9 @@ def _near(things: Things, cards: Mapping[str, Card], tools: Sequence[str]) -> se
 
 
 def _named(things: Things, sentences: str) -> set[str]:
-    """The entities named in sentences, by a word of their name or by a multi-word field that only they have."""
+    """Return the entities that sentences name: by a word of their name, or by a multi-word field that only they
+    have.
+    """
     text = f" {' '.join(_singular(sentences))} "
     fields = {
         name: cast(dict[str, Any], cast(dict[str, Any], body).get("fields") or {})
@@ -188,23 +194,23 @@ def _named(things: Things, sentences: str) -> set[str]:
 
 
 def _singular(text: str) -> list[str]:
-    """Lower-case words, the same for `PlanOption` and `plan_options`."""
+    """Return lower-case words in the singular, the same for `PlanOption` and `plan_options`."""
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", text)
     return [re.sub(r"(?<=[^s])s$", "", re.sub(r"ies$", "y", word.lower())) for word in words]
 
 
 def _is_reached(key: Sequence[str], names: set[str]) -> bool:
-    """Whether some part of a key is available; the others may be constants, such as a kind a policy names."""
+    """Whether some part of a key is available. The others may be constants, such as a kind that a policy names."""
     return not key or any(_leads(name, part) for part in key for name in names)
 
 
 def _leads(name: str, key: str) -> bool:
-    """Whether a field or argument may hold keys: `primary_order_id` or `orders` for `order_id`."""
+    """Whether a field or argument may hold keys, such as `primary_order_id` or `orders` for `order_id`."""
     return name == key or name.endswith(f"_{key}") or (key.endswith("_id") and name == f"{key.removesuffix('_id')}s")
 
 
 def _read_by(body: Mapping[str, Any], cards: Mapping[str, Card]) -> Mapping[str, Any]:
-    """The arguments of the tool that looks up an entity, which may list the values of its key."""
+    """Return the arguments of an entity's look-up tool. These may list the values of its key."""
     read = body.get("read")
     tool = cast(dict[str, Any], read).get("tool") if isinstance(read, dict) else read
     return cards[str(tool)].parameters if str(tool) in cards else {}
@@ -224,19 +230,19 @@ def _thing(
 
 
 def _gathered(spec: Any) -> str:
-    """The entities that a list of keys names."""
+    """Return the entities that a list of keys names."""
     record = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
     return f" of every {str(record['keys_of']).partition('.')[0]} with this key" if record.get("keys_of") else ""
 
 
 def _unless_set(spec: Any) -> str:
-    """The value of a field that a record lacks."""
+    """Return the value of a field that a record lacks."""
     record = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
     return f" ({json.dumps(record['default'])} where it is not set)" if "default" in record else ""
 
 
 def field_kind(spec: Any) -> str:
-    """A field's type in a word, or its possible values."""
+    """Return a field's type in a word, or its possible values."""
     if isinstance(spec, list):
         return "|".join(map(str, cast(list[Any], spec)))
     if isinstance(spec, dict):

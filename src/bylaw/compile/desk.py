@@ -1,7 +1,7 @@
-"""The desk at which stages ask: it has the known answers and collects the missing ones.
+"""Gives the compiler's stages the known answers and collects their missing ones.
 
-A stage never waits. It asks for what it needs and stops at a missing answer. All missing answers are then requested
-together, and the stages run again. A stage is thus a pure function of its input and the answers.
+A stage never waits. It asks its questions and stops at a missing answer. All missing answers are then requested
+together, and the stages run again. So a stage is a pure function of its input and the answers.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,11 +23,11 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 Data = TypeVar("Data")
 Judge = Callable[[Data], tuple[Made, list[str]]]
-"""Interprets an answer and lists what is wrong with it, in words for its author."""
+"""Interprets an answer and lists its faults for its author."""
 
 
 FAULTY = "the answer was "
-"""Prefix of complaints about an answer that was refused, truncated or malformed."""
+"""The start of complaints about a refused, truncated or malformed answer."""
 
 
 class Outcome(Struct, Generic[Made], frozen=True):
@@ -37,15 +37,15 @@ class Outcome(Struct, Generic[Made], frozen=True):
     complaints: tuple[str, ...]
     """The remaining complaints about the last answer."""
     rounds: int
-    """How often it was asked."""
+    """How often the question was asked."""
 
 
 class Unanswered(Exception):
-    """An answer is missing; its request was recorded at the desk."""
+    """An answer is missing. Its request was recorded."""
 
 
 def stage(work: Callable[Given, Made]) -> Callable[Given, Made | None]:
-    """Decorate work that may ask: it returns None while an answer is missing."""
+    """Decorate work that may ask. It returns None while an answer is missing."""
 
     @wraps(work)
     def made(*args: Given.args, **named: Given.kwargs) -> Made | None:
@@ -58,7 +58,7 @@ def stage(work: Callable[Given, Made]) -> Callable[Given, Made | None]:
 
 
 class Desk:
-    """Answers by request; a request without an answer is recorded as wanted."""
+    """Answers by request. A request without an answer is recorded as wanted."""
 
     def __init__(self, at_hand: Callable[[Request], Answer | None] | None = None) -> None:
         self._at_hand = at_hand
@@ -66,22 +66,22 @@ class Desk:
         self._answers: dict[str, Answer] = {}
         self.wanted: dict[str, Request] = {}
         self.asked: dict[str, Request] = {}
-        """Every request whose answer was used in the last run."""
+        """Every request whose answer the last run used."""
         self.usage = Usage()
-        """Tokens of these requests and answers, if counted."""
+        """The tokens of these requests and answers, if counted."""
         self.can_ask = True
-        """Whether new questions can be asked; recordings cannot answer any."""
+        """Whether new questions can be asked. Recordings cannot answer any."""
         self.gives_up = False
-        """Whether missing answers are given up: their policies then have no check."""
+        """Whether to give up missing answers. Their policies then have no check."""
 
     def begin(self) -> None:
-        """Prepare for a run of the stages."""
+        """Prepare a run of the stages."""
         self.wanted.clear()
         self.asked.clear()
         self.usage = Usage()
 
     def answer(self, request: Request) -> Answer:
-        """The answer; if it is missing, the request is recorded as wanted and the work stops."""
+        """Return the answer. If it is missing, record the request and stop the work."""
         found = self._answers.get(request.key)
         if found is None and self._at_hand is not None:
             found = self._at_hand(request)
@@ -94,8 +94,8 @@ class Desk:
         return found
 
     def each(self, items: Iterable[Item], work: Callable[[Item], Made]) -> list[Made]:
-        """Apply work to each item. All items are tried before a missing answer stops it, so that all requests go out
-        together.
+        """Apply work to each item. All items are tried before a missing answer stops the work, so that all requests go
+        out together.
         """
         made: list[Made] = []
         is_missing = False
@@ -109,7 +109,7 @@ class Desk:
         return made
 
     def attempt(self, work: Callable[[], Made]) -> Made | None:
-        """The work's result; None if it needs an answer nobody can be asked for."""
+        """Return the work's result; None if it needs an answer that cannot be requested."""
         wanted = dict(self.wanted)
         try:
             return work()
@@ -120,7 +120,7 @@ class Desk:
             return None
 
     def fetch(self, chat: Chat) -> None:
-        """Ask all wanted questions; raises `Pending` if answers are not there yet."""
+        """Ask all wanted questions. Raises `Pending` if answers are missing."""
         requests = list(self.wanted.values())
         answers = chat.ask(requests)
         if answers and all(each.fault == "failed" for each in answers):
@@ -141,7 +141,7 @@ class Desk:
         return self.converse(request, lambda text: prompt.judged(text, judge, empty), rounds=prompt.rounds)
 
     def converse(self, request: Request, judge: Judge[str, Made], *, rounds: int) -> Outcome[Made]:
-        """Ask, and return an answer with complaints for correction, in at most `rounds` attempts."""
+        """Ask, and send a faulty answer back with complaints, in at most `rounds` attempts."""
         for number in range(1, rounds + 1):
             answer = self.answer(request)
             made, complaints = judge(answer.text)
@@ -156,7 +156,7 @@ class Desk:
 
 
 def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
-    """The complaints about a faulty answer; for a missing answer, only that."""
+    """Return the complaints about a faulty answer. For a missing answer, nothing else is listed."""
     if answer.fault == "truncated":
         return [f"{FAULTY}truncated: it was longer than it may be; answer in full, in fewer words"]
     complaint = f"{FAULTY}{answer.fault}: {answer.why}"
@@ -164,12 +164,12 @@ def _of_fault(answer: Answer, complaints: list[str]) -> list[str]:
 
 
 def grouped(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
-    """Split items into groups of at most `size` per question."""
+    """Split items into groups of at most `size`."""
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Request:
-    """The same question with its earlier answer and the complaints about it."""
+    """Return the same question with its earlier answer and the complaints."""
     listed = "\n".join(f"- {each}" for each in complaints)
     ask = "Answer again, in full, in the same form. Keep what was right."
     text = f"Your answer cannot be used as it is:\n\n{listed}\n\n{ask}"
@@ -180,33 +180,33 @@ def sent_back(request: Request, answer: str, complaints: Sequence[str]) -> Reque
 _FOLDER = Path(__file__).parent / "prompts"
 
 render = partial(render_file, _FOLDER)
-"""Build the request of a prompt file with values."""
+"""Builds the request of a prompt file with values."""
 
 
 class Unreadable(Exception):
-    """The answer is not in the requested form; the message is for its author."""
+    """The answer has the wrong form. The message is for its author."""
 
 
 class Prompt(Struct, Generic[Data], frozen=True):
     """The question of one stage: how its answer is read, and how often it may be asked."""
 
     name: str
-    """The name of its file in `prompts/`."""
+    """The name of the question's file in `prompts/`."""
     read: Callable[[str], Data]
-    """Raises `Unreadable`."""
+    """Reads an answer. Raises `Unreadable`."""
     max_tokens: int = 4096
     rounds: int = 2
     schema: dict[str, Any] | None = None
     folder: Path = _FOLDER
 
     def request(self, shown: Mapping[str, str], attempt: int = 1) -> Request:
-        """The request with these values."""
+        """Return the request with these values."""
         return render_file(
             self.folder, self.name, shown, schema=self.schema, attempt=attempt, max_tokens=self.max_tokens
         )
 
     def judged(self, text: str, judge: Judge[Data, Made], empty: Made) -> tuple[Made, list[str]]:
-        """The result of an answer, and what is wrong with it."""
+        """Return an answer's result and faults."""
         try:
             data = self.read(text)
         except Unreadable as error:
@@ -215,7 +215,7 @@ class Prompt(Struct, Generic[Data], frozen=True):
 
 
 def json_prompt(name: str, shape: type[Data], *, max_tokens: int = 4096, folder: Path = _FOLDER) -> Prompt[Data]:
-    """A question whose answer is JSON of this type."""
+    """Return a question whose answer is JSON of this type."""
 
     def read(text: str) -> Data:
         try:
@@ -227,7 +227,7 @@ def json_prompt(name: str, shape: type[Data], *, max_tokens: int = 4096, folder:
 
 
 def yaml_answer(text: str) -> dict[str, Any]:
-    """The YAML of an answer; Unreadable if it is not YAML."""
+    """Return the YAML of an answer. Raises Unreadable if it is not YAML."""
     try:
         return read_yaml(unfenced(text), file="answer").data
     except YamlError as error:
@@ -235,5 +235,5 @@ def yaml_answer(text: str) -> dict[str, Any]:
 
 
 def prompt_text(name: str) -> str:
-    """A part of a prompt used only in some requests."""
+    """Return a part of a prompt that only some requests use."""
     return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()

@@ -1,7 +1,7 @@
-"""Extracts the document's policies, section by section, each with verbatim quotes.
+"""Extracts the document's policies section by section, with verbatim quotes.
 
 Sentences that no policy cites are asked about once more and then listed. A policy whose quote is not in the document is
-returned for correction, and left out if it is still wrong. If the document has changed, unchanged parts are not read
+sent back for correction, and dropped if it stays wrong. After a change of the document, unchanged parts are not read
 again.
 """
 
@@ -22,13 +22,13 @@ from bylaw.policy.document import HEADING, Document, File, Range, Sentence, read
 from bylaw.policy.statement import told_place
 
 LONGEST = 3_000
-"""Maximum characters per section; a longer paragraph stays whole."""
+"""The maximum length of a section in characters. A longer paragraph stays whole."""
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
 
 class Section(Struct, frozen=True):
-    """A range of the document, and the headings above its start."""
+    """A range of the document, with the headings above its start."""
 
     start: int
     end: int
@@ -67,7 +67,7 @@ def _section(document: Document, file: File, start: int, end: int) -> Section:
 
 
 def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
-    """Ranges that are not split: a heading with its text, or its paragraphs if that is too long."""
+    """Yield ranges that are not split: a heading with its text, or single paragraphs if that is too long."""
     cuts = sorted({0, len(text), *(match.start() for match in _HEADING.finditer(text))})
     for start, end in pairwise(cuts):
         if end - start <= longest:
@@ -78,18 +78,18 @@ def _blocks(text: str, longest: int) -> Iterator[tuple[int, int]]:
 
 
 _LONGEST = 1_500
-"""Maximum characters shown of another document."""
+"""The maximum length of text shown of another document."""
 _MOST = 3
-"""Maximum number of other documents shown with one policy."""
+"""The maximum number of other documents shown with one policy."""
 _LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 _SHORTEST = 2
-"""Minimum words of a title that a sentence can refer to; a single word such as `Fees` occurs in any sentence."""
+"""The minimum number of words in a title. A single word such as `Fees` occurs in too many sentences."""
 
 
 class _Article(Struct, frozen=True):
     file: File
     name: str
-    """Its path's last part."""
+    """The last part of the path."""
     title: str
 
 
@@ -98,11 +98,11 @@ _LEANS = re.compile(
     r"|it|they|the same|even (then|so)|both|neither)\b",
     re.IGNORECASE,
 )
-"""Beginnings of sentences that depend on the previous one."""
+"""The start of a sentence that depends on the previous one."""
 
 
 def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft, ...]:
-    """The drafts with the text that their sentences refer to."""
+    """Return the drafts with the text that their sentences refer to."""
     files = document.files if len(document.files) > 1 else ()
     articles = [_Article(file, PurePosixPath(file.name).name, _title(file)) for file in files]
     before = {
@@ -118,7 +118,7 @@ def with_references(drafts: Sequence[Draft], document: Document) -> tuple[Draft,
 
 
 def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence]) -> Iterator[str]:
-    """Other sentences that a policy's sentences depend on."""
+    """Yield other sentences that a policy's sentences depend on."""
     own = covered([draft.quotes], document)
     for start in sorted(own):
         if start in before and before[start].start not in own:
@@ -126,7 +126,7 @@ def _leaned_on(draft: Draft, document: Document, before: Mapping[int, Sentence])
 
 
 def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) -> list[str]:
-    """The documents a policy's sentences name, with their beginnings."""
+    """Return the documents that a policy's sentences name, with their beginnings."""
     found = places(draft.quotes, document)
     own = {document.file_at(start).name for start, _ in found}
     text = " ".join(document.whole(start, end) for start, end in found)
@@ -142,7 +142,7 @@ def _referred(draft: Draft, document: Document, articles: Iterable[_Article]) ->
 
 
 def _title(file: File) -> str:
-    """The first heading of a document; empty if it is too short to be recognised in a sentence."""
+    """Return a document's first heading; empty if too short to be recognised in a sentence."""
     heading = next((match[2] for line in file.text.split("\n") if (match := HEADING.match(line.strip()))), "")
     words = _plain(heading)
     return words if len(words.split()) >= _SHORTEST else ""
@@ -155,25 +155,25 @@ def _plain(text: str) -> str:
 _LITTLE = frozenset(
     re.findall(r"\w+", "a an the this that of to in on at for by with from be is are was were has have")
 )
-"""Words that two wordings of the same statement may or may not have; none changes the meaning."""
+"""Words that do not change a statement's meaning."""
 
 
 class Repeats(Struct, frozen=True):
     """The result of comparing drafts that quote the same words in several sections."""
 
     drafts: tuple[Draft, ...]
-    """Without repetitions; drafts that differ name their place."""
+    """The drafts without repetitions. Drafts that differ name their place."""
     dropped: dict[str, str]
-    """The repetitions by id, with the draft they repeat."""
+    """Repetitions by id, with the draft that they repeat."""
     questions: dict[str, tuple[Question, ...]]
-    """By policy, whether it differs from one that quotes the same words elsewhere."""
+    """By policy, the question whether it differs from one that quotes the same words elsewhere."""
 
 
 def repeats_text(section: Section, document: Document) -> str:
-    """A note on a section's sentences that also occur in an earlier section; empty if there are none."""
+    """Return a note on a section's sentences that also occur in an earlier section; empty if there are none."""
     lines: dict[str, str] = {}
     for sentence in section.sentences(document):
-        # Including clause numbers, by which authors distinguish clauses.
+        # Clause numbers count, because authors distinguish clauses by number.
         first, *_ = document.places(sentence.text)
         if first[0] < section.start:
             lines[sentence.text] = f"- {sentence.text} ({_place(first, document)})"
@@ -186,7 +186,7 @@ def repeats_text(section: Section, document: Document) -> str:
 
 
 def told_apart(found: Sequence[tuple[Section, Draft]], document: Document) -> Repeats:
-    """The drafts of all sections in order, without repetitions; their ids must already differ."""
+    """Return the drafts of all sections in order, without repetitions. Their ids must already differ."""
     kept: list[tuple[Section, Draft]] = []
     by_words: dict[frozenset[str], list[int]] = {}
     dropped: dict[str, str] = {}
@@ -212,7 +212,7 @@ def told_apart(found: Sequence[tuple[Section, Draft]], document: Document) -> Re
 
 
 def _repeated_words(draft: Draft, document: Document) -> frozenset[str]:
-    """The sentences of a draft, if all of them occur more than once and no place is given."""
+    """Return a draft's sentences if all occur more than once and no place is given."""
     found = ranges(draft.quotes, document)
     if not found or any(len(places) == 1 for places in found):
         return frozenset()
@@ -220,14 +220,14 @@ def _repeated_words(draft: Draft, document: Document) -> frozenset[str]:
 
 
 def _at_home(quote: str, section: Section, document: Document) -> str:
-    """A quote that names its place in a section; unchanged if headings do not distinguish the places."""
+    """Return a quote that names its place in a section; unchanged if headings do not distinguish the places."""
     words = read_quote(quote, document).words
     own = [start for start, _ in document.places(words) if section.start <= start < section.end]
     return (under_heading(words, own[0], document) if own else "") or quote
 
 
 def _gist(draft: Draft) -> frozenset[str]:
-    """The content words of a draft."""
+    """Return the content words of a draft."""
     return frozenset(re.findall(r"\w+", f"{draft.definition} {draft.scope}".lower())) - _LITTLE
 
 
@@ -245,7 +245,7 @@ def _place(place: Range, document: Document) -> str:
 
 
 UNSAID = "nothing was said of it"
-"""The remark for a sentence that was asked about and not answered."""
+"""The remark for a sentence without an answer."""
 
 
 class Remark(Struct, frozen=True):
@@ -273,13 +273,13 @@ class Extraction(Struct, frozen=True):
 
     drafts: tuple[Draft, ...]
     dropped: tuple[str, ...] = ()
-    """Policies left out, with the reason."""
+    """Policies left out, with reasons."""
     aside: dict[str, str] = {}
-    """Sentences that no policy cites, by digest, with the remark about them."""
+    """Remarks on sentences that no policy cites, by digest."""
     questions: dict[str, tuple[Question, ...]] = {}
     """Questions for the document's owner, by policy."""
     repeats: dict[str, str] = {}
-    """Policies left out because another says the same with the same words in another section."""
+    """Policies left out because another one quotes and says the same in another section."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -290,7 +290,7 @@ class Extraction(Struct, frozen=True):
 
 @stage
 def extract(desk: Desk, document: Document, title: str) -> Extraction:
-    """The policies of the document."""
+    """Return the document's policies."""
 
     def ask(section: Section) -> Outcome[tuple[Draft, ...]]:
         shown = {"title": _called(title, section), "above": " > ".join(section.above) or "none", "text": section.text}
@@ -309,7 +309,7 @@ def extract(desk: Desk, document: Document, title: str) -> Extraction:
 
 @stage
 def cover(desk: Desk, document: Document, title: str, first: Extraction) -> Extraction:
-    """The policies in uncited sentences, and remarks on the others."""
+    """Return the policies in uncited sentences, and remarks on the others."""
     asked: set[str] = set()
     quoted = covered((draft.quotes for draft in first.drafts), document)
     uncited: list[tuple[Section, list[Sentence]]] = []
@@ -358,7 +358,7 @@ def _called(title: str, section: Section) -> str:
 
 
 def named_apart(drafts: Sequence[Draft], taken: Iterable[str] = ()) -> tuple[Draft, ...]:
-    """The drafts, each with a unique id usable as a function name."""
+    """Return the drafts, each with a unique id that can name a function."""
     used = set(taken)
     made: list[Draft] = []
     for draft in drafts:
@@ -372,7 +372,7 @@ def named_apart(drafts: Sequence[Draft], taken: Iterable[str] = ()) -> tuple[Dra
 
 
 def _quoted(drafts: Sequence[Listed], document: Document) -> tuple[tuple[Draft, ...], list[str]]:
-    """The drafts whose quotes are in the document, and a complaint for each other one."""
+    """Return the drafts whose quotes are in the document, and a complaint for each other draft."""
     kept: list[Draft] = []
     complaints: list[str] = []
     for draft in drafts:
@@ -387,11 +387,11 @@ def _quoted(drafts: Sequence[Listed], document: Document) -> tuple[tuple[Draft, 
 
 
 _ALIKE = 0.6
-"""Share of common words at which two sentences are versions of the same one."""
+"""At this share of common words, two sentences count as versions of the same one."""
 
 
 def still_standing(earlier: Sequence[Extraction], document: Document) -> Extraction:
-    """The policies whose sentences are all still in the document, and the remarks on uncited sentences."""
+    """Return policies whose sentences are all still in the document, and the remarks on uncited sentences."""
     drafts = [draft for each in earlier for draft in each.drafts]
     present = {sentence.digest for sentence in document.sentences}
     aside = {digest: said for each in earlier for digest, said in each.aside.items() if digest in present}
@@ -403,7 +403,7 @@ def still_standing(earlier: Sequence[Extraction], document: Document) -> Extract
 
 
 def under_old_names(found: Extraction, kept: Extraction, before: Sequence[Draft]) -> Extraction:
-    """New policies, with the id of the earlier one whose sentences they reword, if any."""
+    """Return new policies under the id of the earlier policy whose sentences they reword."""
     standing = {draft.id for draft in kept.drafts}
     gone = [draft for draft in before if draft.id not in standing]
     pairs = sorted(

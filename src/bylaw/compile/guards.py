@@ -1,7 +1,8 @@
-"""Writes guards: cases and code are written separately, each from the sentences alone, and then compared.
+"""Writes guards. Cases and code are written separately from the sentences, and then compared.
 
-Two generations of the code and the cases are three readings of a policy. If they differ, a referee who sees none of
-them interprets the sentences. Code that fails a case is repaired a few times; if it still fails, there is no guard.
+Two generations of the code and one of the cases are three readings of a policy. If they differ, a referee who sees none
+of them interprets the sentences. Code that fails a case is repaired a few times. If it still fails, the policy gets no
+guard.
 """
 
 import ast
@@ -33,7 +34,7 @@ from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult
 
 _LACKS = re.compile(r"\d+: the call has no argument .*")
-"""The failure of a guard that reads an argument not every call has."""
+"""The failure of a guard that reads an argument which some calls lack."""
 _CANNOT = re.compile(r"^#\s*cannot\s+([\w-]+)\s*:\s*(.*)$", re.MULTILINE)
 
 
@@ -41,13 +42,13 @@ class Written(Struct, frozen=True):
     """The guards of one answer."""
 
     codes: dict[str, str]
-    """By policy."""
+    """Guards by policy."""
     cannot: dict[str, str]
-    """Policies declared uncheckable, with the reason."""
+    """Policies that the author called uncheckable, with reasons."""
 
 
 def one_function(text: str, name: str) -> str:
-    """The named function in an answer; the whole answer if it is missing, so that its errors are reported."""
+    """Return the named function of an answer, or the whole answer if the function is missing."""
     try:
         return functions_of(text).get(name, text)
     except SyntaxError:
@@ -57,7 +58,7 @@ def one_function(text: str, name: str) -> str:
 def read_given_cases(
     answer: tuple[Sequence[Case], Sequence[str]], policies: Sequence[Policy], bench: Bench, uncheckable: Container[str]
 ) -> tuple[dict[str, list[Case]], list[str]]:
-    """The cases of an answer by policy, and what is wrong with it; `uncheckable` policies need none."""
+    """Return an answer's cases by policy, and its faults. `uncheckable` policies need no cases."""
     listed, complaints = answer[0], [*answer[1]]
     found: dict[str, list[Case]] = {policy.id: [] for policy in policies}
     for case in listed:
@@ -80,7 +81,7 @@ def read_given_cases(
 
 
 def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
-    """The cases of an answer; if it was cut off, the complete ones."""
+    """Return an answer's cases. Of a truncated answer, return the complete ones."""
     try:
         return cases_answer(text), []
     except Unreadable as error:
@@ -92,11 +93,11 @@ def _listed_cases(text: str) -> tuple[list[Case], list[str]]:
 
 
 _CASES = Prompt("cases", _listed_cases, max_tokens=16_384)
-"""Cases of five policies with many arguments are long."""
+"""The cases of five policies with many arguments are long."""
 
 
 def read_guards(source: str, policies: Sequence[Policy], bench: Bench) -> tuple[Written, list[str]]:
-    """The guards of an answer, and what is wrong with it."""
+    """Return an answer's guards and its faults."""
     cannot = {match[1].replace("_", "-"): match[2].strip() for match in _CANNOT.finditer(source)}
     try:
         functions = functions_of(source)
@@ -115,7 +116,7 @@ def read_guards(source: str, policies: Sequence[Policy], bench: Bench) -> tuple[
 
 
 def functions_of(source: str) -> dict[str, str]:
-    """The source of each function in an answer."""
+    """Return the source of each function in an answer."""
     try:
         nodes = parse_python(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -128,7 +129,7 @@ _GUARDS = Prompt("guards", unfenced, max_tokens=8192)
 
 
 class PolicyBrief(Struct, frozen=True):
-    """One policy with everything that its questions show."""
+    """A policy with everything that its questions show."""
 
     draft: Draft
     policy: Policy
@@ -139,31 +140,31 @@ class PolicyBrief(Struct, frozen=True):
     beside: tuple[Draft, ...] = ()
     """Related policies."""
     described: str = ""
-    """The entities without the owner's edits, which are no reason to ask again."""
+    """The entities without the owner's edits, because an edit is no reason to ask again."""
 
     def text(self, group: Sequence[str] = ()) -> str:
-        """The policy in words, with related policies that the question does not already include."""
+        """Return the policy in words, with related policies outside `group`."""
         others = [each for each in self.beside if each.id not in group]
         return _bound(self.draft, self.policy.tools) + related_text(others)
 
     @property
     def digest(self) -> str:
-        """A digest that changes only if something relevant to the policy does."""
+        """A digest that changes only with information relevant to the policy."""
         things = [line for line in self.described.splitlines() if not line.startswith("Request[")]
         return digest_of(_bound(replace(self.draft, remark=""), self.policy.tools), self.tools, *things, self.now)
 
     @property
     def shown(self) -> dict[str, str]:
-        """The context a referee sees with the situations."""
+        """The context that a referee sees with the situations."""
         return {"policy": self.text(), "general": self.general, "things": self.things, "now": self.now}
 
     def code_notes(self, bench: Bench) -> str:
-        """The bound tools, for writing code."""
+        """Return notes on the bound tools, for writing code."""
         sentences = f"{self.general}\n{self.text()}"
         return self.tools + code_notes(bench.things, bench.cards, self.policy.tools, sentences)
 
     def is_settled(self, bench: Bench, earlier: Mapping[str, Check], edited: Container[str]) -> bool:
-        """Whether an earlier check was made from exactly this and still loads, or was edited since."""
+        """Whether an earlier check was made from exactly this brief and still loads, or was edited since."""
         check = earlier.get(self.draft.id)
         if check is None or check.shown != self.digest:
             return False
@@ -171,7 +172,6 @@ class PolicyBrief(Struct, frozen=True):
 
 
 def brief_of(bench: Bench, draft: Draft, tools: Sequence[str], general: str, beside: tuple[Draft, ...]) -> PolicyBrief:
-    """The brief of a policy that binds some tools."""
     policy = Policy(draft.id, "guard", draft.definition, tuple(tools))
     sentences = draft_text(draft)
     things = things_text(bench.things, bench.cards, tools, bench.request, sentences)
@@ -185,12 +185,12 @@ def _bound(draft: Draft, tools: Sequence[str]) -> str:
 
 
 TOGETHER = 5
-"""Policies per question."""
+"""The number of policies per question."""
 REPAIRS = 3
 _WALKED = 8
-"""Maximum situations beyond its cases shown to the referee per policy."""
+"""The maximum number of further situations that the referee sees per policy."""
 _DIVIDING = 3
-"""Maximum generated inputs shown to the referee per policy."""
+"""The maximum number of generated inputs that the referee sees per policy."""
 
 
 def write_guards(
@@ -203,7 +203,7 @@ def write_guards(
     beside: Mapping[str, tuple[Draft, ...]],
     edited: Container[str] = (),
 ) -> dict[str, Check]:
-    """A check for every guard policy that lacks one; a check still waiting for an answer says so."""
+    """Return a check for every guard policy without one. A check that still waits for an answer says so."""
     bound = [
         brief_of(bench, draft, kinds[draft.id].tools, general, beside.get(draft.id, ()))
         for draft in drafts
@@ -223,7 +223,7 @@ def write_guards(
 def _ask(
     desk: Desk, bench: Bench, group: Sequence[PolicyBrief], general: str
 ) -> tuple[Mapping[str, list[Case]], Sequence[Written], Sequence[str]]:
-    """The cases of some policies, two generations of their code, and why either was rejected."""
+    """Return the cases of some policies, two generations of code, and why either was rejected."""
     policies = [each.policy for each in group]
     tools = [tool for policy in policies for tool in policy.tools]
     shown = {
@@ -240,7 +240,7 @@ def _ask(
     outcomes = [stage(desk.ask)(_GUARDS, for_code, judge, empty=Written({}, {}), attempt=n) for n in (1, 2)]
     codes = [each for each in outcomes if each is not None]
     written = [each.made for each in codes]
-    # A policy that every generation declares uncheckable needs no cases.
+    # A policy that every generation calls uncheckable needs no cases.
     uncheckable = {each.id for each in policies if written and all(each.id in one.cannot for one in written)}
     for_cases = {**shown, "now": bench.now}
     needed = partial(read_given_cases, policies=policies, bench=bench, uncheckable=uncheckable)
@@ -320,8 +320,9 @@ def _settled(
     sound: Sequence[tuple[str, Guard]],
     divided: Sequence[Trial],
 ) -> tuple[list[Case], list[Question]]:
-    """The cases after a referee's rulings on those a generation fails, and on inputs on which two
-    generations differ.
+    """Return the cases after a referee's decisions.
+
+    The referee decides cases that a generation fails, and inputs on which two generations differ.
     """
     failed = {
         index
@@ -365,7 +366,7 @@ def _settled(
 def _walked(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case], questions: list[Question]
 ) -> list[Case]:
-    """Cases for enumeration values and bounds not yet covered; a question for each that stays undecided."""
+    """Return cases for uncovered enumeration values and bounds. Each undecided one becomes a question."""
     found = bench.once((brief.draft.id, code, repr(cases)), lambda: _gaps(bench, brief, code, cases))
     situations = [gap.case for gap in found]
     rulings = desk.attempt(lambda: rule_on(desk, situations, ("permit", "deny"), brief.shown)) if found else {}
@@ -387,7 +388,7 @@ def _walked(
 
 
 def _gaps(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) -> list[Gap]:
-    """The situations no case covers, as calls that cases can state."""
+    """Return the situations that no case covers, as calls that a case can state."""
     policy = brief.policy
     guard, _ = bench.guard(policy, code)
     assert guard is not None
@@ -408,7 +409,7 @@ def _gaps(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) ->
 def _mend(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaints: list[str], cases: Sequence[Case]
 ) -> tuple[str, list[str], int]:
-    """The code, what is wrong with it after the last repair, and the number of repairs."""
+    """Return the code, the faults that remain after the last repair, and the number of repairs."""
     repairs = 0
     while complaints and repairs < REPAIRS:
         code = _repaired(desk, bench, brief, code, complaints)
@@ -418,7 +419,7 @@ def _mend(
 
 
 def _repaired(desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaints: Sequence[str]) -> str:
-    """The repaired function."""
+    """Return the repaired function."""
     shown = {
         "general": brief.general,
         "tools": brief.code_notes(bench),
@@ -434,9 +435,9 @@ def _repaired(desk: Desk, bench: Bench, brief: PolicyBrief, code: str, complaint
 def _looked_at_again(
     desk: Desk, bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case], questions: list[Question]
 ) -> tuple[str, int]:
-    """The guard after reconsidering odd results on recorded calls, and the number of repairs.
+    """Reconsider odd results on recorded calls. Return the guard and the number of repairs.
 
-    A new version counts if it still passes its cases. Anything still odd is a question for the owner.
+    A new version counts if it still passes its cases. Remaining oddities become questions for the owner.
     """
     told = _of_logs(bench, brief, code)
     if not told:
@@ -450,14 +451,14 @@ def _looked_at_again(
 
 
 def _of_logs(bench: Bench, brief: PolicyBrief, code: str) -> str:
-    """What is odd about a guard's results on recorded calls."""
+    """Return what is odd about a guard's results on recorded calls."""
     guard, _ = bench.guard(brief.policy, code)
     assert guard is not None
     return bench.once((brief.policy, code, "logged"), lambda: complaint(bench, brief.policy, guard))
 
 
 def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Case]) -> list[str]:
-    """What is wrong with a guard: it does not load, fails cases, never denies, or uses other numbers than its text."""
+    """Return a guard's faults: it does not load, fails cases, never denies, or uses other numbers than its text."""
     policy = brief.policy
     guard, wrong = bench.guard(policy, code)
     if guard is None:
@@ -491,7 +492,7 @@ def _complaints(bench: Bench, brief: PolicyBrief, code: str, cases: Sequence[Cas
 
 
 def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -> list[Trial]:
-    """The results of guards, each with its code, on generated calls."""
+    """Return the guards' results on generated calls."""
     codes = tuple(code for code, _ in guards)
 
     def make() -> list[Trial]:
@@ -503,8 +504,8 @@ def _trials(bench: Bench, policy: Policy, guards: Sequence[tuple[str, Guard]]) -
 
 
 def _thrift(bench: Bench, policy: Policy, code: str) -> tuple[bool, int]:
-    """Sort key for equivalent guards: first one that does not search if look-ups never suffice to permit, then the one
-    that reads fewer facts over all generated calls.
+    """Return a sort key for equivalent guards. A guard that does not search comes first, if look-ups never suffice to
+    permit. Then the guard that reads fewer facts comes first.
     """
     guard, _ = bench.guard(policy, code)
     trials = _trials(bench, policy, [(code, guard)]) if guard is not None else []
@@ -513,7 +514,7 @@ def _thrift(bench: Bench, policy: Policy, code: str) -> tuple[bool, int]:
 
 
 def _unlike(divided: Iterable[Trial], is_runnable: Callable[[Case], bool]) -> list[Trial]:
-    """A few inputs with different results, those with the fewest facts first."""
+    """Return a few inputs with different results, those with the fewest facts first."""
     chosen: dict[tuple[str, ...], Trial] = {}
     for trial in sorted(divided, key=lambda trial: len(str(trial.case))):
         said = (*trial.outcomes, *trial.because)

@@ -1,7 +1,7 @@
-"""Generated inputs: calls in invented worlds built from the constants in guards, one world per seed.
+"""Generates calls in invented worlds, one world per seed, from the constants in guards.
 
-Every field of every entity has a value drawn by type from a small pool around the constants, so that limits are
-approached from both sides and ids often match.
+Every field of every entity has a value from a small pool around the constants. Values thus fall on both sides of
+limits, and ids often match.
 """
 
 import ast
@@ -34,7 +34,7 @@ _CENT = Decimal("0.01")
 
 
 class Pool(Struct, frozen=True):
-    """Values worth trying, by type."""
+    """Values to try, by type."""
 
     numbers: tuple[int, ...]
     money: tuple[str, ...]
@@ -48,7 +48,7 @@ class Pool(Struct, frozen=True):
 
 
 def pool_of(codes: Iterable[str], now: datetime) -> Pool:
-    """The pool around the constants of some guards."""
+    """Return the pool around the constants of some guards."""
     numbers, money, days, times = {0, 1, 2}, {Decimal(0)}, {now.date()}, {now}
     words: set[str] = set()
     read_as: dict[str, str] = {}
@@ -93,7 +93,7 @@ def pool_of(codes: Iterable[str], now: datetime) -> Pool:
 
 
 def _decisive(node: ast.AST) -> Iterator[ast.AST]:
-    """Every syntax node except in denial texts, from which no input should be built."""
+    """Yield every syntax node except in denial texts."""
     yield node
     for part in ast.iter_child_nodes(node):
         if not (isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "deny"):
@@ -101,7 +101,7 @@ def _decisive(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def arguments_read(code: str) -> frozenset[str]:
-    """The arguments of the call that a guard reads."""
+    """Return the arguments of the call that a guard reads."""
     nodes = (node for node in ast.walk(parse_python(code)) if isinstance(node, ast.expr))
     return frozenset(filter(None, map(_argument, nodes)))
 
@@ -117,7 +117,7 @@ def _argument(node: ast.expr) -> str:
 
 
 def _part(node: ast.expr) -> str:
-    """The name of a record's part that is read."""
+    """Return the name of the record's part that is read."""
     match node:
         case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
             return name
@@ -128,7 +128,7 @@ def _part(node: ast.expr) -> str:
 
 
 class World:
-    """One invented world; it records what is read."""
+    """An invented world. It records what guards read."""
 
     def __init__(self, seed: str, pool: Pool, inside: Mapping[tuple[str, str], Schema]) -> None:
         self._seed = seed
@@ -140,7 +140,7 @@ class World:
         self.done_so_far: list[dict[str, Any]] = []
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The value in this world."""
+        """Return the value in this world."""
         key = key_of(key)
         thing = (entity.name, key)
         if thing not in self.read_so_far:
@@ -160,7 +160,7 @@ class World:
         return coerce(field, shown[field.name])
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """Sometimes one or two such entities exist."""
+        """Return one or two such entities, or none."""
         found: list[Key] = []
         if len(entity.key) != 1 or not all(isinstance(value, str | int) for value in match.values()):
             return found, True
@@ -173,7 +173,7 @@ class World:
         return found, True
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | NoValue:
-        """Sometimes such a call was made."""
+        """Return how many such earlier calls exist in this world."""
         happened = self._random("done", tool, *sorted(map(str, match.items()))).random() < 0.3
         if happened:
             self.done_so_far.append({tool: dict(match)})
@@ -196,7 +196,7 @@ class World:
             case "array":
                 words = (*_IDS, *self._pool.words) if not name.endswith("_ids") else _IDS
                 items = cast(dict[str, Any], schema.get("items") or {}).get("enum") or words
-                # Parallel lists usually have the same length; occasionally an agent forgets an item.
+                # Parallel lists usually have the same length. Sometimes an agent forgets an item.
                 is_unlike = self._random("unlike").random() < _UNLIKE_SHARE
                 length = self._random("length", *([name] if is_unlike else [])).choice(_LENGTHS)
                 length = max(length, int(schema.get("minItems") or 0))
@@ -220,7 +220,7 @@ class World:
                 return self._scalar(field.type, draw, is_id=field.name.endswith("_id"))
 
     def _scalar(self, kind: str, draw: random.Random, *, is_id: bool = False) -> Any:
-        """A value of a type or format; a word or an id if the type is unknown."""
+        """Return a value of a type or format; a word or an id for an unknown type."""
         pool = self._pool
         match kind:
             case "boolean":
@@ -237,7 +237,7 @@ class World:
                 return draw.choice(_IDS if is_id else (*_IDS, *pool.words))
 
     def _made(self, name: str, schema: Schema, draw: random.Random) -> Any:
-        """A value that fits a schema, including records in lists, tables and objects."""
+        """Return a value that fits a schema, including nested records."""
         if words := schema.get("enum"):
             return draw.choice(cast(list[Any], words))
         if isinstance(inner := schema.get("additionalProperties"), dict):
@@ -259,13 +259,13 @@ class Trial(Struct, frozen=True):
     """The results of guards for one generated call."""
 
     case: Case
-    """The input as a case, without an expected outcome."""
+    """The input as a case without an expected outcome."""
     outcomes: tuple[str, ...]
-    """`permit`, `deny` or `failed`, by guard."""
+    """Each guard's outcome: `permit`, `deny` or `failed`."""
     because: tuple[str, ...]
     is_broken: bool = False
-    """Whether the input is unrealistic: a referenced record is missing or has no id, or a list is shorter than any
-    recorded.
+    """Whether the input is unrealistic: a record is missing or has no id, or a list is shorter than any recorded
+    one.
     """
 
 
@@ -279,10 +279,10 @@ def tried(
     held: Mapping[tuple[str, str], Schema] | None = None,
     shortest: Mapping[tuple[str, str], int] | None = None,
 ) -> list[Trial]:
-    """The results of one policy's guards on the same generated calls.
+    """Return the results of one policy's guards on the same generated calls.
 
-    `inside` has the schemas of fields that hold records, `held` those of all lists and objects; `shortest` gives the
-    minimum length of list arguments in the logs.
+    `inside` has the schemas of fields with records, `held` those of all lists and objects. `shortest` has the minimum
+    lengths of list arguments in the logs.
     """
     pool = pool_of(codes, now)
     by_code = dict(zip(codes, guards, strict=True))
@@ -310,7 +310,7 @@ def tried(
 
 
 def _is_unrecorded(world: World, held: Mapping[tuple[str, str], Schema]) -> bool:
-    """Whether a list was read that is shorter than any recorded."""
+    """Whether the world contains a list that is shorter than any recorded one."""
     return any(
         is_shorter(value, held.get((entity, field)))
         for (entity, _), fields in world.read_so_far.items()
@@ -319,12 +319,14 @@ def _is_unrecorded(world: World, held: Mapping[tuple[str, str], Schema]) -> bool
 
 
 def _is_short(value: Any, shortest: int) -> bool:
-    """Whether an argument is a shorter list than in any logged call."""
+    """Whether an argument is a list shorter than in any logged call."""
     return isinstance(value, list) and len(cast(list[Any], value)) < shortest
 
 
 def _absent_share(entity: Entity) -> float:
-    """How often an entity is absent; a keyless entity never is, unless the conversation creates it."""
+    """Return how often an entity is absent. An entity without a key always exists, unless the conversation
+    creates it.
+    """
     if entity.origin == "conversation":
         return _UNMADE_SHARE
     return _ABSENT_SHARE if entity.key else 0.0

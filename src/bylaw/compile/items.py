@@ -1,6 +1,6 @@
-"""Converts the files of a pack to items (policies, tools, entities, cases, functions) and back.
+"""Converts a pack's files to items (policies, tools, entities, cases, functions) and back.
 
-An item is identified by its name, whichever file it is in. In an edited file, all other lines stay unchanged.
+An item is identified by its name, in whichever file it is. In an edited file, all other lines stay unchanged.
 """
 
 import ast
@@ -18,16 +18,16 @@ from bylaw.policy.yaml import LOADER, YamlError, read_yaml
 from bylaw.scan.written import packed
 
 Key = tuple[str, ...]
-"""`(guards, NAME)`, `(cases, POLICY: NOTE)`, or the file, its section and the name in it."""
+"""`(guards, NAME)`, `(cases, POLICY: NOTE)`, or the file, its section and the name in that section."""
 Items = dict[Key, Any]
 
 _ANYWHERE = ("guards", "lookups", "cases")
-"""Folders in which items may be in any file."""
+"""Folders in which any file may contain an item."""
 _LISTS = {"policies.yaml": ("policies",), "rules.yaml": ("rules", "limits")}
 
 
 def read_items(path: str, text: str) -> Items:
-    """The items of one file; an error with its place if it cannot be read."""
+    """Return the items of one file. Raises an error with the place if it cannot be read."""
     folder = path.split("/")[0]
     if path.endswith(".py"):
         try:
@@ -50,7 +50,7 @@ def key_of(path: str, section: str, name: str) -> Key:
 
 
 def entries(value: Any) -> dict[str, Any]:
-    """The entries of a section by name; the section itself, unnamed, if its entries have no names."""
+    """Return a section's entries by name. A section without names is one unnamed entry."""
     listed = cast(list[Any], value) if isinstance(value, list) else [None]
     if isinstance(value, dict):
         return cast(dict[str, Any], value)
@@ -58,7 +58,7 @@ def entries(value: Any) -> dict[str, Any]:
 
 
 def named(listed: list[Any]) -> dict[str, Any]:
-    """The members of a list by identifying name."""
+    """Return the members of a list by identifying name."""
     found: dict[str, Any] = {}
     for each in listed:
         name, count = _name(each), 1
@@ -84,7 +84,7 @@ class _Chunk(Struct):
 
 
 def edited(path: str, text: str, made: str, wanted: Items) -> str:
-    """The text of a file with these items, taken from `text` if they are there, or else from `made`."""
+    """Return a file's text with these items, each from `text` if unchanged, or else from `made`."""
     try:
         found = _edited(path, text, made, wanted)
         if read_items(path, found) == wanted:
@@ -132,7 +132,7 @@ def _ended(text: str) -> str:
 
 
 def _chunks(path: str, text: str) -> Iterator[_Chunk]:
-    """The chunks of a file, in whole lines and in order."""
+    """Yield the chunks of a file, in whole lines and in order."""
     lines = text.splitlines(keepends=True)
     starts = list(_functions(path, text) if path.endswith(".py") else _sections(path, text))
     place = 0
@@ -159,7 +159,7 @@ def _functions(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
 
 
 def _sections(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
-    """Where each item of a YAML file begins; a section on one line is a single item."""
+    """Yield where each item of a YAML file begins. A section on one line is a single item."""
     root: Any = cast(Any, yaml).compose(text, Loader=LOADER)
     data = read_yaml(text, file=path).data
     if isinstance(root, yaml.SequenceNode):
@@ -181,7 +181,7 @@ def _sections(path: str, text: str) -> Iterator[tuple[int, int, Key]]:
 
 
 def _packed(path: str, key: Key, value: Any) -> str:
-    """One item as the compiler writes it."""
+    """Return one item as the compiler writes it."""
     if path.endswith(".py"):
         return f"{value}\n"
     text = _whole(path, {key: value})
@@ -189,7 +189,7 @@ def _packed(path: str, key: Key, value: Any) -> str:
 
 
 def _whole(path: str, wanted: Items) -> str:
-    """A file with only these items."""
+    """Return a file with only these items."""
     if path.endswith(".py"):
         return "\n\n\n".join(wanted.values()) + "\n"
     if path.startswith("cases/"):

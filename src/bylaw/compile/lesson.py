@@ -1,8 +1,7 @@
-"""Learns the weights of soft rules from labelled calls (ShieldAgent, section 3.2.4), and collects episodes for their
-risk.
+"""Learns weights of soft rules from labelled calls (ShieldAgent, section 3.2.4), and collects episodes for their risk.
 
-Verdicts of guards are not labels: they say nothing about consent or any other rule, so weights learned from them would
-turn rules off.
+Guards' verdicts are not used as labels. They know nothing about consent or other rules, so weights learned from them
+would switch rules off.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,17 +37,17 @@ Acts = Sequence[tuple[Act, dict[str, bool | None]]]
 
 
 class Label(Struct, frozen=True, forbid_unknown_fields=True):
-    """A person's judgement of a call or, without a step, of a whole conversation."""
+    """A reviewer's judgement of a call or, without a step, of a whole conversation."""
 
     trajectory: str
     safe: bool
     step: int | None = None
     rules: list[str] | None = None
-    """The rules the person judged; by default all. It teaches nothing about other rules."""
+    """The rules that the reviewer judged; by default all. The label says nothing about other rules."""
 
 
 def read_labels(path: Path) -> dict[str, list[Label]]:
-    """Labels by conversation, from lines of JSON."""
+    """Return labels by conversation, from lines of JSON."""
     found: dict[str, list[Label]] = {}
     decoder = msgspec.json.Decoder(Label)
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
@@ -63,14 +62,15 @@ def read_labels(path: Path) -> dict[str, list[Label]]:
 
 
 def soft_rules(pack: Pack) -> list[Rule]:
-    """The rules whose weight matters."""
+    """Return the rules whose weight matters."""
     return [rule for rule in pack.book.rules if not rule.hard]
 
 
 def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> list[LabelledAct]:
-    """The soft rules' opinions on each labelled call or conversation; 0 for a rule its label does not judge.
+    """Return the soft rules' values for each labelled call or conversation, and 0 for a rule that its label does not
+    judge.
 
-    Calls denied by a hard rule are left out, because no weight changes them.
+    Calls that a hard rule denies are left out, because no weight affects them.
     """
     if not labels:
         return []
@@ -94,9 +94,8 @@ def labelled(pack: Pack, trajectory: Trajectory, labels: Sequence[Label]) -> lis
 
 
 def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | None]:
-    """By step, each soft rule's opinion on a call: -1 against, 1 for, 0 uncertain.
-
-    None for a call that a hard rule denies.
+    """Return each soft rule's value for a call, by step: -1 against, 1 for, 0 uncertain. None for a call that a hard
+    rule denies.
     """
     names = [rule.name for rule in soft_rules(pack)]
     session = Session(pack)
@@ -111,25 +110,25 @@ def leans(pack: Pack, trajectory: Trajectory) -> dict[int, tuple[float, ...] | N
 
 
 class Lesson(Struct, frozen=True):
-    """Weights learned from labelled calls, and the accuracy of the rules with and without them."""
+    """Learned weights, and the accuracy of the rules with and without them."""
 
     learned: Learned
     taught: list[LabelledAct]
     kept_back: list[LabelledAct]
-    """Every fifth conversation, held back from learning."""
+    """Every fifth conversation, which is not used for learning."""
     rules: list[Rule]
     eps: float
     """The pack's own margin."""
 
     def accuracies(self, examples: Sequence[LabelledAct]) -> tuple[float, float]:
-        """The accuracy of the rules on examples: with the pack's weights, and with the learned ones."""
+        """Return the accuracy of the rules on examples, with the pack's weights and with the learned ones."""
         before = accuracy(examples, [rule.weight for rule in self.rules], threshold_of(self.eps))
         after = [self.learned.weights[rule.name] for rule in self.rules]
         return before, accuracy(examples, after, self.learned.threshold)
 
     @property
     def fault(self) -> str:
-        """Why the weights must not be used; empty if held-back examples show that they help."""
+        """Return why the weights must not be used; empty if the held-back examples show a benefit."""
         if not self.kept_back:
             return "no labelled conversation was held back (every fifth is), so nothing shows that these weights help"
         before, after = self.accuracies(self.kept_back)
@@ -140,11 +139,11 @@ class Lesson(Struct, frozen=True):
 
     @property
     def disarmed(self) -> list[Rule]:
-        """Rules that would no longer deny a call on their own."""
+        """Return the rules that would no longer deny a call alone."""
         return [rule for rule in self.rules if -self.learned.weights[rule.name] >= self.learned.threshold]
 
     def file(self, labels: str, loss: Loss = "hinge") -> str:
-        """`weights.yaml`."""
+        """Return the text of `weights.yaml`."""
         return dump(
             {
                 "weights": self.learned.weights,
@@ -154,7 +153,7 @@ class Lesson(Struct, frozen=True):
         )
 
     def record(self, labels: str, loss: Loss = "hinge") -> dict[str, Any]:
-        """The number of examples, and the accuracy on them with the pack's weights and with the learned ones."""
+        """Return the number of examples, and the accuracy with the pack's weights and with the learned ones."""
         record: dict[str, Any] = {"labels": labels, "loss": loss}
         for name, examples in (("examples", self.taught), ("kept_back", self.kept_back)):
             record[name] = len(examples)
@@ -176,7 +175,6 @@ def teach(
     loss: Loss = "hinge",
     false_alarms: float | None = None,
 ) -> Lesson:
-    """Learn the weights of a pack's soft rules."""
     rules = soft_rules(pack)
     if not rules:
         hint = "rules with `hard: true` and rules about consent have none"
@@ -197,20 +195,20 @@ def teach(
 
 
 Episode = list[dict[str, bool]]
-"""A rule's view of one conversation: its predicates at each act."""
+"""One conversation as a rule sees it: the values of its predicates at each act."""
 
 
 class Episodes(Struct):
-    """One rule's view of recorded conversations; for a `FOR EACH` rule, separately for each value."""
+    """Recorded conversations as one rule sees them; for a `FOR EACH` rule, separately for each value."""
 
     rule: Rule
     seen: list[Episode] = field(default_factory=list[Episode])
     left_out: int = 0
-    """Conversations in which some predicate of the rule was unknown."""
+    """The number of conversations with an unknown predicate of the rule."""
 
 
 def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
-    """Every rule's view of these conversations."""
+    """Return these conversations as each rule sees them."""
     found = [Episodes(rule) for rule in pack.book.rules]
     for trajectory in trajectories:
         acts = Session(pack).acts(trajectory.events)
@@ -225,7 +223,7 @@ def episodes(pack: Pack, trajectories: Iterable[Trajectory]) -> list[Episodes]:
 
 
 def _seen_by(rule: Rule, acts: Acts, actions: Sequence[str]) -> Iterator[list[dict[str, bool | None]]]:
-    """The rule's predicates at each act; for a `FOR EACH` rule, once for each value named in the acts."""
+    """Yield the rule's predicates at each act; for a `FOR EACH` rule, once per value in the acts."""
     names = atoms(rule.formula)
     if not rule.for_each:
         yield [{name: values[name] for name in names} for _, values in acts]
@@ -247,17 +245,17 @@ class Weighed(Struct, frozen=True):
     """The result of learning from a compile's labels."""
 
     weights: str
-    """`weights.yaml`; empty if held-back examples do not show that the weights help."""
+    """The text of `weights.yaml`; empty if the held-back examples show no benefit."""
     record: dict[str, Any]
-    """For `compiled.yaml`."""
+    """The record for `compiled.yaml`."""
     questions: dict[str, list[Question]]
-    """By policy, a question for the reviewer about each rule that no longer denies a call on its own."""
+    """By policy, a question about each rule that no longer denies a call alone."""
 
 
 def learn_weights(
     files: Mapping[str, str], trajectories: Sequence[Trajectory], labels: Mapping[str, Sequence[Label]]
 ) -> Weighed | None:
-    """Weights for the rules of a pack that loads; None if no rule has a weight."""
+    """Learn weights for the rules of a pack that loads; None if no rule has a weight."""
     pack = Pack.from_files(files)
     if not soft_rules(pack):
         return None
@@ -271,7 +269,7 @@ def learn_weights(
 
 
 def describe_weights(learned: Mapping[str, Any]) -> str:
-    """A lesson's record, in a line."""
+    """Describe a lesson in one line."""
     examples, kept_back = learned.get("examples", 0), learned.get("kept_back")
     if "not_used" in learned:
         return f"weights: not used: {learned['not_used']}"

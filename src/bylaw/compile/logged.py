@@ -1,4 +1,4 @@
-"""Tries a new guard on recorded calls: one that fails on some, or denies most, is reconsidered once.
+"""Tries a new guard on recorded calls. A guard that fails on some, or denies most, is reconsidered once.
 
 Complaints contain counts, code locations and denial texts, but no values from records.
 """
@@ -16,9 +16,9 @@ from bylaw.policy.statement import Policy
 from bylaw.trace import Call, Trajectory
 
 _TRIED = 200
-"""Maximum recorded conversations per guard."""
+"""The maximum number of recorded conversations per guard."""
 _FEWEST = 5
-"""Minimum number of denied calls that counts as odd if it is more than half."""
+"""Denials are odd if they are at least this many and more than half of the calls."""
 ADVICE = (
     ". Most of what was recorded is right: if the check asks for more than the policy does, or reads a record otherwise"
     " than it is, mend it; else write it again as it is"
@@ -28,7 +28,7 @@ _QUOTED = re.compile(r"`([^`]*)`")
 
 
 def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
-    """What is odd about a guard's results on recorded calls; empty if nothing is."""
+    """Return what is odd about a guard's results on recorded calls, or an empty text."""
     pack = bench.with_guard(policy, guard)
     called = set(policy.tools)
     said: list[tuple[str, str]] = []
@@ -47,7 +47,7 @@ def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
 
 
 def rule_complaint(bench: Bench, policy: Policy, rules: Mapping[str, Any]) -> str:
-    """A complaint if a rule is broken in most recorded conversations with a write; empty otherwise."""
+    """Return a complaint if a rule is broken in most recorded conversations with a write, or an empty text."""
     pack = bench.on_its_clock(bench.with_rules([policy], rules))
     writes = {tool.name for tool in pack.schema.tools.values() if tool.effect == "write"}
     talks = _calling(bench.trajectories, writes)
@@ -58,7 +58,7 @@ def rule_complaint(bench: Bench, policy: Policy, rules: Mapping[str, Any]) -> st
 
 
 def _calling(trajectories: Iterable[Trajectory], tools: set[str]) -> list[Trajectory]:
-    """The first conversations that call one of these tools."""
+    """Return the first conversations that call one of these tools."""
     found = (
         each for each in trajectories if any(isinstance(event, Call) and event.tool in tools for event in each.events)
     )
@@ -66,7 +66,7 @@ def _calling(trajectories: Iterable[Trajectory], tools: set[str]) -> list[Trajec
 
 
 def _denial(guard: Guard, because: str) -> str:
-    """A denial's text without its values."""
+    """Return a denial's text without values."""
     for text in guard.denials:
         if re.fullmatch(".*".join(map(re.escape, text.split("..."))), because, re.DOTALL):
             return text
@@ -74,7 +74,7 @@ def _denial(guard: Guard, because: str) -> str:
 
 
 def _names(bench: Bench) -> set[str]:
-    """Names of arguments, entities and fields, including those inside records."""
+    """Return the names of arguments, entities and fields, including those inside records."""
     schema = bench.base.schema
     found = {name for entity in schema.entities.values() for name in (entity.name, *entity.key, *entity.fields)}
     for card in bench.cards.values():

@@ -1,7 +1,7 @@
-"""Writes look-up functions: code that searches the results shown, for fields that observations cannot reach (as in the
-near-miss paper).
+"""Writes look-up functions: code that searches results for fields that observations cannot reach.
 
-They use the guard language, so no foreign code runs, and are tried on recorded results first.
+The idea is from the near-miss paper. The functions use the guard language, so no foreign code runs. They are tried on
+recorded results first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ from bylaw.policy.statement import Policy
 from bylaw.trace import Call, Result, Trajectory
 
 _PER_QUESTION = 24
-"""Fields per question."""
+"""The number of fields per question."""
 _TRIED = 50
-"""Maximum recorded conversations per function."""
+"""The maximum number of recorded conversations per function."""
 
 
 def _functions(text: str) -> dict[str, str]:
@@ -42,7 +42,7 @@ LOOKUPS = Prompt("lookups", _functions, max_tokens=8192, rounds=3)
 
 
 class Lookups(Struct, frozen=True):
-    """Look-up functions by `Entity.field`, and the fields without one, with the reason."""
+    """Look-up functions by `Entity.field`, and the fields without one, with reasons."""
 
     codes: dict[str, str]
     failed: dict[str, str]
@@ -53,7 +53,7 @@ class Lookups(Struct, frozen=True):
 
 
 def out_of_reach(bench: Bench, checks: Mapping[str, Check]) -> dict[str, list[str]]:
-    """By entity, the fields that guards read and no observation shows."""
+    """Return, by entity, the fields that guards read and no observation shows."""
     guards = [bench.guard(Policy(check.policy, "guard", ""), check.code)[0] for check in checks.values() if check.code]
     return {
         entity: unshown
@@ -63,7 +63,7 @@ def out_of_reach(bench: Bench, checks: Mapping[str, Check]) -> dict[str, list[st
 
 
 def fields_read(guards: Iterable[Guard], schema: Schema) -> dict[str, list[str]]:
-    """By entity, the fields of tools that guards may read, in declared order."""
+    """Return, by entity, the tools' fields that guards may read, in declared order."""
     read = {name for guard in guards for name in guard.facts}
     found: dict[str, list[str]] = {}
     for name, entity in schema.entities.items():
@@ -77,7 +77,7 @@ def fields_read(guards: Iterable[Guard], schema: Schema) -> dict[str, list[str]]
 
 
 def _is_shown(bench: Bench, entity: str, field: str) -> bool:
-    """Whether some observation shows a field, by name or together with the whole result."""
+    """Whether an observation shows a field, by name or as part of the whole result."""
     for tool, kinds in bench.base.schema.shows.items():
         for observation in kinds.get(entity, ()):
             if field == "exists" or field in observation.fields:
@@ -97,7 +97,7 @@ def write_lookups(
     entities: Mapping[str, Any],
     trajectories: Sequence[Trajectory] = (),
 ) -> Lookups:
-    """A function for every field wanted."""
+    """Write a function for every wanted field."""
 
     def ask(part: Sequence[tuple[str, str]]) -> Outcome[dict[str, str]]:
         judge = partial(_judged, part=part, vocabulary=vocabulary, trajectories=trajectories)
@@ -117,7 +117,7 @@ def write_lookups(
 def shown_fields(
     cards: Mapping[str, Card], part: Sequence[tuple[str, str]], entities: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The template values of a question about fields, each with its entity."""
+    """Return the template values of a question about fields and their entities."""
     lines: list[str] = []
     for entity in dict.fromkeys(entity for entity, _ in part):
         body = cast(dict[str, Any], entities[entity])
@@ -138,7 +138,7 @@ class _Recorded:
                 self._entries.append((call.tool, entry))
 
     def results(self, tool: str, match: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The results of one tool's calls with these arguments."""
+        """Return the results of one tool's calls with these arguments."""
         return [
             entry
             for name, entry in self._entries
@@ -146,13 +146,13 @@ class _Recorded:
         ]
 
     def keys(self, entity: Entity) -> set[tuple[Any, ...]]:
-        """Keys of such entities among call arguments."""
+        """Return the entity's keys among call arguments."""
         found = [[entry["arguments"].get(part) for part in entity.key] for _, entry in self._entries]
         return {tuple(map(str, key)) for key in found if None not in key}
 
 
 def _failures(lookup: LookupFunction, trajectories: Sequence[Trajectory]) -> list[str]:
-    """The failures of a function on recorded results; it may find nothing but must not fail."""
+    """Return a function's failures on recorded results. Finding nothing is not a failure."""
     for trajectory in trajectories[:_TRIED]:
         history = _Recorded(trajectory)
         for key in sorted(history.keys(lookup.entity)):

@@ -1,7 +1,7 @@
 """Three-way merge of a pack: the compiler's last version, the owner's current one, and the compiler's new one.
 
-The merge goes item by item. A deletion is an edit like any other. If both changed the same item, the owner's edit stays
-and a question says so. A policy's kind, tools and check belong together and come from one side.
+The merge goes item by item, and a deletion is an edit. If both sides changed an item, the owner's edit stays and a
+question reports this. A policy's kind, tools and check come from one side together.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,11 +25,11 @@ class Merge(Struct):
 
     items: Items
     base: Items
-    """The base of the next merge; an unsettled conflict stays one."""
+    """The base of the next merge. An unresolved conflict stays in it."""
     questions: dict[str, list[Question]] = field(default_factory=dict[str, list[Question]])
     """Questions for the owner, by policy."""
     notes: list[str] = field(default_factory=list[str])
-    """Conflicts that belong to no policy of the pack."""
+    """Conflicts outside the pack's policies."""
 
     def ask(self, policy: str, what: str, theirs: Any) -> None:
         text = f"{what}; your version is kept. The compiler would write: {_text(theirs)}"
@@ -42,10 +42,10 @@ class Merge(Struct):
 def merge(
     base: Items, ours: Items, theirs: Items, *, redone: Collection[str] = (), settled: Collection[str] = ()
 ) -> Merge:
-    """The items of a pack after an update.
+    """Return a pack's items after an update.
 
-    The checks of `redone` policies were rejected, so the new ones replace them; `settled` policies are signed as they
-    are and not asked about again.
+    The checks of `redone` policies were rejected, so the new ones replace them. `settled` policies are signed in their
+    current form and not asked about again.
     """
     made = Merge(dict(ours), dict(theirs))
     owner = _policies_of({**base, **theirs, **ours})
@@ -76,7 +76,9 @@ def merge(
 
 
 def merged_value(sides: Sequence[Any], at: str, clashes: list[str]) -> Any:
-    """Merge base, ours and theirs, part by part; `clashes` collects parts changed by both, where ours stays."""
+    """Merge base, ours and theirs part by part. If both sides changed a part, ours stays and `clashes` names the
+    part.
+    """
     base, ours, theirs = sides
     if theirs in (base, ours):
         return ours
@@ -94,7 +96,7 @@ def merged_value(sides: Sequence[Any], at: str, clashes: list[str]) -> Any:
 
 
 def _parts(value: Any) -> dict[str, Any] | None:
-    """The parts to merge separately; None for an indivisible value."""
+    """Return the parts to merge separately; None for an indivisible value."""
     if isinstance(value, list):
         return named(cast(list[Any], value))
     if not isinstance(value, dict):
@@ -112,7 +114,7 @@ def _set(items: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _policies_of(items: Items) -> dict[Key, str]:
-    """The policy of each item; items without one are left out."""
+    """Return the policy of each item. Items without one are left out."""
     ids = {key[2] for key in items if key[:2] == _POLICIES}
     functions = {("guards", function_name(name)): name for name in ids}
     rules = {
@@ -128,7 +130,7 @@ def _policies_of(items: Items) -> dict[Key, str]:
 
 
 def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items) -> None:
-    """Remove a policy whose sentences are gone, with its check; if it was edited, the note quotes it in full."""
+    """Remove a policy whose sentences are gone, with its check. If it was edited, a note quotes it in full."""
     edits = [key for key in keys if key in ours and ours[key] != base.get(key)]
     for key in keys:
         made.items.pop(key, None)
@@ -140,7 +142,7 @@ def _remove(made: Merge, policy: str, keys: list[Key], base: Items, ours: Items)
 def _hold_together(
     made: Merge, policy: str, keys: list[Key], base: Items, ours: Items, theirs: Items, *, is_redone: bool
 ) -> None:
-    """If the owner edited a check and the compiler wrote another, keep the owner's completely."""
+    """Keep the owner's check completely, if the owner edited it and the compiler wrote another."""
     at = (*_POLICIES, policy)
     checks = [key for key in keys if key[0] in _CHECK]
     if is_redone:
@@ -174,7 +176,7 @@ def _check(items: Items, at: Key, checks: list[Key]) -> list[Any]:
 def _still_accepted(
     body: dict[str, Any], base: Any, theirs: Any, keys: list[Key], before: Items, after: Items
 ) -> dict[str, Any]:
-    """The policy without its `unenforced` acceptance, if it has changed or now has a check."""
+    """Remove a policy's `unenforced` mark if the policy has changed or now has a check."""
     if base is None or theirs is None or "unenforced" not in body:
         return body
     is_same = all(base.get(part) == theirs.get(part) for part in ("definition", "spans"))
@@ -189,7 +191,6 @@ def _text(value: Any) -> str:
 
 
 def differing(one: Mapping[Key, Any], other: Mapping[Key, Any]) -> Iterator[Key]:
-    """The items that differ."""
     for key in dict.fromkeys([*one, *other]):
         if one.get(key, UNSET) != other.get(key, UNSET):
             yield key

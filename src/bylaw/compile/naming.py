@@ -1,4 +1,4 @@
-"""Turns names given by models into ids, functions and fields; a name with two meanings becomes two names."""
+"""Turns a model's names into ids, functions and fields. A name with two meanings becomes two names."""
 
 import hashlib
 import keyword
@@ -8,7 +8,7 @@ from typing import Any, cast
 
 
 def slug(text: str) -> str:
-    """Lower-case words joined by `-`, beginning with a letter; empty if nothing is left."""
+    """Return lower-case words joined by `-`, beginning with a letter; empty if nothing is left."""
     name = "-".join(re.findall(r"[a-z0-9]+", text.lower()))[:60].strip("-")
     name = re.sub(r"^[0-9-]+", "", name)
     return f"{name}-policy" if keyword.iskeyword(name) else name
@@ -19,19 +19,19 @@ def function_name(policy: str) -> str:
 
 
 def digest_of(*shown: str) -> str:
-    """A digest of everything a question shows."""
+    """Return a digest of everything that a question shows."""
     return hashlib.sha256("\0".join(shown).encode()).hexdigest()[:16]
 
 
 Rules = dict[str, Any]
-"""`predicates` and `rules` as `rules.yaml` has them."""
+"""`predicates` and `rules` as in `rules.yaml`."""
 
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
 _NAME = re.compile(r'"([^"]+)"|([^\s(),"]+)')
 
 
 def named_apart(rules: Mapping[str, Any], policy: str, taken: Mapping[str, Any]) -> Rules:
-    """The rules of a policy, with predicates renamed if `taken` uses the name for something else."""
+    """Return a policy's rules. A predicate is renamed if `taken` has another meaning for its name."""
     prefix = slug(policy).replace("-", "_")
     predicates: dict[str, Any] = {}
     renamed: dict[str, str] = {}
@@ -46,16 +46,16 @@ def named_apart(rules: Mapping[str, Any], policy: str, taken: Mapping[str, Any])
 
 
 def meaning(body: Any) -> dict[str, Any]:
-    """A predicate's definition without its description."""
+    """Return a predicate's definition without its description."""
     return {part: value for part, value in cast(dict[str, Any], body or {}).items() if part != "description"}
 
 
 def used_in(formulas: Iterable[Any], predicates: Mapping[str, Any]) -> dict[str, Any]:
-    """The predicates that some formulas mention."""
+    """Return the predicates in some formulas."""
     names = {name for formula in formulas for pair in _NAME.findall(str(formula)) for name in pair}
     return {name: body for name, body in predicates.items() if name in names}
 
 
 def with_names(formula: str, renamed: Mapping[str, str]) -> str:
-    """A formula with other names for its predicates."""
+    """Rename the predicates of a formula."""
     return _WORD.sub(lambda match: renamed.get(match[0], match[0]), formula)

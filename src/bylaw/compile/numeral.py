@@ -1,7 +1,7 @@
 """Finds numbers in sentences and whether a guard uses them.
 
 An unused number is a hint for the reviewer. A guard that uses another number instead, such as 60 days for 30, is wrong,
-unless a case shows that the sentence's number is kept.
+unless a case shows that it keeps the sentence's number.
 """
 
 import ast
@@ -17,17 +17,17 @@ _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
 def unused_numbers(quotes: Iterable[str], code: str) -> list[str]:
-    """The numbers of the quotes, in digits, that do not occur in the code."""
+    """Return the quotes' numbers, in digits, that the code lacks."""
     used = _used(code)
     named = (found for quote in quotes for found in _NUMBER.findall(_CLAUSE.sub("", quote)))
     return list(dict.fromkeys(each for each in named if _decimal(each) not in used))
 
 
 def replaced_numbers(quotes: Sequence[str], others: str, code: str, cases: str) -> tuple[list[str], list[str]]:
-    """Numbers of the quotes missing from code and cases, and the numbers the code uses instead.
+    """Return the quotes' numbers that code and cases lack, and the numbers that the code uses instead.
 
-    Both are empty if either is. A number does not count as a replacement if `others` contain it, if it is the same in
-    other units (a week, 7 days; 10 %, 0.1), or if it is 0, 1 or 2.
+    Both lists are empty if either is. A number is no replacement if `others` contain it, if it is 0, 1 or 2, or if it
+    is the same in other units (a week and 7 days, 10 % and 0.1).
     """
     tried = {_decimal(found) for found in _NUMBER.findall(cases)}
     missing = [each for each in unused_numbers(quotes, code) if _decimal(each) not in tried]

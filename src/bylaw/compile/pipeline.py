@@ -34,7 +34,7 @@ _ANY_TIME = "2025-01-15T10:00:00"
 
 
 class CompileError(BylawError):
-    """A pack cannot be compiled from this document and these tools."""
+    """The document and the tools cannot be compiled into a pack."""
 
     code = "BY802"
 
@@ -49,21 +49,21 @@ class Source(Struct, frozen=True):
     now: str = ""
     """A fixed clock; empty if calls have their own time."""
     earlier: "Work | None" = None
-    """The result of an earlier compile; anything unaffected by the document's changes is reused."""
+    """The result of an earlier compile. What the document's changes do not affect is reused."""
     refinements: int = 0
-    """Maximum number of rules replaced by refined ones; 0 turns refinement off."""
+    """The maximum number of rules to replace by refined ones; 0 switches refinement off."""
     labels: Mapping[str, Sequence[Label]] | None = None
     """Labels by conversation, from which rule weights are learned."""
     owner: "Owner | None" = None
     """The owner's edits since the earlier compile."""
     rejected: Mapping[str, str] = {}
-    """By policy, why its check was rejected and what to add to its question; it is asked for again."""
+    """By policy, why its check was rejected, for its next question."""
     embed: Embedder | None = None
-    """Finds similar predicates for refinement; None to compare spelling."""
+    """Finds similar predicates for refinement. None compares spelling."""
 
     @property
     def tried_at(self) -> str:
-        """The time of trials: the pack's clock, else the day the document names, else any."""
+        """The time of trials: the pack's clock, or the day that the document names, or any day."""
         stated = None if self.now else stated_clock(self.document)
         return self.now or (stated.by_day if stated is not None else _ANY_TIME)
 
@@ -72,13 +72,13 @@ class Owner(Struct, frozen=True):
     """The owner's edits, as far as requests and trials depend on them."""
 
     things: Callable[[Mapping[str, Card], Things], Things]
-    """The owner's entities and tools, from those the compiler describes."""
+    """Returns the owner's entities and tools from the compiler's."""
     checks: frozenset[str] = frozenset()
     """Policies with an edited check."""
 
 
 class Work(Struct):
-    """The results of the stages; None for a stage still waiting for answers."""
+    """The results of the stages. None stands for a stage that waits for answers."""
 
     things: Things | None = None
     first: Extraction | None = None
@@ -87,7 +87,7 @@ class Work(Struct):
     checks: dict[str, Check] = field(default_factory=dict[str, Check])
     lookups: Lookups | None = None
     overlaps: dict[str, tuple[Question, ...]] = field(default_factory=dict[str, tuple[Question, ...]])
-    """By policy, the policies of other documents it may repeat or contradict."""
+    """By policy, policies of other documents that it may repeat or contradict."""
     steps: tuple[Step, ...] = ()
     """How the rules were refined."""
 
@@ -97,7 +97,7 @@ class Work(Struct):
 
     @property
     def extractions(self) -> tuple[Extraction, ...]:
-        """Both readings of the document, as far as complete."""
+        """The completed readings of the document."""
         return tuple(each for each in (self.first, self.second) if each is not None)
 
     @property
@@ -110,16 +110,16 @@ class Work(Struct):
 
     @property
     def request(self) -> dict[str, object]:
-        """Facts only users can state, as fields."""
+        """Facts that only users can state, as fields."""
         return request_fields([fact for each in self.kinds.values() for fact in each.user_facts])
 
 
 def compile_pack(
     source: Source, chat: Chat, *, progress: Callable[[str], None] = lambda _: None, as_is: bool = False
 ) -> tuple[Work, Desk]:
-    """Run the stages until every question is answered; raises `Pending` if answers are not there yet.
+    """Run the stages until every question is answered. Raises `Pending` if answers are missing.
 
-    With `as_is` it stops once the document is read: policies whose questions are waiting have no check.
+    With `as_is`, the compile stops once the document is read. Policies with unanswered questions have no check then.
     """
     require_tools(source.cards)
     desk = Desk(at_hand(chat))
@@ -146,18 +146,16 @@ def compile_pack(
 
 
 def require_tools(cards: Mapping[str, Card]) -> None:
-    """Raise if there are no tools, because nothing could be checked."""
+    """Raise without tools, because there would be nothing to check."""
     if not cards:
         raise UsageError("no tool is given", hint="--tools FILE, or --logs with calls of tools")
 
 
 def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
-    """Run every stage as far as the answers allow; missing answers are recorded at the desk.
+    """Run every stage as far as the answers allow, and record missing answers.
 
-    `benches` caches trials for the next run.
-
-    Policies come in two waves, those of the first reading and those found in uncovered sentences, so that nothing waits
-    unnecessarily.
+    `benches` caches trials for the next run. Policies come in two waves, those of the first reading and those in
+    uncovered sentences, so that no stage waits unnecessarily.
     """
     work = Work()
     known = source.earlier.things if source.earlier is not None else None
@@ -201,7 +199,7 @@ def run(desk: Desk, source: Source, benches: list[Bench]) -> Work:
 
 
 def _finish(desk: Desk, source: Source, work: Work, bench: Bench) -> None:
-    """The steps that need all checks: joint refinement of rules, and functions for facts that nothing shows."""
+    """Run the steps that need all checks: joint refinement of rules, and functions for facts that no result shows."""
     waits = any(work.checks[name].failed == UNANSWERED for name, kind in work.kinds.items() if kind.kind == "rule")
     if source.refinements and (desk.gives_up or not waits):
         given = (desk, bench, work.checks, work.drafts, _general(work))
@@ -220,7 +218,7 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
     general = _general(work)
     earlier = _still_read_alike(source.earlier, work)
     earlier = {name: check for name, check in earlier.items() if name not in source.rejected}
-    # Policies of the second reading come later: a question already asked must not change.
+    # Policies of the second reading come later, because a question that was already asked must not change.
     known = drafts if work.first is not None and drafts is work.first.drafts else work.drafts
     beside = related(known, work.kinds, source.document)
     edited = source.owner.checks if source.owner is not None else frozenset[str]()
@@ -229,7 +227,7 @@ def _write(desk: Desk, source: Source, work: Work, bench: Bench, drafts: Sequenc
 
 
 def _bench(benches: list[Bench], source: Source, work: Work, described: Things) -> Bench:
-    """The bench with the owner's entities; an earlier run's if its entities are the same."""
+    """Return the bench with the owner's entities, reused from an earlier run if its entities are the same."""
     for bench in benches:
         if bench.described == described and bench.request == work.request:
             return bench
@@ -240,7 +238,7 @@ def _bench(benches: list[Bench], source: Source, work: Work, described: Things) 
 
 
 def _still_read_alike(earlier: Work | None, work: Work) -> Mapping[str, Check]:
-    """The checks of an earlier compile; none if general advice shown to all of them has gone."""
+    """Return an earlier compile's checks; none if general advice in all of them has changed."""
     if earlier is None:
         return {}
     standing = {replace(draft, remark="") for draft in work.drafts}
@@ -251,6 +249,6 @@ def _still_read_alike(earlier: Work | None, work: Work) -> Mapping[str, Check]:
 
 
 def _general(work: Work) -> str:
-    """General advice for reading any policy of the document."""
+    """Return general advice for reading any policy of the document."""
     told = [draft for draft in work.drafts if (kind := work.kinds.get(draft.id)) is not None and kind.general]
     return "\n".join(f"- {draft.definition}" for draft in told) or "none"

@@ -1,4 +1,4 @@
-"""Reads Python functions as tools (name, docstring and annotations) from their source; nothing is imported or run."""
+"""Reads Python functions as tools from their source: name, docstring and annotations. No code is imported or run."""
 
 import ast
 import re
@@ -27,13 +27,13 @@ _NESTED = 12
 
 
 class Types:
-    """Converts annotations to schemas; `classes` are the file's records and enumerations."""
+    """Converts annotations to schemas. `classes` are the file's records and enumerations."""
 
     def __init__(self, classes: Mapping[str, ast.ClassDef]) -> None:
         self._classes = classes
 
     def schema(self, annotation: ast.expr, depth: int = 0) -> dict[str, Any]:
-        """The schema of an annotation; an object if it is unknown."""
+        """Return the schema of an annotation; an object if it is unknown."""
         if depth > _NESTED:
             return {"type": "object"}
         match annotation:
@@ -57,7 +57,7 @@ class Types:
             return {"type": "object"}
 
     def _first(self, parts: list[ast.expr], depth: int) -> dict[str, Any]:
-        """The first member of a union that is not None."""
+        """Return the first member of a union other than None."""
         found = [self.schema(part, depth + 1) for part in parts]
         return next(filter(None, found), found[0])
 
@@ -97,14 +97,14 @@ class Types:
 
 
 def texts(nodes: Iterable[ast.expr]) -> Iterator[str]:
-    """The nodes that are string constants."""
+    """Yield the nodes that are string constants."""
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
 
 def _name(node: ast.expr) -> str:
-    """The last part of a dotted name."""
+    """Return the last part of a dotted name."""
     match node:
         case ast.Name(name):
             return name
@@ -115,7 +115,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _words(node: ast.expr) -> str:
-    """A description in an annotation: a string, or `Field(description=...)`."""
+    """Return a description in an annotation: a string, or `Field(description=...)`."""
     match node:
         case ast.Constant(str() as text):
             return text
@@ -132,7 +132,7 @@ _FOLLOWED = 8
 
 
 def python_cards(said: str) -> list[Card]:
-    """The tools of a Python file or module: those named after a colon, or all it offers."""
+    """Return the tools of a Python file or module: those named after a colon, or all."""
     where, _, names = said.partition(":")
     path = Path(where) if where.endswith(".py") else _module_file(where)
     if path is None or not path.is_file():
@@ -147,7 +147,7 @@ def python_cards(said: str) -> list[Card]:
 
 
 class _Source:
-    """One Python file, read as text."""
+    """A Python file, read as text."""
 
     def __init__(self, path: Path, depth: int = 0) -> None:
         self._path, self._depth = path, depth
@@ -180,7 +180,7 @@ class _Source:
         self._types = Types(classes)
 
     def offered(self) -> Iterator[Card]:
-        """The functions marked as tools; if there are none, those in `__all__`, or every public function."""
+        """Yield the functions that are marked as tools, or else those in `__all__`, or else every public function."""
         marked = [each for each in (*self._functions.values(), *self._methods.values()) if _is_marked(each)]
         if marked:
             yield from (self._read(each) for each in marked)
@@ -190,7 +190,7 @@ class _Source:
             yield from (self._read(each) for name, each in self._functions.items() if not name.startswith("_"))
 
     def card(self, name: str, said: str) -> Card:
-        """One function by name, followed through imports."""
+        """Return one function by name, followed through imports."""
         if function := self._functions.get(name) or self._methods.get(name):
             return self._read(function)
         if (imported := self._imports.get(name)) and self._depth < _FOLLOWED:
@@ -226,7 +226,7 @@ class _Source:
 
 
 def _module_file(name: str, roots: list[str] | None = None) -> Path | None:
-    """The source file of a module on the path, found without importing it."""
+    """Return the source file of a module on the path, without importing it."""
     if not all(part.isidentifier() for part in name.split(".")):
         return None
     for root in roots or ["", *sys.path]:
@@ -245,7 +245,7 @@ def _imported_file(statement: ast.ImportFrom, importer: Path) -> Path | None:
 
 
 def _is_marked(function: _Function) -> bool:
-    """Whether a decorator marks a tool: `@tool`, `@mcp.tool()`, `@is_tool(ToolType.READ)`."""
+    """Whether a decorator marks a tool, such as `@tool`, `@mcp.tool()` or `@is_tool(ToolType.READ)`."""
     for mark in function.decorator_list:
         target = mark.func if isinstance(mark, ast.Call) else mark
         name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
@@ -260,7 +260,7 @@ _FIELD = re.compile(r"^\s*:param\s+(?:[\w\[\], ]+\s+)?(\w+)\s*:\s*(.+)$")
 
 
 def _argument_words(doc: str) -> dict[str, str]:
-    """A docstring's descriptions of arguments: under `Args:`, or by `:param name:`."""
+    """Return a docstring's descriptions of arguments, under `Args:` or by `:param name:`."""
     found: dict[str, str] = {}
     inside, indent, last = False, 0, ""
     for line in doc.splitlines():

@@ -1,4 +1,4 @@
-"""Converts Markdown, text, HTML, PDF and DOCX documents to text whose lines lead back to file, page and line."""
+"""Converts Markdown, text, HTML, PDF and DOCX documents to text. Each line is traced to file, page and line."""
 
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,21 +14,21 @@ from bylaw.policy.document import TEXTS, Document
 
 _HTML = (".html", ".htm", ".xhtml")
 _READ = (*TEXTS, *_HTML, ".pdf", ".docx")
-"""File types read from a folder."""
+"""File types that are read from a folder."""
 FOLDER = "documents"
-"""Folder for the texts of several documents in a pack."""
+"""The folder in a pack for the texts of several documents."""
 _LISTED = 12
-"""Up to this many documents are listed by name in a pack; for more, the folder is."""
+"""Up to this many documents are listed by name in a pack. For more, the folder is named."""
 
 
 class Place(Struct, frozen=True):
-    """The origin of a line and those after it, up to the next place."""
+    """The origin of a line and of those after it, up to the next place."""
 
     line: int
-    """1-based, in the text."""
+    """The line in the text, counted from 1."""
     file: str
     page: int = 0
-    """0 if the file has no pages."""
+    """The page; 0 if the file has no pages."""
     source_line: int = 0
     """The line in the file; 0 if the file has no lines."""
     document: str = ""
@@ -36,14 +36,14 @@ class Place(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """The document of a pack, and the origins of its lines."""
+    """A pack's document with the origins of its lines."""
 
     document: Document
     title: str
     places: tuple[Place, ...]
 
     def origin(self, line: int, document: str = "") -> str:
-        """The origin of a line, such as `policy.pdf, page 3`."""
+        """Return the origin of a line, such as `policy.pdf, page 3`."""
         place = [each for each in self.places if each.line <= line and each.document == document][-1]
         if place.page:
             return f"{place.file}, page {place.page}"
@@ -58,7 +58,7 @@ class Reading(Struct, frozen=True):
 
 
 def read_documents(paths: Sequence[Path]) -> Reading:
-    """Read all files in the order given, those of a folder by name; a single file becomes `policy.md`."""
+    """Read all files in the given order, those of a folder by name. A single file becomes `policy.md`."""
     found = dict(pair for path in paths for pair in _found(path))
     names = _names(found)
     texts: dict[str, str] = {}
@@ -86,13 +86,13 @@ def read_documents(paths: Sequence[Path]) -> Reading:
 
 
 def named_in_pack(document: Document) -> str | list[str]:
-    """The `document:` entry of a pack: the file, the files in order, or, if there are many, their folder."""
+    """Return a pack's `document:` entry: the file, the files in order, or the folder of many files."""
     names = [file.name for file in document.files]
     return names[0] if len(names) == 1 else names if len(names) <= _LISTED else FOLDER
 
 
 def _found(path: Path) -> list[tuple[Path, str]]:
-    """A file, or those of a folder, each with its name there."""
+    """Return a file, or the files of a folder, with names."""
     if not path.is_dir():
         return [(path, path.name)]
     inside = sorted(each for each in path.rglob("*") if each.is_file() and each.suffix.lower() in _READ)
@@ -104,7 +104,7 @@ def _found(path: Path) -> list[tuple[Path, str]]:
 
 
 def _names(found: Mapping[Path, str]) -> dict[Path, str]:
-    """The name of each text in the pack: `policy.md`, or its own name in the documents folder."""
+    """Return the name of each text in the pack: `policy.md`, or its own name in the documents folder."""
     if len(found) == 1:
         return dict.fromkeys(found, "policy.md")
     made: dict[Path, str] = {}
@@ -123,7 +123,7 @@ def _is_made(path: Path) -> bool:
 
 
 def _pages(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a file by page; page 0 if it has none."""
+    """Yield a file's lines by page; page 0 if it has none."""
     if not path.is_file():
         raise UsageError("no such file", place=str(path))
     data = path.read_bytes()
@@ -139,7 +139,7 @@ def _pages(path: Path) -> Iterator[tuple[int, list[str]]]:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise UsageError("the document is not UTF-8 text", place=str(path), hint="save it as UTF-8") from None
-        # `split` rather than `splitlines`: a form feed or unusual separator does not end a line.
+        # `splitlines` would also split at a form feed and at unusual separators.
         yield 0, html_lines(text) if suffix in _HTML else text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
@@ -230,7 +230,6 @@ class _Lines(HTMLParser):
             self._words.append(data)
 
     def end_block(self) -> None:
-        """Write the text since the last block."""
         start, text = self._start, self._taken()
         self._start = ""
         if text:

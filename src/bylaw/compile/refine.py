@@ -1,9 +1,9 @@
-"""Refines rules until they are verifiable and free of duplicates: ShieldAgent's Algorithm 2.
+"""Refines rules until they are verifiable and free of duplicates (ShieldAgent, Algorithm 2).
 
-Rules wait in a heap, the vaguest first. Each is asked about, and replaced if its new form loads and passes the policy's
-cases. It is refined again only while that makes it less vague; otherwise gaps in patterns would be found without end.
-Then similar predicates are asked about, and merged if every rule still passes. This repeats until nothing changes or
-the budget ends. The result of each step is recorded.
+Rules wait in a heap, vaguest first. A model rewrites each rule, and the new form replaces the old one if it loads and
+passes the policy's cases. A rule is refined again only while this makes it less vague, so that the loop ends. Then
+similar predicates are merged if every rule still passes. This repeats until nothing changes or the budget is used up.
+The result of each step is recorded.
 """
 
 import heapq
@@ -31,28 +31,28 @@ from bylaw.scan.written import dump
 
 _MERGE = Prompt("merge", yaml_answer)
 _ALIKE = 0.5
-"""Minimum similarity for an edge between two predicates in the clustered graph."""
+"""The minimum similarity of two predicates for an edge in the clustered graph."""
 
 
 class Step(Struct, frozen=True):
-    """The result of one step: the paper's figures 4 to 6."""
+    """The result of one step (the paper's figures 4 to 6)."""
 
     iteration: int
     stage: Literal["start", "refined", "pruned"]
     rules: int
     predicates: int
     vagueness: float
-    """The mean over rules, each as vague as its vaguest predicate (the paper's Eq. 3)."""
+    """The mean over rules, each as vague as its vaguest predicate (Eq. 3)."""
     judged: float | None
-    """The mean of the model's vagueness ratings, 0 to 10; None if it rated none."""
+    """The mean of the model's vagueness ratings from 0 to 10; None without ratings."""
     changed: int
-    """Number of rules replaced, or of predicates and rules merged away."""
+    """The number of rules replaced, or of predicates and rules merged."""
     refused: int
-    """Number of new forms and merges rejected because a case failed or they did not load."""
+    """The number of new forms and merges that were rejected, because a case failed or they did not load."""
 
 
 class Ruleset:
-    """Rules by policy; a predicate has the same meaning in all of them."""
+    """Rules by policy. A predicate has the same meaning in all of them."""
 
     def __init__(self, bench: Bench, checks: Mapping[str, Check], embed: Embedder | None = None) -> None:
         self.bench = bench
@@ -64,7 +64,6 @@ class Ruleset:
             self.put(check)
 
     def put(self, check: Check) -> None:
-        """Add or replace a policy's rules."""
         taken = {
             name: body
             for policy, other in self.checks.items()
@@ -87,7 +86,7 @@ class Ruleset:
         return self._book
 
     def vagueness(self) -> dict[str, float]:
-        """By policy, the vagueness of its rules: that of its vaguest predicate among predicates of the same type."""
+        """Return each policy's vagueness: that of its vaguest predicate among predicates of the same type."""
         scores: dict[str, float] = {}
         for texts in self._texts():
             scores |= vagueness(texts, likeness=self._likeness)
@@ -98,12 +97,12 @@ class Ruleset:
         }
 
     def groups(self) -> list[list[str]]:
-        """Groups of predicates of one type that are similar or occur in one rule."""
+        """Return groups of predicates of one type that are similar or occur in one rule."""
         found = [cluster(self.book.every, texts, threshold=_ALIKE, embed=self._embed) for texts in self._texts()]
         return [group for each in found for group in each.groups if len(group) > 1]
 
     def _texts(self) -> list[dict[str, str]]:
-        """Action predicates and state predicates, in words."""
+        """Return action predicates and state predicates, in words."""
         every = self.book.predicates.items()
         return [{name: each.text for name, each in every if each.is_action is kind} for kind in (True, False)]
 
@@ -115,7 +114,7 @@ class Ruleset:
         return Step(iteration, stage, len(self.book.rules), len(self.predicates), mean, None, changed, refused)
 
     def tried(self, check: Check, rules: Rules) -> tuple[list[Case], list[str]]:
-        """A policy's cases for new rules, each with its part, and what fails."""
+        """Return a policy's cases for new rules, each with its part, and what fails."""
         policy = Policy(check.policy, "rule", "")
         names = [str(each["id"]) for each in rules["rules"]]
         strange = [name for name in names if name != check.policy and not name.startswith(f"{check.policy}-")]
@@ -147,12 +146,12 @@ class Ruleset:
 
 
 def rules_of(check: Check) -> Rules:
-    """`predicates` and `rules` of a check; empty if it has none."""
+    """Return a check's `predicates` and `rules`; empty if it has none."""
     return check.rules if check.rules is not None else {"predicates": {}, "rules": []}
 
 
 def _undivided(cases: Sequence[Case]) -> list[Case]:
-    """Cases as originally written, if rules that were split share them."""
+    """Return cases as originally written, if split rules share them."""
     found: dict[bytes, Case] = {}
     for case in cases:
         whole = {part: value for part, value in case.items() if part != "rule"}
@@ -165,11 +164,11 @@ class Pruned:
 
     def __init__(self) -> None:
         self.gone: list[str] = []
-        """Predicates and rules merged away."""
+        """The predicates and rules that were merged into others."""
         self.touched: set[str] = set()
         """Policies with changed rules."""
         self.refused = 0
-        """Number of merges that would have failed a case."""
+        """The number of merges that would have failed a case."""
 
 
 def prune(desk: Desk, rules: Ruleset) -> Pruned:
@@ -177,7 +176,7 @@ def prune(desk: Desk, rules: Ruleset) -> Pruned:
     pruned = Pruned()
     for keep, other in _doubles(rules):
         _merge(rules, keep, other, pruned)
-    # All questions are asked before any merge, so that none depends on another's answer.
+    # All questions are asked before any merge, so that no question depends on another's answer.
     groups = rules.groups()
     answers = desk.each(groups, lambda group: desk.answer(_question(rules, group)))
     for group, answer in zip(groups, answers, strict=True):
@@ -199,7 +198,7 @@ def _question(rules: Ruleset, group: Sequence[str]) -> Any:
 
 
 def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
-    """Predicates that differ only in name and wording, for which no question is needed."""
+    """Yield predicates that differ only in name and wording. These need no question."""
     known = list(rules.predicates.items())
     for place, (name, body) in enumerate(known):
         same = [one for one, other in known[:place] if meaning(other) == meaning(body)]
@@ -208,7 +207,7 @@ def _doubles(rules: Ruleset) -> Iterator[tuple[str, str]]:
 
 
 def _pairs(text: str, group: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The merges in an answer: the predicate to keep, and the one it replaces."""
+    """Yield the merges in an answer: the predicate to keep, and the one that it replaces."""
     try:
         listed = yaml_answer(text).get("merges")
     except Unreadable:
@@ -247,7 +246,7 @@ def _merge(rules: Ruleset, keep: str, other: str, pruned: Pruned) -> None:
 
 
 def _drop(rules: Ruleset, policy: str, pruned: Pruned) -> None:
-    """Drop rules of a policy that another of its rules implies."""
+    """Drop rules that another rule of the same policy implies."""
     check = rules.checks[policy]
     own = rules_of(check)
     if len(own["rules"]) < 2:
@@ -285,7 +284,7 @@ class Reply(Struct, frozen=True):
     """An answer about a rule."""
 
     rules: Rules | None = None
-    """Its new form; None to keep it as it is."""
+    """The rule's new form; None keeps the rule."""
     cases: tuple[dict[str, Any], ...] = ()
     why: str = ""
     vagueness: float | None = None
@@ -303,7 +302,7 @@ def refine(
     embed: Embedder | None = None,
     rounds: int = ITERATIONS,
 ) -> Refined:
-    """Refine the rules among the checks, in at most this many rounds."""
+    """Refine the rules among the checks, in at most `budget` rounds."""
     own = {name: check for name, check in checks.items() if check.rules is not None and not check.failed}
     told = {draft.id: draft_text(draft) for draft in drafts}
     work = _Refinement(desk, Ruleset(bench, own, embed), told, general, budget)
@@ -324,15 +323,15 @@ class _Refinement:
         self._left = budget
         self._heap: list[tuple[float, str]] = []
         self._forms = {name: {dump(rules_of(check))} for name, check in rules.checks.items()}
-        """Every form of each policy's rules so far; returning to one is not a refinement."""
+        """All earlier forms of each policy's rules. Returning to one is not a refinement."""
         self.judged: dict[str, float] = {}
         """The model's vagueness rating by form."""
         self._replaced: dict[str, tuple[float | None, float]] = {}
-        """The vagueness of the form that the current one replaced, by policy: the model's rating, and Eq. 3."""
+        """The vagueness of the replaced form by policy: the model's rating, and Eq. 3."""
         self._steps: list[tuple[Step, list[str]]] = []
 
     def run(self, rounds: int) -> None:
-        """Refine and prune, until nothing changes or the budget ends."""
+        """Refine and prune until nothing changes or the budget is used up."""
         self._push(self.rules.checks)
         self._note(self.rules.step(0, "start"))
         for iteration in range(1, rounds + 1):
@@ -345,7 +344,7 @@ class _Refinement:
                 break
 
     def judged_steps(self) -> list[Step]:
-        """The steps, with the model's ratings of the forms at each."""
+        """Return the steps with the model's ratings of the forms at each."""
         made: list[Step] = []
         for step, forms in self._steps:
             scores = [self.judged[form] for form in forms if form in self.judged]
@@ -361,14 +360,14 @@ class _Refinement:
             heapq.heappush(self._heap, (-scores[name], name))
 
     def _refine_all(self) -> tuple[int, int]:
-        """The number of rules replaced, and of new forms rejected."""
+        """Return the number of rules replaced and of new forms rejected."""
         refined = refused = missing = 0
         while self._heap and self._left > missing:
             _, name = heapq.heappop(self._heap)
             try:
                 outcome = self._asked(name)
             except Unanswered:
-                # Questions about the others do not depend on this one; all are asked together.
+                # Questions about other rules do not depend on this one, so all are asked together.
                 missing += 1
                 continue
             reply, check = outcome.made, self.rules.checks[name]
@@ -393,7 +392,7 @@ class _Refinement:
         return refined, refused
 
     def _needless(self, name: str, reply: Reply) -> str:
-        """Why a rule is not refined again: its last refinement did not make it less vague."""
+        """Return why a rule is not refined again: its last refinement did not make it less vague."""
         if reply.rules is None or name not in self._replaced:
             return ""
         called, measured = self._replaced[name]
@@ -404,7 +403,7 @@ class _Refinement:
         return "" if now < before else f"its last refinement made it no less vague ({before:g} before, {now:g} now)"
 
     def _asked(self, name: str) -> Outcome[Reply]:
-        """The answer about one policy's rules, with a second try if a case fails."""
+        """Return the answer about one policy's rules, after a second try if a case fails."""
         check = self.rules.checks[name]
         shown = {
             "tools": catalogue_text(self.rules.bench.cards, self._told[name]),

@@ -1,7 +1,7 @@
-"""Finds related policies: whoever writes a check must see where the policy ends.
+"""Finds related policies, so that the author of a check sees where a policy ends.
 
-Two policies are related if both bind a tool and either cite the same sentence, or are under the same heading and one
-states an exception ("unless", "does not apply", "instead"). Policies of different documents that may repeat or
+Two policies are related if both bind a tool and cite the same sentence. They are also related under the same heading if
+one states an exception ("unless", "does not apply", "instead"). Policies of different documents that may repeat or
 contradict each other become questions for the owner.
 """
 
@@ -17,7 +17,7 @@ from bylaw.compile.span import Draft, covered, places
 from bylaw.policy.document import Document
 
 _MOST = 4
-"""Maximum related policies shown."""
+"""The maximum number of related policies to show."""
 _EXCEPTS = re.compile(
     r"\b(except|unless|exempt|waive|exceptions?|instead of|in place of|regardless|overrides?|takes precedence"
     r"|(?:does|do|shall|will) not apply)",
@@ -26,7 +26,7 @@ _EXCEPTS = re.compile(
 
 
 def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Document) -> dict[str, tuple[Draft, ...]]:
-    """Related policies by policy, closest first; only policies that bind tools."""
+    """Return each policy's related policies, closest first. Only policies that bind tools are included."""
     bound = [each for each in drafts if each.id in kinds and kinds[each.id].tools]
     starts = {each.id: covered([each.quotes], document) for each in bound}
     headings = {name: {document.headings_at(start)[-1:] for start in found} - {()} for name, found in starts.items()}
@@ -48,7 +48,7 @@ def related(drafts: Sequence[Draft], kinds: Mapping[str, Sorted], document: Docu
 
 
 def related_text(policies: Sequence[Draft]) -> str:
-    """Related policies as lines below the policy; empty if there are none."""
+    """Return related policies as lines below the policy; empty if there are none."""
     if not policies:
         return ""
     lines = (f"\n    {each.id}: {each.definition}" for each in policies)
@@ -56,11 +56,11 @@ def related_text(policies: Sequence[Draft]) -> str:
 
 
 _ALIKE = 0.6
-"""Minimum share of common words of two similar policies."""
+"""The minimum share of common words of two similar policies."""
 _ASKED = 3
-"""Maximum questions per policy."""
+"""The maximum number of questions per policy."""
 _COMMON = 0.1
-"""Words used by more than this share of policies distinguish none."""
+"""A word in more than this share of policies does not distinguish any."""
 _FEW = 20
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -74,7 +74,7 @@ class _Said(Struct, frozen=True):
 
 
 def overlaps(drafts: Sequence[Draft], document: Document) -> dict[str, tuple[Question, ...]]:
-    """By policy, questions whether it repeats or contradicts one of an earlier document."""
+    """Return questions whether a policy repeats or contradicts one of an earlier document, by policy."""
     if len(document.files) == 1:
         return {}
     said = [_said(draft, document) for draft in drafts]

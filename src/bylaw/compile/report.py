@@ -1,4 +1,4 @@
-"""Forecasts what a compile would ask, and reports its result from the pack's files."""
+"""Estimates what a compile would ask, and reports its result from the pack's files."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from bylaw.policy.yaml import read_yaml
 
 
 def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) -> tuple[list[str], bool]:
-    """Lines about a pack's files, and whether every enforceable policy is enforced."""
+    """Return lines about a pack's files, and whether every enforceable policy is enforced."""
     paths = [path for path in made if path.startswith(("policies.yaml", "cases/"))]
     items = [pair for path in paths for pair in read_items(path, made[path]).items()]
     bodies = [body for key, body in items if key[:2] == ("policies.yaml", "policies")]
@@ -54,13 +54,13 @@ def report_lines(work: Work, made: Mapping[str, str], requests: int, out: Path) 
 _POLICIES_PER_SENTENCE = 0.45
 _GUARDS_PER_POLICY = 0.75
 _GUARDS_PER_WRITE = 3
-"""Typical number of policies per write tool, however long the document."""
+"""A typical number of policies per write tool, for a document of any length."""
 _DISPUTED = 0.2
-"""Typical share of guards that need a referee or a repair."""
+"""The typical share of guards that need a referee or a repair."""
 
 
 def forecast(source: Source, price: Price = Price()) -> list[str]:  # noqa: B008
-    """Lines that estimate the cost of asking."""
+    """Return lines that estimate the cost of asking."""
     desk = Desk()
     run(desk, source, [])
     first = estimate(list(desk.wanted.values()), price)

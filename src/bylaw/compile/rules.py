@@ -1,5 +1,6 @@
-"""Writes rules over conversations: predicates and a formula for each policy about order or manner; cases are written
-separately.
+"""Writes rules over conversations: predicates and a formula for each policy about order or manner.
+
+The cases are written separately.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,11 +32,11 @@ class Written(Struct, frozen=True):
 
     predicates: dict[str, Any]
     formulas: dict[str, str]
-    """By policy."""
+    """Formulas by policy."""
     cannot: dict[str, str]
 
     def of(self, policy: str) -> dict[str, Any]:
-        """`rules.yaml` with one policy's rule and its own predicate names."""
+        """Return `rules.yaml` with one policy's rule and its own predicate names."""
         formula = self.formulas[policy]
         return {"predicates": used_in([formula], self.predicates), "rules": [{"id": policy, "formula": formula}]}
 
@@ -53,7 +54,7 @@ def write_rules(
     general: str,
     earlier: Mapping[str, Check],
 ) -> dict[str, Check]:
-    """A check for every rule policy that lacks one; a check still waiting for an answer says so."""
+    """Return a check for every rule policy without one. A check that still waits for an answer says so."""
     bound = [draft for draft in drafts if draft.id in kinds and kinds[draft.id].kind == "rule"]
     tools = bound_tools_text(bench.cards, bench.cards)
     digests = {each.id: digest_of(draft_text(replace(each, remark="")), tools) for each in bound}
@@ -77,7 +78,7 @@ def _policy(draft: Draft) -> Policy:
 def _ask(
     desk: Desk, bench: Bench, policies: Sequence[Policy], shown: Mapping[str, str]
 ) -> tuple[Mapping[str, list[Case]], Written]:
-    """The cases of some policies, and their rules."""
+    """Return the cases of some policies, and their rules."""
     cases = stage(desk.ask)(_CASES, shown, partial(_judged_cases, policies=policies), empty={})
     rules = desk.ask(_RULES, shown, partial(_judged_rules, policies=policies, bench=bench), empty=_NOTHING)
     if cases is None:
@@ -94,7 +95,7 @@ def _settle(
     written: Written,
     shown: Mapping[str, str],
 ) -> Check:
-    """Check a rule against its cases; a referee rules on failures, then the rule is repaired."""
+    """Check a rule against its cases. A referee decides on failures, then the rule is repaired."""
     policy = _policy(draft)
     cases: Sequence[Case] = given.get(draft.id, [])
     if policy.id not in written.formulas:
@@ -131,7 +132,7 @@ def _settle(
             tried.append((own, results))
         if repairs == REPAIRS:
             break
-        # Asked about one policy only: the answer shown is its own part of the first one.
+        # The question is about one policy only, so the answer shown is its part of the first answer.
         request = sent_back(request, dump(own), wrong)
         judge = partial(_judged_rules, policies=[policy], bench=bench)
         made, _ = _RULES.judged(desk.answer(request).text, judge, _NOTHING)
@@ -157,7 +158,7 @@ def _looked_at_again(
     request: Request,
     questions: list[Question],
 ) -> dict[str, Any]:
-    """The rule after reconsideration if it is broken in most recorded conversations; if it still is, a question."""
+    """Reconsider a rule that is broken in most recorded conversations. If it still is, ask the owner."""
     told = rule_complaint(bench, policy, own)
     if not told:
         return own
@@ -179,9 +180,9 @@ def _nearest(
     cases: Sequence[Case],
     questions: Sequence[Question],
 ) -> Check | None:
-    """The rule that finds the most, if its only fault is missing some breaches; each missed one is reported.
+    """Return the rule that finds the most breaches, if missing some is its only fault. Each missed breach is reported.
 
-    A rule that accuses where the policy is kept is rejected, as is one that finds no breach at all.
+    A rule that reports a breach where the policy is kept is rejected, as is a rule that finds no breach at all.
     """
     for rules, results in sorted(tried, key=lambda each: sum(map(bool, each[1]))):
         passed = [case for case, wrong in zip(cases, results, strict=True) if not wrong]
@@ -200,7 +201,7 @@ def _nearest(
 def _decidable_cases(
     bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case], questions: list[Question]
 ) -> Sequence[Case]:
-    """The cases without breaches that the predicates' words cannot show, for which no rule can be repaired."""
+    """Return the cases without breaches that the predicates' words cannot show. No repair could pass these."""
     if not cases or bench.rule_faults([policy], rules):
         return cases
     kept: list[Case] = []
@@ -214,7 +215,7 @@ def _decidable_cases(
 
 
 def _results(bench: Bench, policy: Policy, rules: Mapping[str, Any], cases: Sequence[Case]) -> list[str]:
-    """What failed, per case; empty if nothing did."""
+    """Return what failed for each case, or an empty list."""
     if not cases:
         return []
     found: list[str] = []

@@ -14,7 +14,7 @@ from bylaw.policy.pattern import PatternError, compile_pattern
 from bylaw.policy.statement import PolicyKind, Severity
 
 TOGETHER = 12
-"""Policies per question."""
+"""The number of policies per question."""
 
 
 class Saying(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Saying(Struct, frozen=True):
 
 
 class UserFact(Struct, frozen=True):
-    """A fact only the user can state."""
+    """A fact that only the user can state."""
 
     name: str
     type: Literal["boolean", "enum", "string", "integer", "money", "date"]
@@ -58,7 +58,7 @@ _SORT = json_prompt("sort", _Answer, max_tokens=8192)
 def sort(
     desk: Desk, drafts: Sequence[Draft], cards: Mapping[str, Card], known: Mapping[str, Sorted]
 ) -> dict[str, Sorted]:
-    """The classification of each policy by id, asking for unknown ones."""
+    """Return the classification of each policy by id, asking for unknown ones."""
 
     def ask(group: Sequence[Draft]) -> dict[str, Sorted]:
         policies = "\n\n".join(draft_text(draft) for draft in group)
@@ -76,7 +76,7 @@ def _still_fits(sorted_as: Sorted | None, cards: Mapping[str, Card]) -> bool:
 
 
 def draft_text(draft: Draft) -> str:
-    """A policy as shown in later questions."""
+    """Return a policy as later questions show it."""
     quotes = "\n".join(f"  > {' '.join(quote.split())}" for quote in draft.quotes)
     more = f"\n  To look at: {draft.description}" if draft.description else ""
     cited = "".join(f"\n  It refers to {each}" for each in draft.refers.splitlines())
@@ -85,7 +85,7 @@ def draft_text(draft: Draft) -> str:
 
 
 def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
-    """The fields of `Request` in `entities.yaml`; the first of several facts with one name counts."""
+    """Return the fields of `Request` in `entities.yaml`. The first of several facts with one name counts."""
     fields: dict[str, Any] = {}
     for fact in facts:
         if fact.name in fields or not fact.name.isidentifier():
@@ -100,7 +100,7 @@ def request_fields(facts: Sequence[UserFact]) -> dict[str, Any]:
 
 
 def _way(fact: UserFact, saying: Saying) -> dict[str, Any]:
-    """The pattern entry of a statement: the value, or the pattern's last group if none is given."""
+    """Return a statement's pattern entry: the value, or the pattern's last group without a value."""
     value = saying.value.lower() == "true" if fact.type == "boolean" else saying.value
     return {"says": saying.pattern} | ({"value": value} if value != "" else {})
 
@@ -123,7 +123,7 @@ _FIGURES = ("integer", "money", "date")
 
 
 def _figures(each: Sorted) -> list[str]:
-    """Complaints about numbers to be read by patterns: "no extra bags" would be no bag at all."""
+    """Return complaints about numbers that patterns would read. "No extra bags" would become no bag at all."""
     return [
         f"`{each.id}`: `{fact.name}` is of type {fact.type}, and people state figures in more ways than patterns with"
         " fixed values can tell: give patterns whose last group is the figure, each with an empty `value`; or leave its"
@@ -135,7 +135,7 @@ def _figures(each: Sorted) -> list[str]:
 
 
 def _unread(fact: UserFact) -> UserFact:
-    """A number without fixed-value patterns, even if the answer insists on them; other facts unchanged."""
+    """Return the fact without patterns for fixed numbers, even if the answer insists on them."""
     read = tuple(saying for saying in fact.sayings if not saying.value)
     return replace(fact, sayings=read) if fact.type in _FIGURES else fact
 

@@ -1,7 +1,7 @@
-"""Extracted policies, the locations of their quotes, and their form in `policies.yaml`.
+"""Extracted policies, the places of their quotes, and their form in `policies.yaml`.
 
-All stages determine coverage with this module. A quote that occurs several times means all occurrences; if other quotes
-of the policy occur once, it means the closest occurrence, and its span says so.
+All stages determine coverage with this module. A quote that occurs several times means all occurrences. If another
+quote of the policy occurs only once, the repeated quote means the closest occurrence, and its span says so.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,23 +17,23 @@ class Listed(Struct, frozen=True):
 
     id: str
     definition: str
-    # Optional fields have defaults: a schema requires them, but not every model supports schemas.
+    # Optional fields have defaults, because some models ignore schemas.
     scope: str = ""
     description: str = ""
     quotes: tuple[str, ...] = ()
 
 
 class Draft(Listed, frozen=True):
-    """A policy as it was extracted."""
+    """An extracted policy."""
 
     refers: str = ""
-    """Text elsewhere that its sentences refer to; if it changes, the check is asked for again."""
+    """Text elsewhere that the sentences refer to. If it changes, the check is asked for again."""
     remark: str = ""
-    """A remark for one update, such as why its check was rejected."""
+    """A remark for one update, such as why the check was rejected."""
 
 
 def ranges(quotes: Sequence[str], document: Document) -> list[tuple[Range, ...]]:
-    """The places of each quote found in the document."""
+    """Return the places of each quote that is in the document."""
     found = [places for quote in quotes if (places := places_of(quote, document))]
     sure = [places[0][0] for places in found if len(places) == 1]
     if not sure:
@@ -42,28 +42,28 @@ def ranges(quotes: Sequence[str], document: Document) -> list[tuple[Range, ...]]
 
 
 def stands(quotes: Sequence[str], document: Document) -> bool:
-    """Whether every quote is in the document, at its stated place."""
+    """Whether every quote is in the document at its stated place."""
     return all(places_of(quote, document) for quote in quotes)
 
 
 def places(quotes: Sequence[str], document: Document) -> list[Range]:
-    """The places of all quotes in order."""
+    """Return the places of all quotes in order."""
     return [place for found in ranges(quotes, document) for place in found]
 
 
 def first_place(quotes: Sequence[str], document: Document) -> int:
-    """The place of the first one; 0 if there is none."""
+    """Return the first place of the quotes; 0 if there is none."""
     return min((start for start, _ in places(quotes, document)), default=0)
 
 
 def covered(quotes: Iterable[Sequence[str]], document: Document) -> set[int]:
-    """The starts of sentences that overlap the policies' quotes."""
+    """Return the starts of sentences that overlap the policies' quotes."""
     found = (place for each in quotes for place in places(each, document))
     return {sentence.start for start, end in found for sentence in document.within(start, end)}
 
 
 def spans(quotes: Sequence[str], document: Document) -> list[dict[str, Any]]:
-    """The spans of a policy in `policies.yaml`: quotes that mean exactly the places of `ranges`."""
+    """Return a policy's spans in `policies.yaml`: quotes that mean exactly the places of `ranges`."""
     standing = [quote for quote in quotes if places_of(quote, document)]
     return [_span(quote, found, document) for quote, found in zip(standing, ranges(standing, document), strict=True)]
 
@@ -84,7 +84,9 @@ def _span(quote: str, found: tuple[Range, ...], document: Document) -> dict[str,
 
 
 def under_heading(words: str, start: int, document: Document) -> str:
-    """The words with just enough headings, and the file if needed, to identify the place; empty if impossible."""
+    """Return the words with just enough headings, and the file if needed, to identify the place; empty if
+    impossible.
+    """
     above = document.headings_at(start)
     file = document.file_at(start).name if len(document.files) > 1 else ""
     ways = [Which(headings=above[-1:]), Which(headings=above[-2:]), Which(headings=above)]

@@ -1,7 +1,7 @@
 """Describes the data behind the tools: entities, what each result shows of them, and what each write changes.
 
-The answer is YAML in pack format. It is loaded as a pack and compared with recorded results; problems found by either
-are returned for correction.
+The answer is YAML in pack format. It is loaded as a pack and compared with recorded results. Faults are sent back for
+correction.
 """
 
 import re
@@ -30,15 +30,15 @@ from bylaw.scan.written import dump, packed
 from bylaw.trace import Call, Result, Trajectory
 
 _MOST_WORDS = 20
-"""Maximum values of an enumeration; a field with more recorded values is not one."""
+"""The maximum number of values in an enumeration."""
 OddWords = Mapping[tuple[str, str], set[str | None]]
-"""By entity and field, recorded values that are not in the enumeration."""
+"""Recorded values outside the enumeration, by entity and field."""
 
 
 def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]) -> tuple[list[str], OddWords]:
-    """Tools whose observations do not fit the recorded results, and look-ups that show nothing.
+    """Return tools whose observations contradict recorded results, and look-ups that show nothing.
 
-    Also, by entity and field, recorded values missing from enumerations.
+    Return also the recorded values outside enumerations, by entity and field.
     """
     wrong: Counter[tuple[str, tuple[str, ...]]] = Counter()
     count: Counter[str] = Counter()
@@ -71,7 +71,7 @@ def misfits(pack: Pack, trajectories: Sequence[Trajectory], part: Container[str]
 
 
 def _accepted(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[Call, Result]]:
-    """Every recorded call of a known tool with its result, without refusals."""
+    """Yield every recorded call of a known tool with its result, without refusals."""
     for trajectory in trajectories:
         for result in trajectory.events:
             call = trajectory.events[result.call] if isinstance(result, Result) and result.call is not None else None
@@ -83,7 +83,7 @@ def _accepted(pack: Pack, trajectories: Sequence[Trajectory]) -> Iterator[tuple[
 
 
 class _Typed:
-    """Recorded values that do not have their declared type."""
+    """Recorded values that lack their declared type."""
 
     def __init__(self) -> None:
         self._seen: Counter[tuple[str, str]] = Counter()
@@ -113,9 +113,9 @@ class _Typed:
                         self._odd.setdefault((observation.entity.name, name), set()).add(raw)
 
     def odd(self) -> OddWords:
-        """Values outside their enumeration; if that is most of them, the path is wrong.
+        """Return values outside their enumeration, and None for a field of another type that was `null`.
 
-        None for a field of another type that was `null`.
+        If most values are outside, the path is wrong, and the field is left out.
         """
         return {
             field: words
@@ -132,7 +132,7 @@ class _Typed:
 
 
 def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
-    """Enumerations extended by recorded values, and fields that were `null` made nullable."""
+    """Add recorded values to enumerations, and make fields nullable that were `null`."""
     made = dict(entities)
     for (kind, name), words in odd.items():
         fields = section(made[kind], "fields")
@@ -141,7 +141,7 @@ def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
         known = [*listed, *sorted(word for word in words if word is not None)]
         body: dict[str, Any] = cast(dict[str, Any], spec) if isinstance(spec, dict) else {}
         if None in words:
-            # An absent amount, date or text; for an enumeration it is unknown which value it would be.
+            # A missing amount, date or text can be null. For an enumeration, the value behind null is unknown.
             kind_of = f"{body.get('type') or (spec if isinstance(spec, str) else 'string')}?"
             wide: Any = {**body, "type": kind_of} if body else kind_of
         else:
@@ -152,13 +152,13 @@ def widened(entities: Mapping[str, Any], odd: OddWords) -> dict[str, Any]:
 
 
 def section(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A section of an answer; empty if it is not a record."""
+    """Return a section of an answer; empty if it is not a record."""
     found = data.get(name)
     return cast(dict[str, Any], found) if isinstance(found, dict) else {}
 
 
 def shown_as(observed: Any) -> list[str]:
-    """The entities that a tool's observations show."""
+    """Return the entities that a tool's observations show."""
     listed = cast(list[Any], observed) if isinstance(observed, list) else [observed]
     return [str(cast(dict[str, Any], each).get("as")) for each in listed if isinstance(each, dict)]
 
@@ -166,11 +166,11 @@ def shown_as(observed: Any) -> list[str]:
 def with_defaults(
     entities: Mapping[str, Any], tools: Mapping[str, Any], pack: Pack, trajectories: Sequence[Trajectory]
 ) -> dict[str, Any]:
-    """Entities with defaults for fields that records sometimes lack: an empty list or object, else none.
+    """Add defaults for fields that records sometimes lack: an empty list or object, or else none.
 
-    A record is complete if it has everything the entity's own look-up always shows. If some result shows only part of
-    the entity, a missing field means nothing, and there is no default. A field no record has and some write sets to
-    true (`closed`) is false until then.
+    A record is complete if it has everything that the entity's own look-up always shows. If some result shows only part
+    of the entity, a missing field means nothing and gets no default. A field that no record has and a write sets to
+    true, such as `closed`, is false before.
     """
     seen: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for call, result in _accepted(pack, trajectories):
@@ -204,7 +204,7 @@ def with_defaults(
 
 
 def _made_true(kind: str, tools: Mapping[str, Any]) -> set[str]:
-    """Fields of an entity that the effects of some tool set to true."""
+    """Return an entity's fields that some tool's effects set to true."""
     effects = [each for body in tools.values() for each in _records(section({"": body}, "").get("effects"))]
     return {
         str(name)
@@ -221,7 +221,7 @@ def _records(value: Any) -> list[dict[str, Any]]:
 
 
 LONGEST = 30_000
-"""Maximum characters of tools per question."""
+"""The maximum length of text about tools per question."""
 _EMPTY_DOCUMENT = "# Policy\n\nNothing yet.\n"
 
 
@@ -232,11 +232,11 @@ class Things(Struct, frozen=True):
     observations: dict[str, Any]
     tools: dict[str, dict[str, Any]]
     complaints: tuple[str, ...] = ()
-    """Remaining errors after the last question, which prevent a pack."""
+    """Errors that remain after the last question and prevent a pack."""
     misfits: tuple[str, ...] = ()
-    """Differences from recorded results; a pack is possible, but a reviewer should know."""
+    """Differences from recorded results. They do not prevent a pack, but a reviewer should know them."""
     shown: str = ""
-    """Digest of the tools shown."""
+    """The digest of the tools shown."""
 
 
 def _answer(text: str) -> dict[str, Any]:
@@ -259,10 +259,10 @@ def describe(
     asks_who: bool = False,
     document: Document | None = None,
 ) -> Things:
-    """The data behind the tools, in parts if there are many.
+    """Describe the data behind the tools, in parts if there are many.
 
     Set `asks_who` if the document has the agent identify the user, who is then one of the entities. The document may
-    name words of enumerations that no result has shown; a change of it is no reason to ask again.
+    name words of enumerations that no result has shown. A change of the document alone asks no new question.
     """
     who = f"\n\n{prompt_text('things_who')}" if asks_who else ""
     notes = (who, _tables_note(cards), _null_note(cards), _reads_note(cards, cards))
@@ -289,18 +289,20 @@ def describe(
 
 
 def _tables_note(cards: Mapping[str, Card]) -> str:
-    """How to describe tables inside records, if some result has one; else empty."""
+    """Return advice on describing tables inside records, if some result has one; otherwise empty."""
     return f"\n\n{prompt_text('things_tables')}" if any(has_table(card.output) for card in cards.values()) else ""
 
 
 def _null_note(cards: Mapping[str, Card]) -> str:
-    """How to declare that `null` is a value, if some result has one; else empty."""
+    """Return advice on declaring that `null` is a value, if some result has it; otherwise empty."""
     has_null = any(re.search(r" or null\b", card.results) for card in cards.values())
     return f"\n\n{prompt_text('things_null')}" if has_null else ""
 
 
 def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
-    """How to map an argument to a key, if a look-up names an id differently from all results; else empty."""
+    """Return advice on mapping an argument to a key, if a look-up's id has another name in all results; otherwise
+    empty.
+    """
     shown = {name for card in cards.values() for name in names_in(card.output)}
     unlike = [
         f"{card.name}({name})"
@@ -313,7 +315,7 @@ def _reads_note(part: Mapping[str, Card], cards: Mapping[str, Card]) -> str:
 
 
 def _words_note(part: Mapping[str, Card], document: Document | None) -> str:
-    """The document's sentences that name words of enumerations, at most so many; empty if there are none."""
+    """Return the document's sentences with words of enumerations, up to a limit; empty if there are none."""
     words = {word for card in part.values() for word in _listed(card.output)}
     if document is None or not words:
         return ""
@@ -325,7 +327,7 @@ def _words_note(part: Mapping[str, Card], document: Document | None) -> str:
 
 
 def _listed(schema: Any, depth: int = 0) -> Iterator[str]:
-    """The words of every enumeration in a schema."""
+    """Yield the words of every enumeration in a schema."""
     if not isinstance(schema, dict) or depth > DEEPEST:
         return
     record = cast(dict[str, Any], schema)
@@ -336,12 +338,12 @@ def _listed(schema: Any, depth: int = 0) -> Iterator[str]:
 
 
 _SENTENCES = 6_000
-"""Maximum characters of sentences shown for the words of enumerations."""
+"""The maximum length of sentences shown for words of enumerations."""
 _ID = re.compile(r"(^|_)(id|number|code|key|ref|reference)$", re.IGNORECASE)
 
 
 def _made_by_tools(things: Things) -> dict[str, Any]:
-    """The entities without those of origin `conversation` that no tool shows, which would never exist."""
+    """Drop entities of origin `conversation` that no tool shows, because these would never exist."""
     shown = {name for observed in things.observations.values() for name in shown_as(observed)}
     return {
         name: body
@@ -351,7 +353,7 @@ def _made_by_tools(things: Things) -> dict[str, Any]:
 
 
 def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
-    """The tools in order, in groups that fit one question."""
+    """Yield the tools in order, in groups that fit one question."""
     part: dict[str, Card] = {}
     size = 0
     for name, card in cards.items():
@@ -364,7 +366,7 @@ def _parts(cards: Mapping[str, Card]) -> Iterator[dict[str, Card]]:
 
 
 def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
-    """Entities as later parts need them: key, read and field types."""
+    """Return entities as later parts need them: key, read and field types."""
     return {
         name: {part: body[part] for part in ("key", "read", "fields") if part in body}
         for name, body in cast(Mapping[str, dict[str, Any]], entities).items()
@@ -374,7 +376,9 @@ def _named_and_keyed(entities: Mapping[str, Any]) -> dict[str, Any]:
 def tools_file(
     cards: Mapping[str, Card], things: Things, *, write: Callable[[Any], str] = packed, sentences: bool = False
 ) -> str:
-    """`tools.yaml`: each tool of the catalogue, its effects, and first `sentences` for the writes."""
+    """Return `tools.yaml`: each tool of the catalogue, its effects and, with `sentences`, first sentences for the
+    writes.
+    """
     tools: dict[str, Any] = {}
     taken: set[str] = set()
     for name, card in cards.items():
@@ -402,7 +406,7 @@ def tools_file(
 def entities_file(
     things: Things, request: Mapping[str, Any] | None = None, *, write: Callable[[Any], str] = packed
 ) -> str:
-    """`entities.yaml`, with the facts only the user can state."""
+    """Return `entities.yaml` with the facts that only the user can state."""
     entities = dict(things.entities)
     if request:
         entities["Request"] = {"key": [], "fields": dict(request)}
@@ -410,11 +414,11 @@ def entities_file(
 
 
 def schema_files(cards: Mapping[str, Card], things: Things) -> dict[str, str]:
-    """The files of a pack with only the schema."""
+    """Return the files of a pack with only the schema."""
     return {
         "pack.yaml": dump({"format": 1, "name": "trial", "document": "policy.md"}),
         "policy.md": _EMPTY_DOCUMENT,
-        # Nobody reads these files, and pretty-printing would take most of the time of a compile.
+        # Nobody reads these files, and pretty-printing would take most of a compile's time.
         "tools.yaml": tools_file(cards, things, write=dump),
         "entities.yaml": entities_file(things, write=dump),
     }
@@ -427,7 +431,7 @@ def _judged(
     before: Things,
     trajectories: Sequence[Trajectory],
 ) -> tuple[Things, list[str]]:
-    """The additions of an answer about one part's tools, and what is wrong with it."""
+    """Return what an answer adds about one part's tools, and its faults."""
     complaints = [f"`{name}` is not a tool" for name in section(data, "tools") if name not in part]
     complaints += [f"`tools` says nothing of `{name}`" for name in part if name not in section(data, "tools")]
     observed = section(data, "observations")
@@ -451,10 +455,10 @@ def _judged(
 
 
 def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
-    """Writes whose results name an entity that their arguments do not, without being declared to create it.
+    """Return complaints about undeclared creations: a write's result names an entity that its arguments do not.
 
-    A later call with the new entity would be denied, because a database does not have it. A field of an entity that
-    the result shows only points to another.
+    A later call with the new entity would be denied, because no database has it. A field of another entity in the
+    result only refers to it and does not count.
     """
     complaints: list[str] = []
     for name, card in part.items():
@@ -474,7 +478,7 @@ def _unmade(pack: Pack, part: Mapping[str, Card]) -> list[str]:
 
 
 def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Entities of earlier parts with the additions of a later one; earlier statements stay."""
+    """Add the entities of a later part to earlier ones. Earlier statements stay."""
     joined = dict(before)
     for name, body in more.items():
         old = joined.get(name)
@@ -487,7 +491,7 @@ def _joined(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any
 
 
 def _told(fault: BylawError) -> str:
-    """A loader error without line numbers of files the answer's author has not seen."""
+    """Return a loader error without line numbers, because the author of the answer has not seen the files."""
     return f"{fault.message}; {fault.hint}" if fault.hint else fault.message
 
 
@@ -507,7 +511,7 @@ _ESTABLISHES = tuple(
 
 
 def asks_who_it_is(document: Document) -> bool:
-    """Whether some sentence mentions authenticating or identifying users."""
+    """Whether a sentence mentions authenticating or identifying users."""
     return any(pattern.search(sentence.text) for sentence in document.sentences for pattern in _ESTABLISHES)
 
 
@@ -515,12 +519,12 @@ Schema = Mapping[str, Any]
 
 
 def insides(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
-    """By entity and field, the JSON schema of the records inside; only fields with records."""
+    """Return the JSON schema of records inside fields, by entity and field."""
     return {field: schema for field, schema in held(things, cards).items() if holds_records(schema)}
 
 
 def held(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Schema]:
-    """By entity and field, the JSON schema of a list or object; with records if some tool shows them."""
+    """Return the JSON schema of each list or object by entity and field, with records if a tool shows them."""
     shown_by = _shown_by(things)
     found: dict[tuple[str, str], Schema] = {}
     for entity, body in things.entities.items():
@@ -536,7 +540,7 @@ def held(things: Things, cards: Mapping[str, Card]) -> dict[tuple[str, str], Sch
 
 
 def is_shorter(value: Any, schema: Any) -> bool:
-    """Whether some list in a value is shorter than any recorded."""
+    """Whether a list in a value is shorter than any recorded one."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     if isinstance(value, list):
         items = cast(list[Any], value)
@@ -549,7 +553,7 @@ def is_shorter(value: Any, schema: Any) -> bool:
 
 
 def holds_records(schema: Any) -> bool:
-    """Whether it contains records with named fields."""
+    """Whether a schema contains records with named fields."""
     record = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
     if record.get("type") == "array":
         return holds_records(record.get("items"))
@@ -557,7 +561,7 @@ def holds_records(schema: Any) -> bool:
 
 
 def _shown_by(things: Things) -> dict[str, list[str]]:
-    """The tools that show each entity, its own look-up first."""
+    """Return the tools that show each entity, its own look-up first."""
     found: dict[str, list[str]] = {}
     for entity, body in things.entities.items():
         read = cast(dict[str, Any], body).get("read")
@@ -570,7 +574,7 @@ def _shown_by(things: Things) -> dict[str, list[str]]:
 
 
 def _named(schema: Any, name: str, depth: int = 0) -> Iterator[Schema]:
-    """The schemas of properties with that name, outermost first."""
+    """Yield the schemas of properties with a name, outermost first."""
     if not isinstance(schema, dict) or depth > DEEPEST:
         return
     record = cast(dict[str, Any], schema)

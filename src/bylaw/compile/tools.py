@@ -19,7 +19,7 @@ from bylaw.trace import Trajectory
 
 
 def read_tools(given: Sequence[str]) -> dict[str, Card]:
-    """The tools of every catalogue given: a file of data, or of Python functions (`tools.py`, `module:function`)."""
+    """Return the tools of every given catalogue: a data file, or Python functions (`tools.py`, `module:function`)."""
     cards: dict[str, Card] = {}
     for each in given:
         path = Path(each)
@@ -35,7 +35,7 @@ def read_tools(given: Sequence[str]) -> dict[str, Card]:
 def with_logs(
     cards: Mapping[str, Card], trajectories: Iterable[Trajectory | BylawError]
 ) -> tuple[dict[str, Card], list[Trajectory]]:
-    """The cards with recorded results, including tools that only the logs know; and the conversations."""
+    """Add recorded results to the cards, and tools that only the logs know. Return also the conversations."""
     shapes, results = Shapes(), Results()
     read: list[Trajectory] = []
     for trajectory in trajectories:
@@ -50,7 +50,7 @@ def with_logs(
             made[name] = Card(name, str(shape.definition.get("description", "")), *record)
     for name, card in made.items():
         if text := results.text(name):
-            # Recorded results take precedence over a schema, but words may describe results that were not recorded.
+            # Recorded results take precedence over a schema, but words may describe unrecorded results.
             words = [line for line in card.results.splitlines() if line.startswith("returns: ")]
             shown = results.schema(name)
             made[name] = replace(card, results="\n".join([*words, text]), output=shown or card.output)
@@ -76,7 +76,7 @@ def _from_file(path: Path) -> list[Card]:
 
 
 def _promised(body: Mapping[str, Any]) -> str:
-    """A catalogue's description of a tool's results, by schema or in words."""
+    """Return a catalogue's description of a tool's results, by schema or in words."""
     lines = [f"results: {schema_text(body['output'])}"] if body.get("output") else []
     return "\n".join([*lines, *([f"returns: {' '.join(body['returns'].split())}"] if body.get("returns") else [])])
 
@@ -90,11 +90,11 @@ def _data(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
-        return None  # `read_catalogue_file` reports it.
+        return None  # `read_catalogue_file` reports the error.
 
 
 def _normal(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Argument schemas and required arguments, from either notation."""
+    """Return argument schemas and required arguments, from either notation."""
     if isinstance(given.get("properties"), dict):
         return cast(dict[str, Any], given["properties"]), tuple(given.get("required") or ())
     plain = {name: {"type": str(kind).removesuffix("?")} for name, kind in given.items()}
@@ -105,7 +105,7 @@ _METHODS = ("get", "put", "post", "delete", "patch", "head", "options")
 
 
 def operations(api: Mapping[str, Any]) -> Iterable[Card]:
-    """The operations of an OpenAPI description; GET and HEAD are reads."""
+    """Yield the operations of an OpenAPI description. GET and HEAD are reads."""
     for path, item in cast(dict[str, dict[str, Any]], api.get("paths") or {}).items():
         for method, raw in item.items():
             if method not in _METHODS:
@@ -143,7 +143,7 @@ def _content(holder: Mapping[str, Any], api: Mapping[str, Any]) -> dict[str, Any
 
 
 def _resolved(schema: Any, api: Mapping[str, Any], depth: int = 0) -> Any:
-    """A schema with `$ref`s resolved, up to a maximum depth."""
+    """Resolve a schema's `$ref`s, up to a maximum depth."""
     if isinstance(schema, list):
         return [_resolved(item, api, depth + 1) for item in cast(list[Any], schema)]
     if not isinstance(schema, dict) or depth > 12:

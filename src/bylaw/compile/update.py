@@ -1,4 +1,4 @@
-"""Updates a pack whose document changed: its sources, the owner's edits, and the differences."""
+"""Updates a pack after a change of its document, and keeps the owner's edits."""
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ Change = Literal["new", "gone", "sentences", "check", "both"]
 
 
 class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
-    """The sources of a pack; paths are relative to its folder if possible."""
+    """The sources of a pack. Paths are relative to its folder if possible."""
 
     documents: tuple[str, ...]
     tools: tuple[str, ...] = ()
@@ -49,11 +49,11 @@ class MadeOf(Struct, frozen=True, forbid_unknown_fields=True):
     refine: int = 0
     embedder: str = ""
     written: dict[str, str] = {}
-    """Digests of the files as compiled, by path; a file with a different one was edited."""
+    """Digests of the files as compiled, by path. A file with another digest was edited."""
 
 
 class _Kept(Struct, frozen=True):
-    """`work.json`: the last compile's result, without edits."""
+    """`work.json`: the last compile's result without edits."""
 
     work: Work
     items: list[tuple[Key, Any]]
@@ -66,7 +66,7 @@ class Before(Struct, frozen=True):
     made_of: MadeOf
     work: Work
     base: Items
-    """The items the compiler wrote last."""
+    """The items that the compiler wrote last."""
     texts: dict[str, str]
     items: dict[str, Items]
     """The current items of each file."""
@@ -77,9 +77,9 @@ class Before(Struct, frozen=True):
 
 
 def read_before(root: Path) -> Before:
-    """Read a pack; raises with all errors if it does not load with its owner's edits."""
+    """Read a pack. Raises with all errors if it does not load with its owner's edits."""
     made_of = read_made_of(root)
-    # An edited copy of the document is replaced; whether quotes are in it is checked at the end.
+    # An edited copy of the document is replaced. Its quotes are checked at the end.
     _require_loaded(root, [fault for fault in faults_of(root) if not isinstance(fault, StatementError)])
     raw = _read_file(root / WORK)
     texts = {path: (root / path).read_text(encoding="utf-8") for path in others(root, ())}
@@ -89,7 +89,7 @@ def read_before(root: Path) -> Before:
         return Before(root, made_of, kept.work, dict(kept.items), texts, items)
     except msgspec.ValidationError:
         pass
-    # Written before `work.json` had items: the original of an edited file is unknown, so all of it stays.
+    # An older version wrote `work.json` without items. The original of an edited file is unknown, so all of it stays.
     try:
         work = msgspec.json.decode(raw, type=Work)
     except msgspec.DecodeError as error:
@@ -107,7 +107,6 @@ def _read_file(path: Path) -> bytes:
 
 
 def read_made_of(root: Path) -> MadeOf:
-    """Read the sources of a pack."""
     if not (root / MADE_OF).is_file():
         hint = "compile it again with --document and --tools"
         raise UsageError(f"`{MADE_OF}` is missing, so the pack's sources are unknown", place=str(root), hint=hint)
@@ -118,7 +117,7 @@ def read_made_of(root: Path) -> MadeOf:
 
 
 def owner_of(before: Before) -> Owner:
-    """The owner's edits, as requests and trials need them."""
+    """Return the owner's edits as requests and trials need them."""
     ours = before.ours
     checks = {key for key in differing(before.base, ours) if key[0] in ("guards", "rules.yaml")}
     names = frozenset(name for name in before.work.checks if {("guards", function_name(name))} & checks)
@@ -192,7 +191,7 @@ def write_pack(
 def _with_edits(
     before: Before, made: Mapping[str, str], theirs: Mapping[str, Items], wanted: Items
 ) -> tuple[dict[str, str], list[str]]:
-    """The files of the merged items, each in the owner's file, and notes about them."""
+    """Return the files of the merged items, each in the owner's file, and notes about them."""
     homes = {key: path for found in (theirs, before.items) for path, items in found.items() for key in items}
     by_path: dict[str, Items] = {path: {} for path in (*made, *before.items)}
     for key, value in wanted.items():
@@ -221,7 +220,7 @@ def _with_edits(
 
 
 def _failing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, Question]]:
-    """Questions about cases that fail with the edits; raises if the pack does not load."""
+    """Yield questions about cases that fail with the edits. Raises if the pack does not load."""
     aside = stage(root, files)
     _require_loaded(root, faults_of(aside))
     for result in run_cases(loaded(read_folder(aside))):
@@ -244,13 +243,13 @@ class Difference(Struct, frozen=True):
     policy: str
     change: Change
     was_signed: bool
-    """Whether it was signed or rejected, so that the signature lapses."""
+    """Whether the policy was signed or rejected. Its signature then lapses."""
     lines: tuple[str, ...]
-    """Its definition, quotes and check, before and after."""
+    """The policy's definition, quotes and check, before and after."""
 
 
 def differences(root: Path, before: PackFolder, after: PackFolder) -> list[Difference]:
-    """The changes between two states of a pack, by policy in document order."""
+    """Return the changes between two states of a pack, by policy in document order."""
     old, new = sides_of(before), sides_of(after)
     signed = read_signatures(root)
     found: list[Difference] = []
@@ -271,7 +270,7 @@ def _change(old: Sides | None, new: Sides | None) -> Change | None:
 
 
 def _told(folder: PackFolder, name: str) -> list[str]:
-    """A policy and its check, line by line."""
+    """Return a policy and its check, line by line."""
     listed = cast(list[Any], folder.parts["policies"].data.get("policies") or [])
     body = next((cast(dict[str, Any], each) for each in listed if each.get("id") == name), None)
     if body is None:
@@ -281,7 +280,7 @@ def _told(folder: PackFolder, name: str) -> list[str]:
 
 
 def _check_text(folder: PackFolder, name: str) -> str:
-    """The guard or rules of a policy; empty if it has none."""
+    """Return a policy's guard or rules; empty if it has none."""
     rules = folder.parts["rules"].data if "rules" in folder.parts else {}
     own = _rules_of(name, rules)
     return _functions(folder).get(function_name(name)) or (dump(own) if own["rules"] else "")
@@ -292,7 +291,7 @@ def _functions(folder: PackFolder) -> dict[str, str]:
 
 
 def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
-    """A policy's rules and their predicates, in `rules.yaml` form."""
+    """Return a policy's rules and predicates as in `rules.yaml`."""
     own = [each for each in cast(list[Any], rules.get("rules") or []) if each.get("policy", each.get("id")) == name]
     predicates = cast(dict[str, Any], rules.get("predicates") or {})
     return {"predicates": used_in((each.get("formula") for each in own), predicates), "rules": own}
@@ -300,17 +299,17 @@ def _rules_of(name: str, rules: Mapping[str, Any]) -> dict[str, Any]:
 
 _NEIGHBOURS = 6
 _LONGEST = 400
-"""Maximum characters shown of a call."""
+"""The maximum length of text shown of a call."""
 
 
 def rejections(
     before: Before, document: Document, trajectories: Sequence[Trajectory] = (), *, with_values: bool = False
 ) -> dict[str, str]:
-    """By policy, the text to add to its question: the note, the rejected check, the logged calls it flagged, its
+    """Return, by policy, the text to add to its question: note, rejected check, logged calls that it flagged, and
     neighbours.
 
-    A rejection that has lapsed because the policy or check has changed does not count. Values of logged calls are
-    included only `with_values`.
+    A rejection lapses when the policy or check changes, and does not count then. Values of logged calls are included
+    only `with_values`.
     """
     root, work, folder = before.root, before.work, read_folder(before.root)
     signed = read_signatures(root)
@@ -333,7 +332,7 @@ def rejections(
 
 
 def _calls(flagged: Mapping[str, Any], trajectories: Sequence[Trajectory], with_values: bool) -> list[str]:
-    """The calls a check flagged, with verdict and, with values, reason."""
+    """Return the calls that a check flagged, with verdict and, with values, the reason."""
     by_id = {trajectory.id: trajectory for trajectory in trajectories}
     lines: list[str] = []
     for verdict, body in flagged.items():
@@ -352,7 +351,7 @@ def _call(trajectory: Trajectory | None, step: int, with_values: bool) -> str:
 
 
 def _neighbours(draft: Draft, work: Work, document: Document) -> list[Draft]:
-    """The policies before and after it in the document, and those that bind one of its tools."""
+    """Return the policies before and after a policy in the document, and those that bind one of its tools."""
     order = sorted(work.drafts, key=lambda each: first_place(each.quotes, document))
     at = order.index(draft)
     tools = set(work.kinds[draft.id].tools) if draft.id in work.kinds else set[str]()
@@ -362,6 +361,6 @@ def _neighbours(draft: Draft, work: Work, document: Document) -> list[Draft]:
 
 
 def _line(text: str) -> str:
-    """Text on one line, shortened."""
+    """Return a text on one line, shortened."""
     words = " ".join(text.split())
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} ..."

@@ -1,7 +1,7 @@
-"""Finds what a guard's cases leave out: enumeration values it reads, and bounds no case reaches.
+"""Finds what a guard's cases leave out: enumeration values that it reads, and bounds that no case reaches.
 
 Both are found among generated calls: one whose record has such a value, and one on which the guard differs from a
-variant with `<` instead of `<=`. A referee interprets the sentences; the owner is asked about what they leave
+variant with `<` instead of `<=`. A referee interprets the sentences. The owner is asked about what they leave
 undecided.
 """
 
@@ -19,10 +19,10 @@ _OTHER: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: a
 
 
 class Gap(Struct, frozen=True):
-    """A situation that no case has."""
+    """A situation without a case."""
 
     about: str
-    """For example `Bill.status: Awaiting Payment`."""
+    """The situation, such as `Bill.status: Awaiting Payment`."""
     case: Case
     """A generated call in that situation, without an expected outcome."""
     outcome: str
@@ -30,9 +30,9 @@ class Gap(Struct, frozen=True):
 
 
 def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str) -> list[Gap]:
-    """Enumeration values the guard reads and no case has, each with the shortest such call.
+    """Return enumeration values that the guard reads and no case has, each with the shortest such call.
 
-    A call for a record that does not exist is left out: what is said of it is not about the value.
+    Calls for a missing record are left out, because their outcome does not depend on the value.
     """
     read = arguments_read(code)
     known = {each for case in cases for each in _words(bench, case)}
@@ -48,7 +48,7 @@ def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str
 
 
 def variants(code: str) -> Iterator[tuple[str, str]]:
-    """Variants of the guard with one bound changed, each with the original comparison."""
+    """Yield variants of the guard with one bound changed, each with the original comparison."""
     count = sum(isinstance(node, ast.Compare) for node in ast.walk(parse_python(code)))
     for number in range(count):
         tree = parse_python(code)
@@ -61,7 +61,7 @@ def variants(code: str) -> Iterator[tuple[str, str]]:
 
 
 def _words(bench: Bench, case: Case, read: Container[str] | None = None) -> Iterator[str]:
-    """The enumeration values in a case, by field and by argument; only of arguments that are `read`, if given."""
+    """Yield the enumeration values in a case, by field and by argument. With `read`, only these arguments count."""
     entities = bench.base.schema.entities
     for thing, fields in cast(dict[str, Any], case.get("facts") or {}).items():
         kind = thing.partition("[")[0]

@@ -1,7 +1,7 @@
 """Replaces a pack's files, all or none.
 
-They are written to a staging folder first and moved once complete. A compile killed while writing leaves the pack
-unchanged; one killed while moving leaves a list of remaining moves, which the next compile into that folder finishes
+Files are first written to a staging folder and moved when complete. A compile that is killed while writing leaves the
+pack unchanged. A compile that is killed while moving leaves a list of remaining moves, which the next compile finishes
 first.
 """
 
@@ -24,7 +24,7 @@ _RECORDS = frozenset(("policy.md", "compiled.yaml", "sources.yaml"))
 
 
 def digest(text: str) -> str:
-    """Digest of a file's text, ignoring the `unenforced` entries that `bylaw review` adds."""
+    """Return a file's digest, ignoring the `unenforced` entries that `bylaw review` adds."""
     lines = [line for line in text.split("\n") if not line.startswith("  unenforced: ")]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
@@ -35,7 +35,7 @@ def is_copy(path: str) -> bool:
 
 
 def others(root: Path, made: Container[str]) -> list[str]:
-    """Files of the compiler's kinds that are not among those made."""
+    """Return other files of the compiler's kinds."""
     paths = [each for folder in ("guards", "cases", "lookups") for each in sorted((root / folder).glob("*"))]
     paths = [path for path in paths if path.is_file() and path.suffix in (".py", ".yaml")]
     paths += [
@@ -52,7 +52,7 @@ _WHOLE = "whole.json"
 
 
 def stage(root: Path, files: Mapping[str, str]) -> Path:
-    """Write files to a staging folder, which is a pack of its own."""
+    """Write files to a staging folder, which is a complete pack."""
     aside = root / _ASIDE
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -68,7 +68,7 @@ def place(root: Path, files: Mapping[str, str], removed: Sequence[str] = ()) -> 
 
 
 def faults_of(root: Path) -> list[BylawError]:
-    """Why a staged pack would not load, ignoring missing acceptances."""
+    """Return why a staged pack would not load, ignoring missing acceptances."""
     try:
         build_pack(read_folder(root))
     except PackError as error:

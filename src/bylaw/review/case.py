@@ -1,7 +1,7 @@
-"""Cases: small situations with the outcome each policy should give.
+"""Runs cases: small situations with the outcome that each policy should give.
 
-A case may leave keys out. `facts: {Order: {status: sent}, Customer: {gold: true}}` needs no ids: the order is the one
-the call's `order_id` names, and the customer is that order's customer, unless the case says otherwise.
+A case may leave keys out. In `facts: {Order: {status: sent}, Customer: {gold: true}}`, the order is the one that the
+call's `order_id` names, and the customer is that order's customer, unless the case says otherwise.
 """
 
 import re
@@ -31,7 +31,7 @@ from bylaw.trace.event import Call, Event, Message, Result
 
 
 class Subjects:
-    """The entities a case declares without a key, and the call's arguments completed with their keys."""
+    """The entities that a case declares without a key, and the call's arguments completed with their keys."""
 
     def __init__(
         self,
@@ -48,16 +48,15 @@ class Subjects:
         self.arguments: dict[str, Any] = {**filled, **arguments}
 
     def key_of(self, entity: Entity) -> Key:
-        """The key of an entity declared without one."""
         return key_of([self._keys[part] for part in entity.key])
 
     def spoken_of_by(self, entity: Entity) -> dict[str, Any]:
-        """The fields of an entity that refer to other entities of the case, unless the case sets them."""
+        """Return an entity's fields that refer to other entities of the case, unless the case sets these."""
         return {part: value for part, value in self._keys.items() if part in entity.fields and part not in entity.key}
 
 
 def _told_of(body: WrittenCase) -> dict[str, Any]:
-    """Values in the case that may be keys: `Caller: {customer_id: C1}` refers to customer C1. Conflicting values are
+    """Return values that may be keys: `Caller: {customer_id: C1}` refers to customer C1. Conflicting values are
     ignored.
     """
     found: dict[str, set[Any]] = {}
@@ -70,7 +69,9 @@ def _told_of(body: WrittenCase) -> dict[str, Any]:
 
 
 def _key_for(schema: Any, name: str) -> str | int:
-    """A key that cannot be mistaken for a real value: the entity's name, or a number if the tool takes numbers."""
+    """Return a key that cannot be mistaken for a real value: the entity's name, or a number if the tool takes
+    numbers.
+    """
     kind = cast(dict[str, Any], schema).get("type") if isinstance(schema, dict) else None
     return 1 if kind in ("integer", "number") else name
 
@@ -92,8 +93,6 @@ class CaseError(BylawError):
 
 
 class CaseResult(Struct, frozen=True):
-    """The result of one case."""
-
     place: str
     note: str
     policy: str
@@ -101,9 +100,9 @@ class CaseResult(Struct, frozen=True):
     got: str
     passed: bool
     wanted: str = ""
-    """The expected outcome, in one word."""
+    """The expected outcome in one word."""
     is_undecided: bool = False
-    """For a rule that should be kept: it is not broken, but code cannot tell whether it is kept."""
+    """For a rule that should be kept: whether it is unbroken but code cannot confirm this."""
 
 
 def run_cases(
@@ -111,7 +110,7 @@ def run_cases(
 ) -> Iterator[CaseResult | BylawError]:
     """Run every case of the pack, or only those `of` certain policies and rules.
 
-    If `coverage` is given, records the branches taken of each guard.
+    If given, `coverage` collects the branches that each guard takes.
     """
     for read in pack.cases.values():
         for index, body in enumerate(read.record.cases):
@@ -126,7 +125,7 @@ def run_cases(
 def run_case(
     pack: Pack, body: WrittenCase, place: str, coverage: dict[str, set[int]] | None = None
 ) -> CaseResult | BylawError:
-    """Run one case; raises CaseError if it cannot be run as written."""
+    """Run one case. Returns or raises CaseError if it cannot be run as written."""
     try:
         if body.rule is not None:
             return _rule_case(pack, str(body.rule), body, place)
@@ -157,7 +156,7 @@ def _rule_case(pack: Pack, name: str, body: WrittenCase, place: str) -> CaseResu
 
 
 def _time(body: WrittenCase, pack: Pack, place: str) -> datetime | None:
-    """The time of the case, or the pack's."""
+    """Return the time of the case, or the pack's."""
     try:
         return datetime.fromisoformat(str(body.now)) if body.now is not None else pack.now
     except ValueError:
@@ -277,7 +276,7 @@ class _Case:
         return next(p for p in verdict.policies if p.policy.id == self._policy.id)
 
     def _cover(self, source: FactSource, taken: set[int] | None) -> None:
-        """Record the branches the guard takes over a source."""
+        """Record the branches that the guard takes."""
         if taken is not None:
             evaluate(self._guard, self._arguments, source, tool=self._tool, now=self._now, coverage=taken)
 
@@ -328,7 +327,7 @@ class _Told:
         self.things = things
         self._done = done
         self._whole = whole
-        """Whether nothing beyond these facts exists."""
+        """Whether no other entities exist."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
         key = key_of(key)
@@ -346,7 +345,7 @@ class _Told:
         return UNSEEN if field.default is UNDECLARED else coerce(field, field.default)
 
     def asked(self) -> None:
-        """Questions are not recorded in a case."""
+        """A case records no questions."""
 
     def answers(self) -> Sequence[tuple[str, Any]]:
         """A case records no questions, so there are no answers."""
@@ -368,7 +367,7 @@ class _Told:
         return _members(self.things, entity.name, match), self._whole or entity.complete
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
-        """The number of earlier calls of the case that match, compared as the ledger compares them."""
+        """Return how many earlier calls of the case match, compared like calls in the ledger."""
         found = [matches(args, match) for name, args in self._done if name == tool]
         sure = found.count(True)
         return Between(sure, sure + found.count(None)) if None in found else sure
@@ -388,7 +387,7 @@ def _members(things: GivenThings, entity: str, match: Mapping[str, Any]) -> list
 
 
 def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
-    """The events of a case. All calls of a turn come before any of their results."""
+    """Yield the events of a case. All calls of a turn come before their results."""
     step = 0
     waiting: list[Result] = []
     bodies = [(number if body.turn is None else body.turn, body) for number, body in enumerate(listed, 1)]
@@ -413,7 +412,7 @@ def _events(listed: Sequence[WrittenEvent], place: str) -> Iterator[Event]:
 
 
 def _told(parts: Mapping[str, Any]) -> str:
-    """A verdict in words, once if both criteria give the same."""
+    """Return a verdict in words, once if both criteria agree."""
     both = {parts[name] for name in ("strict", "determined") if name in parts}
     if {"strict", "determined"} <= parts.keys() and len(both) == 1:
         parts = {"verdict": both.pop()} | {name: parts[name] for name in parts if name not in CRITERIA}
@@ -425,7 +424,7 @@ def _listed(value: Any) -> str:
 
 
 def untested(outcomes: Sequence[CaseResult], pack: Pack) -> list[str]:
-    """Guards without a case that permits, or without one that denies."""
+    """Return guards without a case that permits, or without one that denies."""
     wanted: dict[str, set[str]] = {}
     for outcome in outcomes:
         kind = "deny" if "deny" in outcome.want or "violation" in outcome.want else "permit"

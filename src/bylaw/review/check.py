@@ -1,4 +1,4 @@
-"""Checks a pack: its cases and the branches they take, conflicts between rules, and the sentences it covers."""
+"""Checks a pack: its cases with the branches they take, conflicts between rules, and the sentences it covers."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
@@ -20,7 +20,7 @@ from bylaw.rule.lint import LintFinding, lint
 
 
 class Covered(Struct, frozen=True):
-    """One sentence of the document and the policies that cite it."""
+    """A sentence of the document, with the policies that cite it."""
 
     sentence: Sentence
     policies: tuple[Policy, ...]
@@ -35,14 +35,14 @@ class Covered(Struct, frozen=True):
 
     @property
     def state(self) -> str:
-        """`enforced`, `listed` (a policy cites it, nothing enforces it) or `uncovered`."""
+        """`enforced`, `listed` (cited by a policy without a check) or `uncovered`."""
         if self.enforced:
             return "enforced"
         return "listed" if self.policies else "uncovered"
 
 
 def covered_sentences(pack: Pack) -> list[Covered]:
-    """Every sentence of the document, in order; empty if the document is not available."""
+    """Return every sentence of the document in order; empty without the document."""
     document = pack.document
     if document is None:
         return []
@@ -70,7 +70,7 @@ class Untaken(Struct, frozen=True):
 
 
 class CheckReport(Struct, frozen=True):
-    """The findings about one pack."""
+    """The results of checking a pack."""
 
     pack: str
     version: str
@@ -86,29 +86,29 @@ class CheckReport(Struct, frozen=True):
     conflicts: tuple[LintFinding, ...]
     """Rules that contradict, repeat or block one another."""
     sentences: tuple[Covered, ...]
-    """Every sentence of the document; empty if the document is not available."""
+    """Every sentence of the document; empty without the document."""
     unenforced: tuple[tuple[str, str, str], ...]
-    """Policies that nothing enforces: id, reason, who accepted it."""
+    """Policies without a check: id, reason, and who accepted it."""
     stale: tuple[str, ...]
-    """Policies whose sentence is no longer in the document."""
+    """Policies whose sentence is missing from the document."""
     unaccepted: tuple[tuple[str, Standing], ...] = ()
-    """Policies not enforced because of their review status."""
+    """Policies that their review status switches off."""
     ambiguous: tuple[Ambiguous, ...] = ()
-    """Quotes that match several different sentences. All count as cited; this is not an error."""
+    """Quotes that match several sentences. All count as cited, and this is no error."""
     lost: tuple[BylawError, ...] = ()
-    """Quotes that the given document does not contain, each with its line."""
+    """Quotes that the given document lacks, each with its line."""
     unsaid: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes without declared changes, with the entities they are assumed to change besides those their arguments name;
-    empty if there are no such entities.
+    """Writes without declared changes, with the entities that they are assumed to change besides those in their
+    arguments.
     """
     unread: tuple[str, ...] = ()
-    """Consent predicates that no answer in words can satisfy: no tool has `put_as`, and no model may settle them."""
+    """Consent predicates that no answer in words can satisfy: no tool has `put_as`, and no model may decide."""
     unmatched: tuple[tuple[str, str, str], ...] = ()
-    """`put_as` sentences that can never match: tool, sentence, reason."""
+    """`put_as` sentences that can never match: tool, sentence and reason."""
     shown: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Writes whose cards and sentences show facts besides arguments, with the sentences and facts."""
+    """Writes whose cards and sentences show further facts, with sentences and facts."""
     disarmed: tuple[tuple[str, float], ...] = ()
-    """Rules whose weight is too low to deny a call on their own, with the weight."""
+    """Rules whose weight is too low to deny a call alone, with the weight."""
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
@@ -177,7 +177,7 @@ class CheckReport(Struct, frozen=True):
 
 
 def _unmatched(pack: Pack, wanted: Sequence[Predicate]) -> Iterator[tuple[str, str, str]]:
-    """`put_as` sentences that can never match, whichever predicate reads them."""
+    """Yield `put_as` sentences that can never match, whichever predicate reads them."""
     for tool in pack.schema.tools.values():
         for phrase in tool.put_as:
             reasons = [never_asks(phrase, tool, each.terms) for each in wanted]
@@ -186,9 +186,9 @@ def _unmatched(pack: Pack, wanted: Sequence[Predicate]) -> Iterator[tuple[str, s
 
 
 def _branches(pack: Pack, taken: Mapping[str, Set[int]]) -> tuple[int, tuple[Untaken, ...]]:
-    """The number of branches, and those no case takes.
+    """Return the number of branches, and those that no case takes.
 
-    A branch of a shared function counts once. It is taken if a case of any guard that calls the function takes it.
+    A branch of a shared function counts once. A case of any guard that calls the function may take it.
     """
     covered: dict[Untaken, bool] = {}
     names: dict[tuple[object, ...], Untaken] = {}

@@ -1,4 +1,4 @@
-"""Loads a pack for review, even with unaccepted policies, and renders each check as written."""
+"""Loads a pack for review, even with unaccepted policies, and shows each check as written."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from bylaw.rule.formula import atoms
 
 
 class NotedQuestion(Struct, frozen=True):
-    """A question for a person."""
+    """A question for a reviewer."""
 
     about: Scalar = ""
     text: Scalar = ""
@@ -35,7 +35,7 @@ class NotedCall(Struct, frozen=True):
 
 
 class NotedCalls(Struct, frozen=True):
-    """The recorded calls with one verdict: their number, and the first few."""
+    """The number of recorded calls with one verdict, and the first few."""
 
     calls: int = 0
     first: list[NotedCall] = []
@@ -64,13 +64,13 @@ class _File(Struct, frozen=True):
 
 
 def noted_of(root: Path) -> dict[str, Noted]:
-    """The compiler's notes by policy; empty for a pack written by hand."""
+    """Return the compiler's notes by policy; empty for a handwritten pack."""
     found = _read(root).policies or {}
     return {name: msgspec.structs.replace(each or Noted(), is_compiled=True) for name, each in found.items()}
 
 
 def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, Noted]) -> list[str]:
-    """Policies in the order to review them: with questions, of high severity, or flagging logged calls first."""
+    """Return policies in review order: first those with questions, of high severity, or flagging logged calls."""
 
     def urgency(name: str) -> int:
         found = noted.get(name, Noted())
@@ -80,12 +80,12 @@ def most_pressing_first(pack: Pack, names: Iterable[str], noted: Mapping[str, No
 
 
 def why_unenforced(root: Path, name: str) -> str:
-    """Why the compiler left a policy without a check."""
+    """Return why the compiler left a policy without a check."""
     return str(noted_of(root).get(name, Noted()).failed or "nothing enforces it")
 
 
 def left_out_of(root: Path) -> dict[str, str]:
-    """Why the compiler made no policy from a sentence, by the sentence's text."""
+    """Return why the compiler made no policy from a sentence, by the sentence's text."""
     return {str(each.sentence): str(each.said) for each in _read(root).sentences_without_policy or ()}
 
 
@@ -104,7 +104,7 @@ WEIGHTS = "weights.yaml"
 
 
 def loaded(folder: PackFolder) -> Pack:
-    """The pack, even if unenforced policies have not been accepted yet."""
+    """Return the pack, even if unenforced policies have not been accepted yet."""
     try:
         return build_pack(folder)
     except PackError as error:
@@ -118,7 +118,7 @@ def loaded(folder: PackFolder) -> Pack:
 
 
 def check_lines(pack: Pack, policy: Policy) -> list[str]:
-    """The source of a guard, the formula of a rule, or a limit in words."""
+    """Return a guard's source, a rule's formula, or a limit in words."""
     if policy.id in pack.guards:
         guard = pack.guards[policy.id]
         return function_lines(pack, guard.file, guard.line)
@@ -131,7 +131,7 @@ def check_lines(pack: Pack, policy: Policy) -> list[str]:
 
 
 def signed_lines(pack: Pack, policy: Policy) -> list[str]:
-    """Everything a signature covers: the check and the functions it calls."""
+    """Return everything that a signature covers: the check and the functions that it calls."""
     guard = pack.guards.get(policy.id)
     called = [["", *function_lines(pack, file, line)] for file, line in guard.functions] if guard is not None else []
     rules = [rule for rule in pack.book.rules if rule.policy == policy.id]
@@ -142,7 +142,7 @@ def signed_lines(pack: Pack, policy: Policy) -> list[str]:
 
 
 def _action_lines(pack: Pack, policy: Policy) -> list[str]:
-    """The actions that a policy binds, as tools.yaml has them."""
+    """Return the actions that a policy binds, as in tools.yaml."""
     own = own_record(pack.root, "tools.yaml") if (pack.root / "tools.yaml").is_file() else {}
     written = cast(dict[str, Any], own.get("actions") or {})
     rules = [rule for rule in pack.book.rules if rule.policy == policy.id]
@@ -155,19 +155,18 @@ def _action_lines(pack: Pack, policy: Policy) -> list[str]:
 
 
 def shown_lines(pack: Pack, tool: str) -> list[str]:
-    """The sentences that ask for consent to a tool's call, and the facts they and its cards show."""
+    """Return the sentences that ask for consent to a tool's call, and the facts on its cards."""
     sentences = [f'"{phrase}"' for phrase in pack.schema.tools[tool].put_as]
     return [*sentences, *(f"{fact.name} = {fact.code}" for fact in pack.schema.card_facts[tool])]
 
 
 def function_lines(pack: Pack, file: str, line: int) -> list[str]:
-    """The source of the function that begins at a line of a pack's file."""
+    """Return the source of the function at a line of a pack's file."""
     lines = own_text(pack.root, file).split("\n")[line - 1 :]
     end = next((number for number, each in enumerate(lines[1:], 1) if each and not each[0].isspace()), len(lines))
     return "\n".join(lines[:end]).rstrip().split("\n")
 
 
 def _learned(pack: Pack) -> Mapping[str, Any]:
-    """Learned weights by rule."""
     has_any = (pack.root / WEIGHTS).is_file()
     return cast(dict[str, Any], own_record(pack.root, WEIGHTS).get("weights") or {}) if has_any else {}

@@ -1,8 +1,8 @@
 """Guesses a tool's effect from its name, its definition and its results.
 
-Each piece of evidence adds weight to one effect. The heaviest is the guess, and its lead gives the confidence. A tool
-without evidence is assumed to write, so that ignorance never hides a write. A person can correct the guesses in a file
-and pass it back.
+Each piece of evidence adds weight to one effect. The effect with the most weight is the guess, and its lead gives the
+confidence. A tool without evidence is assumed to write, so that no write is missed. A reviewer can correct the guesses
+in a file.
 """
 
 import math
@@ -21,7 +21,7 @@ from bylaw.policy.verb import VERBS, hands_over, words_of
 from bylaw.policy.yaml import read_record, read_yaml_file
 
 EffectHint = tuple[Effect, float, str]
-"""The effect, the weight of the evidence, and its description."""
+"""An effect, the weight of the evidence for it, and a description."""
 EFFECTS: tuple[Effect, ...] = ("read", "write", "none")
 
 
@@ -31,17 +31,17 @@ class Guess(Struct, frozen=True):
     tool: str
     effect: Effect
     sure: float
-    """Between 0 and 1; 1 only if a person set it."""
+    """A number from 0 to 1. It is 1 only if a reviewer set the effect."""
     why: tuple[str, ...]
     calls: int = 0
     refused: int = 0
     trajectories: int = 0
     declaration: str = ""
-    """For a write: the line for tools.yaml that declares its most frequent error, if no log flags it."""
+    """For a write: the line for tools.yaml that declares the most frequent error, if no log flags it."""
 
 
 class Behaviour:
-    """How one tool's calls behaved over all conversations."""
+    """How one tool's calls behaved in all conversations."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -50,19 +50,16 @@ class Behaviour:
         self.unflagged: Counter[str] = Counter()
         """Declarations for results that look like errors but are not flagged."""
         self.same = 0
-        """Number of repeated calls in a conversation with the same result."""
+        """The number of repeated calls in a conversation with the same result."""
         self.changed = 0
-        """Number of other tools' repeated calls, before and after this one and with a shared value, whose result
-        changed.
-        """
+        """How often another tool's result changed between two equal calls around this one. All calls share a value."""
         self.unchanged = 0
         self.empty = 0
         self.definitions: set[tuple[EffectHint, ...]] = set()
-        """Evidence from recorded definitions; normally one."""
+        """Evidence from recorded definitions, usually one."""
 
 
 def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Guess:
-    """Guess the effect of `tool` from all evidence."""
     counts = (behaviour.calls, behaviour.refused, behaviour.trajectories)
     declaration = min(behaviour.unflagged.items(), key=lambda each: (-each[1], each[0]), default=("", 0))[0]
     if override is not None:
@@ -79,7 +76,7 @@ def guess(tool: str, behaviour: Behaviour, override: Effect | None = None) -> Gu
 
 
 def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
-    """The effect with the most weight, and the confidence."""
+    """Return the effect with the most weight, and the confidence."""
     score: dict[Effect, float] = {"read": 0.0, "write": 0.1, "none": -0.7}
     for side, weight, _ in evidence:
         score[side] += weight
@@ -89,7 +86,7 @@ def weigh(evidence: Iterable[EffectHint]) -> tuple[Effect, float]:
 
 
 def by_name(tool: str) -> list[EffectHint]:
-    """Evidence from a tool's name: its first known verb, in any position."""
+    """Return evidence from a tool's name: its first known verb."""
     if hands_over(tool):
         return [("none", 3.0, "its name hands over to a person")]
     for position, word in enumerate(words_of(tool)):
@@ -100,7 +97,7 @@ def by_name(tool: str) -> list[EffectHint]:
 
 
 def by_definition(definition: Mapping[str, Any]) -> tuple[EffectHint, ...]:
-    """Evidence from a recorded definition: MCP's hints, and the first verb of the description."""
+    """Return evidence from a recorded definition: MCP's hints, and the description's first verb."""
     body = _mapping(definition.get("function")) or definition
     hints = _mapping(definition.get("annotations")) or _mapping(body.get("annotations"))
     evidence: list[EffectHint] = []
@@ -120,7 +117,7 @@ def by_definition(definition: Mapping[str, Any]) -> tuple[EffectHint, ...]:
 
 
 def defined_name(definition: Mapping[str, Any]) -> str:
-    """The tool's name in a recorded definition, bare or wrapped as a function."""
+    """Return the tool's name from a recorded definition, bare or wrapped as a function."""
     name = (_mapping(definition.get("function")) or definition).get("name")
     return name if isinstance(name, str) else ""
 
@@ -144,10 +141,7 @@ def _by_behaviour(seen: Behaviour, *, leans: Effect) -> list[EffectHint]:
 
 
 def may_write(tool: str, known: Mapping[str, Effect], definitions: Mapping[str, tuple[EffectHint, ...]]) -> bool:
-    """Whether a call may be a write, judged by one conversation alone.
-
-    Other conversations are not used, so that their order does not matter.
-    """
+    """Whether a call may be a write, judged by its own conversation. The order of conversations must not matter."""
     if tool in known:
         return known[tool] == "write"
     return _sounds_like_a_write(tool, definitions.get(tool, ()))
@@ -165,7 +159,7 @@ class EffectsFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_effects(path: Path) -> dict[str, Effect]:
-    """Read a person's effects by tool; all errors of the file are reported together."""
+    """Read a reviewer's effects by tool. All errors of the file are reported together."""
     read = read_record(read_yaml_file(path), EffectsFile)
     if read.faults:
         raise PackError(read.faults, place=str(path))
@@ -175,7 +169,7 @@ def read_effects(path: Path) -> dict[str, Effect]:
 
 
 def effects_file(guesses: Iterable[Guess]) -> str:
-    """The text of an effects file: each guess with its confidence and reasons."""
+    """Return the text of an effects file: each guess with confidence and reasons."""
     lines = ["# Guessed by `bylaw scan`. Correct what is wrong and pass it back with --effects.", "effects:"]
     for guess in guesses:
         name = yaml.safe_dump(guess.tool, width=10_000, default_style='"' if _needs_quotes(guess.tool) else None)

@@ -19,21 +19,21 @@ HabitReason = Literal["keyed", "shows", "belongs", "distinctive"]
 
 _NUMBER = re.compile(r"(\d{1,30})")
 _USUAL = 0.5
-"""Minimum share at which a look-up of the same id counts as usual."""
+"""The minimum share at which a look-up of the same id counts as usual."""
 _BELONGS = 0.9
-"""Minimum share, by the interval's lower bound, for look-ups of records that only refer to the id."""
+"""The minimum share, by the interval's lower bound, for look-ups of records that only refer to the id."""
 _ADDS = 0.1
-"""Minimum additional coverage for naming an alternative."""
+"""The minimum additional coverage for naming an alternative."""
 _OFTEN_ENOUGH = 0.1
 _LIFT = 2.0
 _FEWEST_APART = 5
-"""Minimum look-ups for calling them distinctive of a write."""
+"""The minimum number of look-ups that can be distinctive of a write."""
 FEWEST = 3
-"""Minimum writes for calling a look-up usual."""
+"""The minimum number of writes that can make a look-up usual."""
 
 
 class CallPlace(Struct, frozen=True):
-    """A call in the logs."""
+    """The place of a call in the logs."""
 
     trajectory: str
     step: int
@@ -41,7 +41,7 @@ class CallPlace(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Natural order: `chat-9` before `chat-10`."""
+        """The key for natural order, which sorts `chat-9` before `chat-10`."""
         parts = _NUMBER.split(self.trajectory)
         return [
             (text, int(number or -1)) for text, number in zip(parts[::2], [*parts[1::2], ""], strict=True)
@@ -49,33 +49,35 @@ class CallPlace(Struct, frozen=True):
 
 
 class Habit(Struct, frozen=True):
-    """Look-ups of which one usually precedes a write, for a value of its arguments."""
+    """Look-ups, of which one usually comes before a write, for a value of the write's arguments."""
 
     tools: tuple[str, ...]
     arguments: tuple[str, ...]
-    """The relevant arguments of the write; empty if the connection goes through other look-ups."""
+    """The relevant arguments of the write. Empty if the connection goes through other look-ups."""
     reason: HabitReason
     hits: int
     cases: int
     low: float
     high: float
-    """Wilson's interval for `hits` of `cases`."""
+    """The upper end of Wilson's interval for `hits` of `cases`."""
     sure: float
-    """Confidence that this write needs this look-up: the interval's lower bound times the confidence in the effects."""
+    """The confidence that this write needs this look-up: the interval's lower bound times the confidence in the
+    effects.
+    """
     lacking: tuple[CallPlace, ...] = ()
-    """The first calls without it; their number is `cases - hits`."""
+    """The first calls without the look-up. There are `cases - hits` of these."""
     shown: int = 0
-    """How many calls without it had seen, through another look-up, a record that names the value."""
+    """How many calls without the look-up had seen a record with the value through another look-up."""
     shown_by: tuple[str, ...] = ()
 
 
 class Preparation:
-    """How the calls of one write tool were prepared, with the first of each kind as examples."""
+    """How the calls of a write tool were prepared, with the first examples of each kind."""
 
     def __init__(self, examples: int) -> None:
         self.patterns: Counter[Preparedness] = Counter()
         self.together: set[str] = set()
-        """Tools called in the same conversations."""
+        """Tools that were called in the same conversations."""
         self._examples: dict[Preparedness, Firsts[CallPlace]] = {}
         self._most = examples
 
@@ -84,7 +86,7 @@ class Preparation:
         self._examples.setdefault(pattern, Firsts(self._most)).add(place.order, place)
 
     def examples(self, *groups: Iterable[Preparedness]) -> tuple[CallPlace, ...]:
-        """The first calls prepared in one of these ways, group by group."""
+        """Return the first calls that were prepared in one of these ways, group by group."""
         found: list[CallPlace] = []
         for patterns in groups:
             places = [place for pattern in patterns for place in self._examples[pattern].items()]
@@ -93,7 +95,7 @@ class Preparation:
 
 
 def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str, Guess]) -> tuple[Habit, ...]:
-    """The usual look-ups before `tool`, most certain first."""
+    """Return the usual look-ups before `tool`, most certain first."""
     own = prepared[tool]
     reads = {name for name, guess in guesses.items() if guess.effect == "read"}
     found: list[Habit] = []
@@ -119,7 +121,7 @@ def habits(tool: str, prepared: Mapping[str, Preparation], guesses: Mapping[str,
 
 
 def _covers(pattern: Preparedness, path: str, tools: Iterable[str], bonds: tuple[Bond, ...]) -> bool | None:
-    """Whether every value at `path` was covered by one of `tools`; None if the call lacks the argument."""
+    """Whether one of `tools` covered every value at `path`; None if the call lacks the argument."""
     wanted = {(tool, bond) for tool in tools for bond in bonds}
     values = [cover for at, cover in pattern.covers if at == path]
     return all(cover & wanted for cover in values) if values else None
@@ -137,7 +139,7 @@ def _count(own: Preparation, path: str, tools: Iterable[str], bonds: tuple[Bond,
 
 
 def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]) -> tuple[str, ...]:
-    """The smallest set of look-ups that covers the argument in most calls, built greedily."""
+    """Build greedily a small set of look-ups that covers the argument in most calls."""
     present = {name for pattern in own.patterns for at, cover in pattern.covers if at == path for name, _ in cover}
     left = sorted(present & reads)
     chosen: list[str] = []
@@ -155,7 +157,7 @@ def _group(own: Preparation, path: str, reads: set[str], bonds: tuple[Bond, ...]
 
 
 def _beside(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
-    """Other usual look-ups of the same id, such as an account's limits in addition to the account."""
+    """Return other usual look-ups of the same id, such as an account's limits next to the account."""
     found: list[Habit] = []
     for name in sorted(reads):
         hits, cases = _count(own, path, [name], ("keyed",))
@@ -165,7 +167,7 @@ def _beside(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
 
 
 def _belonging(own: Preparation, path: str, reads: set[str]) -> list[Habit]:
-    """Look-ups of other records that refer to the id, if nearly every call made them."""
+    """Return look-ups of other records that refer to the id, if nearly every call made these."""
     found: list[Habit] = []
     for name in sorted(reads):
         hits, cases = _count(own, path, [name], ("shows",))
@@ -182,7 +184,7 @@ def _habit(
     reason: HabitReason,
     others: Collection[str] = (),
 ) -> Habit:
-    """The habit of `tools` for one argument; `others` are look-ups that may have named the same entity."""
+    """Return the habit of `tools` for one argument. `others` are look-ups that may have named the same entity."""
     hits, cases = _count(own, path, tools, bonds)
     low, high = wilson(hits, cases)
     lacking = [pattern for pattern in own.patterns if _covers(pattern, path, tools, bonds) is False]
@@ -190,7 +192,7 @@ def _habit(
     by = {
         name for each in shown for at, cover in each.covers if at == path for name, bond in cover if bond != "mentions"
     }
-    # Values that nothing had shown come first.
+    # Calls whose value no result had shown come first.
     places = own.examples(set(lacking) - shown, shown)
     number = sum(own.patterns[pattern] for pattern in shown)
     named = tuple(sorted(by & set(others)))
@@ -210,7 +212,7 @@ def _merge(found: list[Habit]) -> list[Habit]:
 
 
 def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]) -> list[Habit]:
-    """Look-ups that are not usual before this write but much rarer before others: perhaps needed in some cases."""
+    """Return look-ups that are not usual before this write but much rarer before others. Some cases may need these."""
     touching = {key: _touching(own) for key, own in prepared.items()}
     found: list[Habit] = []
     for name in sorted(reads & touching[tool].keys()):
@@ -227,7 +229,7 @@ def _distinctive(tool: str, prepared: Mapping[str, Preparation], reads: set[str]
 
 
 def _touching(own: Preparation) -> Counter[str]:
-    """For each look-up, the number of calls it was connected with in any way."""
+    """Count the calls connected with each look-up in any way."""
     hits: Counter[str] = Counter()
     for pattern, count in own.patterns.items():
         for name in pattern.chained.union(name for _, cover in pattern.covers for name, _ in cover):

@@ -1,8 +1,8 @@
 """Links writes to earlier look-ups that share a value with them.
 
-A look-up is *keyed* by a value of the write if it was called with it. It *shows* the value if its result has it as a
-field or key of a record, and merely *mentions* it in a list of names or in running text. It is *chained* if it was
-called with something a keyed or showing look-up had returned.
+A look-up is *keyed* by a value of the write if the value was its argument. It *shows* a value that is a field or key of
+a record in its result. It *mentions* a value in a list of names or in running text. It is *chained* if its argument
+came from a keyed or showing look-up.
 """
 
 import re
@@ -21,14 +21,13 @@ T = TypeVar("T")
 
 
 class Firsts(Generic[T]):
-    """Keeps the `most` items with the lowest order."""
+    """Keeps the `most` items that come first in order."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._kept: list[tuple[Any, T]] = []
 
     def add(self, order: Any, item: T) -> None:
-        """Keep `item` if it is among the first."""
         if len(self._kept) < self._most or order < self._kept[-1][0]:
             insort(self._kept, (order, item), key=itemgetter(0))
             del self._kept[self._most :]
@@ -39,7 +38,7 @@ class Firsts(Generic[T]):
 
 Bond = Literal["keyed", "shows", "mentions"]
 ValueCover = frozenset[tuple[str, Bond]]
-"""The tools linked to one value, each by its strongest bond."""
+"""The tools linked to one value, each with its strongest link."""
 
 _OCCURRENCES = 20
 _IS_KEY = re.compile(r"[\"'\\]{0,3}\s{0,2}:(?!//)")
@@ -49,10 +48,10 @@ _RANK: dict[Bond, int] = {"mentions": 0, "shows": 1, "keyed": 2}
 
 
 class Preparedness(Struct, frozen=True):
-    """How one write was prepared; equal for calls prepared alike."""
+    """How a write was prepared. Writes prepared in the same way are equal."""
 
     covers: frozenset[tuple[str, ValueCover]]
-    """For each argument path, the cover of each of its values."""
+    """For each argument path, the links of each of its values."""
     chained: frozenset[str]
 
 
@@ -69,14 +68,14 @@ class EarlierCall:
 
     @property
     def keys(self) -> frozenset[str]:
-        """The arguments that may be identifiers."""
+        """Return the arguments that may be identifiers."""
         if self._keys is None:
             self._keys = _keys(self.arguments)
         return self._keys
 
 
 def names(arguments: dict[str, object]) -> Iterable[tuple[str, str]]:
-    """The arguments that may be identifiers, with their paths: no dates, amounts or flags."""
+    """Yield the arguments that may be identifiers, with their paths. Dates, amounts and flags are left out."""
     for path, value in leaf_values(arguments):
         if (name := _name(path, value)) is not None:
             yield path, name
@@ -90,7 +89,7 @@ def _name(path: str, value: object) -> str | None:
 
 
 def _keys(arguments: dict[str, object]) -> frozenset[str]:
-    """The identifiers among a look-up's arguments; nearly all look-ups have few and flat ones."""
+    """Return the identifiers among a look-up's arguments. Nearly all look-ups have few and flat arguments."""
     if any(
         isinstance(value, (dict, list)) or (isinstance(value, str) and is_prose(value)) for value in arguments.values()
     ):
@@ -109,7 +108,7 @@ def is_id(path: str) -> bool:
 
 
 def link(arguments: dict[str, object], lookups: Sequence[EarlierCall]) -> Preparedness:
-    """How the look-ups so far are linked to a call with these arguments."""
+    """Return how the look-ups so far are linked to a call with these arguments."""
     covers: set[tuple[str, ValueCover]] = set()
     near: dict[int, EarlierCall] = {}
     for path, value in dict.fromkeys(names(arguments)):
@@ -135,9 +134,9 @@ def _bond(path: str, value: str, lookup: EarlierCall) -> Bond | None:
 
 
 def stance(value: str, text: str) -> Bond | None:
-    """How `value` occurs in a result: as a field or key of a record, in a list or running text, or not at all.
+    """Return how `value` occurs in a result: as a field or key of a record, in a list or running text, or not at all.
 
-    Judged by the neighbouring characters, so that results need not be decoded: this guides guesses, never verdicts.
+    Only neighbouring characters are examined, so that results need not be decoded. This serves guesses, never verdicts.
     """
     here = occurs(value, text)
     if here < 0:
@@ -153,7 +152,7 @@ def stance(value: str, text: str) -> Bond | None:
 
 
 def _chained(near: dict[int, EarlierCall], lookups: Sequence[EarlierCall]) -> frozenset[str]:
-    """Tools whose calls used something a linked look-up had returned."""
+    """Return tools whose calls used a value from a linked look-up's result."""
     found: set[str] = set()
     for position, lookup in enumerate(lookups):
         if position in near or lookup.tool in found:

@@ -1,4 +1,4 @@
-"""Records the shapes of arguments and results in logs: their fields and types."""
+"""Records the fields and types of arguments and results in logs."""
 
 import keyword
 import re
@@ -13,10 +13,10 @@ from bylaw.policy.verb import words_of
 from bylaw.trace import Call, Result, Trajectory
 
 _SAMPLES = 300
-"""Maximum results examined per tool, because shapes repeat."""
+"""The maximum number of results examined per tool, because shapes repeat."""
 _WORDS = 8
 _SEEN = 300
-"""Maximum distinct values kept per field or argument, for matching fields with each other."""
+"""The maximum number of distinct values kept per field or argument, for comparing fields."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _MONEY = re.compile(r"-?\d+\.\d\d")
@@ -25,7 +25,7 @@ _ABSENT = re.compile(r"not found|no such|does not exist|doesn't exist|unknown|no
 
 
 class SeenValues:
-    """The values of one field or argument: how often present, their types, and the words among them."""
+    """The values of one field or argument: how often present, their types, and their words."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -45,7 +45,7 @@ class SeenValues:
             self.seen.add(str(value)[:80])
 
     def joined(self, other: "SeenValues") -> "SeenValues":
-        """Merge the values of one field shown by two tools."""
+        """Merge the values of one field that two tools show."""
         if other is self:
             return self
         made = SeenValues()
@@ -58,7 +58,7 @@ class SeenValues:
 
     @property
     def type(self) -> FieldType:
-        """The type that fits all values; `string` if there are none or nothing fits."""
+        """The type that fits all values; `string` without values or without a common type."""
         seen = {kind for kind in self.types if kind != "null"}
         if seen == {"integer", "number"}:
             return "number"
@@ -74,7 +74,7 @@ class SeenValues:
 
     @property
     def few(self) -> tuple[str, ...]:
-        """Its values if they are few and repeat, on average nearly twice each."""
+        """The values, if they are few and repeat nearly twice on average."""
         if self.type != "string" or len(self.words) > _WORDS or self.count < max(2, 2 * len(self.words) - 1):
             return ()
         return tuple(sorted(self.words)) if all(re.fullmatch(r"[\w '()/&-]{1,40}", word) for word in self.words) else ()
@@ -89,7 +89,7 @@ class RecordShape:
         """Arguments whose value was the record's key."""
         self.fields: dict[str, SeenValues] = {}
         self.repeated: set[str] = set()
-        """Fields with a repeated value in one result, which cannot be a key."""
+        """Fields with a repeated value in one result. These cannot be a key."""
 
     def add(self, records: list[dict[str, Any]]) -> None:
         for record in records:
@@ -103,43 +103,43 @@ class RecordShape:
 
 
 class Shape:
-    """One tool, as logs show it."""
+    """A tool's shape in logs."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.arguments: dict[str, SeenValues] = {}
         self.definition: dict[str, Any] = {}
         self.places: dict[str, RecordShape] = {}
-        """The records in its results by `each` path; empty for the result itself."""
+        """Records in the results, by `each` path; empty for the result itself."""
         self.shown: dict[tuple[str, str], RecordShape] = {}
-        """The records that are rows of a table, by path and entity."""
+        """Records that are rows of a table, by path and entity."""
         self.promised: dict[str, SeenValues] = {}
-        """The fields of its results according to its definition."""
+        """The results' fields according to the tool's definition."""
         self.texts = SeenValues()
         self.absent: Counter[str] = Counter()
         self.sampled = 0
 
     @property
     def required(self) -> list[str]:
-        """The arguments present in every call; without calls, those its definition requires."""
+        """The arguments in every call or, without calls, those that the definition requires."""
         if not self.calls:
             return self.defined
         return [name for name, values in self.arguments.items() if values.count == self.calls]
 
     @property
     def defined(self) -> list[str]:
-        """The arguments that its recorded definition requires."""
+        """The arguments that the recorded definition requires."""
         schema: Any = self.definition.get("parameters")
         required: Any = cast("dict[str, Any]", schema).get("required") if isinstance(schema, dict) else None
         return [str(name) for name in cast("list[Any]", required)] if isinstance(required, list) else []
 
 
 RowKind = Callable[[str, Mapping[str, Any], Mapping[str, Any]], "tuple[str, tuple[str, ...]]"]
-"""From tool, record and arguments to the entity whose row the record is, and its key; empty if it is none."""
+"""Takes tool, record and arguments; returns the entity and key of the row, or an empty name."""
 
 
 class Shapes:
-    """Shapes by tool, gathered over conversations. `kind_of` recognises the rows of a database's tables."""
+    """Shapes by tool, collected over conversations. `kind_of` recognises the rows of a database's tables."""
 
     def __init__(self, kind_of: RowKind | None = None) -> None:
         self.tools: dict[str, Shape] = {}
@@ -199,7 +199,7 @@ class Shapes:
 
 
 def _typed(schema: Any) -> dict[str, SeenValues]:
-    """The properties of a JSON schema as fields without values."""
+    """Return the properties of a JSON schema as fields without values."""
     properties: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
     made: dict[str, SeenValues] = {}
     names = {"array": "list", "string": "string", "integer": "integer", "number": "number", "boolean": "boolean"}
@@ -211,7 +211,7 @@ def _typed(schema: Any) -> dict[str, SeenValues]:
 
 
 def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The records in a result: it is one, lists them, or wraps one or a list of them."""
+    """Return the records in a result, which is a record, lists records, or wraps one or a list of them."""
     match value:
         case dict():
             mapping = cast("dict[str, Any]", value)
@@ -220,7 +220,7 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
                 for name, part in mapping.items()
                 if name.isidentifier() and name.isascii() and (found := _records(part))
             ]
-            # A record may contain lists; a wrapper contains little else.
+            # A record may contain lists. A wrapper contains little else.
             if wrapped and len(mapping) <= len(wrapped) + 1:
                 return wrapped
             if inner := _wrapped(mapping):
@@ -237,12 +237,12 @@ def records_in(value: Any) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def _wrapped(mapping: dict[str, Any]) -> tuple[str, list[dict[str, Any]]] | None:
-    """The single record in an envelope such as `{"ok": true, "account": {...}}`."""
+    """Return the single record in an envelope such as `{"ok": true, "account": {...}}`."""
     rest = [name for name, part in mapping.items() if name not in _ENVELOPE or isinstance(part, dict)]
     if len(rest) != 1 or not isinstance(mapping[rest[0]], dict):
         return None
     name, inner = rest[0], cast("dict[str, Any]", mapping[rest[0]])
-    # If all parts are objects, it is a table keyed by name, not a record.
+    # If all parts are objects, this is a table keyed by name.
     if not name.isidentifier() or not name.isascii() or all(isinstance(part, dict) for part in inner.values()):
         return None
     return f"$.{name}", [inner]
@@ -256,7 +256,7 @@ def _records(value: Any) -> list[dict[str, Any]]:
 
 
 def type_of(value: Any) -> FieldType | str:
-    """The field type of one value; `null` for none."""
+    """Return the field type of a value; `null` for None."""
     match value:
         case None:
             return "null"
@@ -279,8 +279,8 @@ def type_of(value: Any) -> FieldType | str:
 
 
 def parameters_of(shape: Shape) -> Mapping[str, Any]:
-    """A tool's parameters for `tools.yaml`: its recorded schema, or else the arguments of calls (`?` marks optional
-    ones).
+    """Return a tool's parameters for `tools.yaml`: its recorded schema, or the arguments of calls with `?` for optional
+    ones.
     """
     schema = shape.definition.get("parameters")
     if isinstance(schema, dict) and isinstance(cast("dict[str, Any]", schema).get("properties"), dict):
@@ -298,7 +298,7 @@ _SHORT = 100
 
 
 def bare(name: str) -> tuple[str, ...]:
-    """The words of a name without those that only mean id: both `reservationId` and `reservation` give reservation."""
+    """Return a name's words without those that mean id, so that `reservationId` and `reservation` are equal."""
     words = words_of(name)
     while words and words[-1] in TAILS:
         words.pop()
@@ -306,19 +306,19 @@ def bare(name: str) -> tuple[str, ...]:
 
 
 def spelled_like(part: str, names: Collection[str], *, thing: str = "") -> str:
-    """The name that means the same as a part of a key, ignoring case, separators and the word `id`."""
+    """Return the name that means a part of a key, ignoring case, separators and the word `id`."""
     if part in names:
         return part
     words = words_of(part)
     same = [name for name in names if words and words_of(name) == words]
-    # A part called just `id` is its entity's id.
+    # A part called `id` is its entity's id.
     meant = bare(part) or tuple(words_of(thing))
     same = same or [name for name in names if meant and bare(name) == meant]
     return same[0] if same else ""
 
 
 def singular(word: str) -> str:
-    """`stories` -> `story`, `boxes` -> `box`, `bills` -> `bill`."""
+    """Return the singular, such as `story` for `stories`, `box` for `boxes` and `bill` for `bills`."""
     if word.endswith("ies") and len(word) > 4:
         return f"{word[:-3]}y"
     if word.endswith(("sses", "xes", "ches", "shes")):
@@ -327,6 +327,6 @@ def singular(word: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether a guard can use it as an attribute name."""
+    """Whether a guard can use the text as an attribute name."""
     plain = text.isidentifier() and text.isascii() and len(text) < _SHORT
     return plain and not text.startswith("_") and not keyword.iskeyword(text)

@@ -1,4 +1,4 @@
-"""Drafts a pack from logs and a policy document, with every guess marked as such."""
+"""Drafts a pack from logs and a policy document. Every guess is marked."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ _MARK = "(example written by init)"
 
 
 class Example(Struct, frozen=True):
-    """A guard that requires a look-up of the record a write names, and that the record exists."""
+    """An example guard: the record that a write names must exist and have been looked up."""
 
     tool: str
     thing: LoggedThing
@@ -40,12 +40,12 @@ class Example(Struct, frozen=True):
 
     @property
     def definition(self) -> str:
-        """What it requires, and that `init` drafted it."""
+        """The guard's requirement, marked as a draft by `init`."""
         return f"{_MARK} Before {self.tool}, the {self.noun} has been looked up, and it exists."
 
 
 def choose_example(scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]) -> Example | None:
-    """The write with the strongest habit of a look-up of a record that its arguments name."""
+    """Return the write with the strongest habit of looking up a record that its arguments name."""
     best: tuple[float, Example] | None = None
     habits = {write.tool: write.habits for write in scan.writes}
     called = sorted((guess for guess in scan.tools if guess.effect == "write"), key=lambda each: not each.calls)
@@ -62,7 +62,7 @@ def choose_example(scan: Scan, found: Mapping[str, LoggedThing], shapes: Mapping
 def _about(
     tool: str, required: Mapping[str, Any], found: Mapping[str, LoggedThing], shapes: Mapping[str, Shape]
 ) -> Sequence[tuple[LoggedThing, tuple[str, ...]]]:
-    """The entities a write's arguments name, by similarity to their key names."""
+    """Return the entities that a write's arguments name, most similar key names first."""
     fitting = [
         (distance, thing, arguments)
         for thing in found.values()
@@ -75,7 +75,7 @@ def _about(
 
 
 def _known(thing: LoggedThing, shapes: Mapping[str, Shape]) -> dict[str, set[str]]:
-    """The values seen for each part of an entity's key, in records and as look-up arguments."""
+    """Return the values seen for each part of an entity's key, in records and as look-up arguments."""
     asked = shapes[thing.read].arguments if thing.read in shapes else {}
     return {
         part: {value for values in (thing.fields.get(part), asked.get(part)) if values for value in values.seen}
@@ -84,7 +84,7 @@ def _known(thing: LoggedThing, shapes: Mapping[str, Shape]) -> dict[str, set[str
 
 
 def example_files(example: Example, shape: Shape) -> dict[str, str]:
-    """Its guard and its cases by path."""
+    """Return the guard and its cases by path."""
     name, thing, key = example.id.replace("-", "_"), example.thing.name, _asked(example)
     guard = f"""{_TALK.format(noun=example.noun, some=_some_field(example))}
 def {name}(call: {example.tool}, facts):
@@ -109,7 +109,7 @@ def _asked(example: Example) -> str:
 
 
 def _some_field(example: Example) -> str:
-    """A field to use as an example, other than a differently spelled key."""
+    """Return a field for use as an example, other than a respelt key."""
     thing = example.thing
     ids = {spelled_like(part, thing.fields, thing=thing.name) for part in thing.key}
     field = next((name for name in thing.fields if name not in thing.key and name not in ids), "exists")
@@ -142,27 +142,27 @@ def _literal(value: str, shape: Shape, name: str) -> Any:
 _WIDE = 110
 _UNDECIDED = "undecided"
 _ROWS = 20
-"""Minimum rows for drafting a field with few values as an enumeration."""
+"""The minimum number of rows for drafting a field with few values as an enumeration."""
 _LOOKED_UP = "an example: its guard asks only that the record was looked up and exists"
 _ENDING = {"delete", "remove", "drop", "destroy", "create", "add", "merge", "purge"}
 """Verbs of writes that may create or delete an entity."""
 
 
 class Skeleton(Struct, frozen=True):
-    """The files of a new pack by path, and what they were made from."""
+    """A new pack's files by path, and their sources."""
 
     files: dict[str, str]
     scan: Scan
     things: tuple[str, ...]
     sentences: int
     example: str
-    """Id of the policy with the example guard; empty if no write names a record shown in the logs."""
+    """The id of the policy with the example guard; empty if no write names a logged record."""
     whole: frozenset[str] = frozenset()
-    """Tools whose results are plain text used as it is, such as an id."""
+    """Tools whose results are plain text such as an id."""
     undeclared: tuple[str, ...] = ()
-    """Tools called in the logs but missing from the catalogue, if there is one."""
+    """Tools called in the logs but missing from the catalogue."""
     places: dict[str, str] = {}
-    """The location of each entity in the database, for `world:`."""
+    """The place of each entity in the database, for `world:`."""
     unread: frozenset[str] = frozenset()
     """Entities that no known tool shows."""
 
@@ -176,10 +176,10 @@ def skeleton(
     catalogue: Mapping[str, Mapping[str, Any]] | None = None,
     tables: Sequence[Table] = (),
 ) -> Skeleton:
-    """Draft the files of a pack for `document` from `trajectories`.
+    """Draft a pack's files for `document` from `trajectories`.
 
-    `catalogue` is what the pack's `tools.json` says of each tool: description, parameters, effect, output. `tables` are
-    those of the tools' database.
+    `catalogue` has each tool's description, parameters, effect and output, as in the pack's `tools.json`. `tables` are
+    from the tools' database.
     """
     catalogue = catalogue or {}
     said: dict[str, Effect] = {name: body["effect"] for name, body in catalogue.items() if body.get("effect")}
@@ -295,7 +295,7 @@ def _tools(
 
 
 def _shared(tools: Sequence[str], body: str) -> list[str]:
-    """The common body of several tools, in as few lines as fit."""
+    """Return the common body of several tools, in as few lines as fit."""
     if any("," in tool for tool in tools):
         return [f"  {word(tool)}: {body}" for tool in tools]
     lines: list[str] = []
@@ -309,13 +309,13 @@ def _shared(tools: Sequence[str], body: str) -> list[str]:
 
 
 def _names(tools: Sequence[str]) -> str:
-    """Several names as one YAML key."""
+    """Return several names as one YAML key."""
     joined = ", ".join(tools)
     return joined if len(tools) > 1 and all(word(tool) == tool for tool in tools) else word(joined)
 
 
 def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
-    """A tool on one line if it fits, else one line per part."""
+    """Return a tool on one line if it fits, or else one line per part."""
     whole = f"  {word(name)}: {flow(body)}"
     if len(whole) <= _WIDE:
         return [whole]
@@ -323,7 +323,7 @@ def _entry(name: str, body: Mapping[str, Any]) -> list[str]:
 
 
 def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str | dict[str, Any]]:
-    """The assumed changes of a write: all fields, except keys, of the entities its arguments name."""
+    """Return a write's assumed changes: all fields but keys of the entities that its arguments name."""
     if set(words_of(tool)) & _ENDING:
         return []
     given = parameters_of(shape)
@@ -342,7 +342,7 @@ def _changes(tool: str, shape: Shape, found: Sequence[LoggedThing]) -> list[str 
 
 
 def _named_otherwise(thing: LoggedThing, arguments: Mapping[str, SeenValues]) -> str | dict[str, str]:
-    """The arguments that name an entity differently from its key: `loan_id` for loans with an `id`."""
+    """Return arguments that name an entity differently from its key, such as `loan_id` for loans with an `id`."""
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     chosen, _ = arguments_for(thing.key, thing.name, arguments, known)
     paths = {part: f"$args.{name}" for part, name in zip(thing.key, chosen, strict=False) if is_name(name)}
@@ -390,7 +390,7 @@ def _entities(found: Iterable[LoggedThing]) -> str:
 
 
 def _observations(found: Sequence[LoggedThing]) -> list[str]:
-    """The observations of each tool; a look-up that shows only its own entity needs none."""
+    """Return each tool's observations. A look-up that shows only its own entity needs none."""
     by_tool: dict[str, list[str]] = {}
     plain = {(thing.read, shown) for thing in found for shown in _shown_by_itself(thing)}
     for thing in found:

@@ -1,4 +1,4 @@
-"""Surveys logs without a pack, a model or a database, in one pass over the conversations."""
+"""Surveys logs without a pack, a model or a database, in one pass."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,27 +22,27 @@ EXAMPLES = 20
 
 
 class Write(Struct, frozen=True):
-    """A write tool, its usual look-ups, and the origins of its arguments."""
+    """A write tool with its usual look-ups and the origins of its arguments."""
 
     tool: str
     cases: int
-    """Number of accepted calls; refused calls changed nothing and are left out."""
+    """The number of accepted calls. Refused calls changed nothing and are left out."""
     habits: tuple[Habit, ...]
     arguments: tuple[Argument, ...]
 
 
 class Scan(Struct, frozen=True):
-    """The findings, each with its confidence."""
+    """The survey's results, each with its confidence."""
 
     trajectories: int
     unreadable: int
-    """Number of unreadable records."""
+    """The number of unreadable records."""
     agents: dict[str, int]
     formats: dict[str, int]
     tools: tuple[Guess, ...]
     writes: tuple[Write, ...]
     faults: tuple[str, ...] = ()
-    """The first few errors of unreadable records."""
+    """The first errors of unreadable records."""
     evidence: tuple[LookupEvidence, ...] = ()
     """For each look-up, how many results were captured and readable."""
 
@@ -53,7 +53,7 @@ def scan(
     effects: Mapping[str, Effect] | None = None,
     examples: int = EXAMPLES,
 ) -> Scan:
-    """Survey `trajectories`. `effects` overrides guesses by tool; `examples` limits the calls listed per finding."""
+    """Survey `trajectories`. `effects` overrides guesses by tool; `examples` limits the calls listed per result."""
     survey = Survey(effects=effects, examples=examples)
     for trajectory in trajectories:
         survey.add(trajectory)
@@ -61,7 +61,7 @@ def scan(
 
 
 class Survey:
-    """Counters over conversations, with a bounded number of examples."""
+    """Counters over conversations, with a limited number of examples."""
 
     def __init__(self, *, effects: Mapping[str, Effect] | None = None, examples: int = EXAMPLES) -> None:
         self._known: dict[str, Effect] = dict(effects) if effects else {}
@@ -77,11 +77,11 @@ class Survey:
         self._origins: dict[tuple[str, str], Origins] = {}
 
     def define(self, definition: Mapping[str, Any]) -> None:
-        """Add a tool of the catalogue, whether or not it is called."""
+        """Add a tool of the catalogue, even if it is never called."""
         self._behaviour[str(definition["name"])].definitions.add(by_definition(definition))
 
     def add(self, trajectory: Trajectory | BylawError) -> None:
-        """Add one conversation, or one that could not be read."""
+        """Add one conversation, or an error for an unreadable one."""
         if isinstance(trajectory, BylawError):
             self._unreadable += 1
             self._faults = set(sorted({*self._faults, str(trajectory)})[: self._examples])
@@ -122,7 +122,7 @@ class Survey:
         )
 
     def _behave(self, events: Sequence[object], definitions: Mapping[str, tuple[EffectHint, ...]]) -> list[int]:
-        """Count how tools behaved; returns the steps of accepted calls that may be writes."""
+        """Count how tools behaved. Return the steps of accepted calls that may be writes."""
         suspect: dict[str, bool] = {}
         answered: dict[int, bool] = {}
         earlier: dict[tuple[str, str], tuple[int, str]] = {}
@@ -159,8 +159,8 @@ class Survey:
         return [step for step in may if answered.get(step, True)]
 
     def _compare(self, call: Call, before: str, after: str, between: Sequence[object]) -> None:
-        """Derive evidence from a repeated look-up: about itself, or about calls made in between on
-        something it shows.
+        """Add evidence from a repeated look-up: about itself, or about calls in between that share a value with its
+        result.
         """
         if not between:
             self._behaviour[call.tool].same += before == after
@@ -198,7 +198,7 @@ class Survey:
     def _lookups(
         self, events: Sequence[object], start: int, agent: str, provenance: Provenance, known: dict[int, EarlierCall]
     ) -> list[EarlierCall]:
-        """The look-ups whose results the agent had before its turn."""
+        """Return the look-ups whose results the agent had before its turn."""
         found: list[EarlierCall] = []
         for step in range(start):
             event = events[step]
@@ -214,5 +214,5 @@ class Survey:
 
 
 def _is_small(value: str | float) -> bool:
-    """Whether a value is a small integer, which occurs everywhere, so that its origin means nothing."""
+    """Whether a value is a small integer. These occur everywhere, so their origin means nothing."""
     return not isinstance(value, str) and abs(value) < 20 and value == int(value)

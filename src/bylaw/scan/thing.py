@@ -147,20 +147,20 @@ def entity_name(table: str) -> str:
 
 
 _SHARED = 0.5
-"""Minimum share of an argument's values that must be known values of the key."""
+"""The minimum share of an argument's values that must be known values of the key."""
 _FEWEST = 2
 _SHORT = 300
 _ASKED = 0.8
-"""Minimum share of a look-up's records whose key was the value of one argument."""
+"""The minimum share of a look-up's records whose key was the value of one argument."""
 
 
 def arguments_for(
     key: Sequence[str], thing: str, arguments: Mapping[str, SeenValues], known: Mapping[str, Collection[str]]
 ) -> tuple[tuple[str, ...], int]:
-    """The arguments for each part of a key, and the distance of their names from it: 0 for equal names.
+    """Return the arguments for each part of a key, and the distance of their names from it (0 for equal names).
 
-    Names come first; if none fits, an argument most of whose values are `known` values of that part. Empty if a part
-    has none.
+    Names count first. If none fits, an argument fits if most of its values are `known` values of that part. Empty if a
+    part has no argument.
     """
     chosen: list[str] = []
     distance = 0
@@ -179,7 +179,7 @@ def arguments_for(
 
 
 def _shared(values: SeenValues, known: Collection[str]) -> float:
-    """The share of an argument's values that are known; 0 if too small to mean anything."""
+    """Return the share of an argument's values that are known; 0 if too few to mean anything."""
     if values.type not in ("string", "integer"):
         return 0.0
     # Small numbers and booleans occur everywhere.
@@ -197,11 +197,11 @@ class ToolSight(Struct):
     tool: str
     each: str = ""
     key: dict[str, str] = field(default_factory=dict[str, str])
-    """Only the parts with another name."""
+    """The key parts whose names differ."""
     fields: dict[str, str] = field(default_factory=dict[str, str])
     absent: str = ""
     has: str = ""
-    """A field that only this entity has, if one look-up shows several."""
+    """A field that only this entity has, if one look-up shows several entities."""
 
 
 class LoggedThing(Struct):
@@ -213,19 +213,18 @@ class LoggedThing(Struct):
     read: str = ""
     sights: list[ToolSight] = field(default_factory=list[ToolSight])
     asked_with: dict[str, str] = field(default_factory=dict[str, str])
-    """The look-up's arguments with their part of the key, if the names differ."""
+    """The look-up's arguments whose names differ, with their part of the key."""
     finds: str = ""
     """The key of another entity, if the look-up returns nothing else."""
     found_at: str = "$"
-    """Its path in the result."""
+    """The entity's path in the result."""
     table: Table | None = None
-    """Its database table."""
 
 
 def things(
     shapes: Mapping[str, Shape], guesses: Mapping[str, Guess], tables: Sequence[Table] = ()
 ) -> dict[str, LoggedThing]:
-    """The entities: database tables, and records that look-ups return, each with the tools that show it."""
+    """Return the entities: database tables, and records that look-ups return, each with the tools that show it."""
     found: dict[str, LoggedThing] = {}
     for table in tables:
         thing = _stored(table, shapes, guesses)
@@ -234,7 +233,7 @@ def things(
         found[thing.name] = thing
     reads = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "read"]
     writes = [(tool, shape) for tool, shape in sorted(shapes.items()) if _effect(tool, guesses) == "write"]
-    # A tool named after its key names the entity; other tools with that key may show more of it.
+    # A tool named after its key names the entity. Other tools with this key may show more fields.
     for tool, shape in sorted(reads, key=lambda read: not _named_after_its_key(*read)):
         _single(tool, shape, found)
     found = dict(sorted(found.items(), key=lambda item: item[1].read))
@@ -258,14 +257,14 @@ def things(
 
 
 def _is_in_use(thing: LoggedThing, shapes: Mapping[str, Shape]) -> bool:
-    """Whether a tool shows it or takes its key; a database may have unrelated tables."""
+    """Whether a tool shows the entity or takes its key. A database may have unrelated tables."""
     if thing.table is None or thing.read or thing.sights:
         return True
     return any(all(spelled_like(p, shape.arguments, thing=thing.name) for p in thing.key) for shape in shapes.values())
 
 
 def _stored(table: Table, shapes: Mapping[str, Shape], guesses: Mapping[str, Guess]) -> LoggedThing:
-    """The entity of a table, with every tool whose results show its rows."""
+    """Return the entity of a table, with every tool whose results show its rows."""
     thing = LoggedThing(table.entity, table.key, dict(table.fields), table=table)
     looked_up: list[tuple[int, int, str, dict[str, str]]] = []
     shown = [
@@ -290,7 +289,7 @@ def _stored(table: Table, shapes: Mapping[str, Shape], guesses: Mapping[str, Gue
 
 
 def _take_key(thing: LoggedThing, looked_up: Sequence[tuple[str, Shape]]) -> None:
-    """Take the key's name from the look-up if only the look-up has it."""
+    """Take the key's name from the look-up if no field has it."""
     for _, shape in looked_up:
         if len(shape.required) == 1 and is_name(shape.required[0]):
             old, new = thing.key[0], shape.required[0]
@@ -300,7 +299,7 @@ def _take_key(thing: LoggedThing, looked_up: Sequence[tuple[str, Shape]]) -> Non
 
 
 def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[str, str]:
-    """The arguments that identify the record a look-up returns, each with its part of the key."""
+    """Return the arguments that identify a look-up's record, each with its part of the key."""
     if len(thing.key) == 1:
         usual = [name for name, count in record.asked.items() if count >= _ASKED * record.count and is_name(name)]
         chosen = [spelled_like(thing.key[0], usual, thing=thing.name) or next(iter(usual), "")]
@@ -313,7 +312,7 @@ def _asked_with(shape: Shape, record: RecordShape, thing: LoggedThing) -> dict[s
 
 
 def _tell_apart(found: Iterable[LoggedThing]) -> None:
-    """If one look-up shows several entities, distinguish their records by a field that only one has."""
+    """Find a field that only one entity has, for each look-up that shows several."""
     kinds: dict[tuple[str, str], list[LoggedThing]] = {}
     for thing in found:
         for sight in thing.sights:
@@ -331,7 +330,7 @@ def _tell_apart(found: Iterable[LoggedThing]) -> None:
 
 
 def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
-    """Draft the entity of a look-up that was never called from its definition: its name, and the fields it declares."""
+    """Draft the entity of a look-up that was never called from its definition: its name and declared fields."""
     name, key = name_of_thing(tool, ()), tuple(shape.required)
     if shape.calls or name in found or name == "LoggedThing" or not key or not all(map(is_name, key)):
         return
@@ -340,8 +339,8 @@ def _defined(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
 
 
 def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> None:
-    """Propose a look-up for an entity that only lists show: one with a matching name and exactly its key as arguments,
-    even if never called.
+    """Propose a look-up for an entity that only lists show: one with a matching name and exactly the key as
+    arguments.
     """
     known = {part: thing.fields[part].seen for part in thing.key if part in thing.fields}
     near: list[tuple[int, str, dict[str, str]]] = []
@@ -362,7 +361,7 @@ def _propose_look_up(thing: LoggedThing, reads: Iterable[tuple[str, Shape]]) -> 
 
 
 def _name_what_it_finds(thing: LoggedThing, found: Mapping[str, LoggedThing]) -> None:
-    """A look-up that returns only the id of another entity, such as `find_user(email)`, shows that id."""
+    """Record that a look-up such as `find_user(email)` shows only another entity's id."""
     shown = [name for name in thing.fields if name not in thing.key]
     if len(shown) == 1 and thing.read and any(other.key == (shown[0],) for other in found.values()):
         thing.finds, thing.found_at = shown[0], f"$.{shown[0]}"
@@ -390,7 +389,7 @@ def _named_after_its_key(tool: str, shape: Shape) -> bool:
 
 
 def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
-    """Draft from a look-up whose result is one record, or one short text, about what its arguments name."""
+    """Draft an entity from a look-up whose result is one record or one short text about its arguments."""
     place = max((each for each in shape.places if "[*]" not in each), key=lambda p: shape.places[p].count, default="")
     record = shape.places.get(place)
     key = tuple(name for name in shape.required if is_name(name))
@@ -425,12 +424,12 @@ def _single(tool: str, shape: Shape, found: dict[str, LoggedThing]) -> None:
 
 
 def _is_table(record: RecordShape) -> bool:
-    """Whether an object maps names to values, such as airports by code, rather than being a record."""
+    """Whether an object is a table from names to values, such as airports by code."""
     return len(record.fields) >= 8 and len({values.type for values in record.fields.values()}) == 1
 
 
 def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, found: Mapping[str, LoggedThing]) -> bool:
-    """Recognise records of a known entity: every part of its key is in them or among the arguments."""
+    """Recognise records of a known entity: every part of its key is in the records or among the arguments."""
     fitting = [thing for thing in found.values() if _fits(tool, shape, place, record, thing)]
     if not fitting:
         return False
@@ -458,7 +457,7 @@ def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: 
 
 
 def _join(thing: LoggedThing, fields: Mapping[str, SeenValues]) -> None:
-    """Merge fields; one that was always empty in one tool's results may get its type from another's."""
+    """Merge fields. A field that is always empty in one tool's results may get its type from another's."""
     for name, values in fields.items():
         thing.fields[name] = thing.fields[name].joined(values) if name in thing.fields else values
 
@@ -495,7 +494,7 @@ def _listed(tool: str, shape: Shape, place: str, record: RecordShape, found: dic
 
 
 def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, LoggedThing]) -> str:
-    """A name for the entity a tool returns; if taken, with its key: `RiderByEmail`."""
+    """Return a name for a tool's entity. If the name is taken, add the key, as in `RiderByEmail`."""
     name = name_of_thing(tool, ())
     if name not in taken or not key:
         return name_of_thing(tool, taken)
@@ -504,7 +503,7 @@ def _name_by_key(tool: str, key: tuple[str, ...], taken: Mapping[str, LoggedThin
 
 
 def name_of_thing(tool: str, taken: Iterable[str]) -> str:
-    """A name for the entity a tool returns: the tool's words in the singular, without verb and filler words."""
+    """Return a name for a tool's entity: the tool's words in the singular, without verb and filler words."""
     words = words_of(tool)
     verb = next((word for word in words if by_name(word)), "")
     kept = [word for word in words if word != verb and word not in _FILLER.split() and not word.isdigit()]

@@ -1,4 +1,4 @@
-"""Writes YAML for people to correct: plain, without aliases, and safe whatever names the logs contain."""
+"""Writes YAML for people to correct: plain, without aliases, and safe for any names in the logs."""
 
 import json
 import re
@@ -32,22 +32,22 @@ _OneLine.add_representer(str, _text)
 
 
 _Quick: Any = type("_Quick", (getattr(yaml, "CSafeDumper", _Plain),), {"ignore_aliases": _Plain.ignore_aliases})
-"""The same in C, if PyYAML has it."""
+"""The same dumper in C, if PyYAML has it."""
 
 
 def dump(data: Any) -> str:
-    """Data as a YAML block."""
+    """Return data as a YAML block."""
     return _quickly(lambda dumper: yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=_WIDE))
 
 
 def _quickly(write: Callable[[Any], str]) -> str:
-    """The quick dumper's output, unless it escaped non-ASCII characters that readers should see."""
+    """Return the quick dumper's output, unless it has escaped readable non-ASCII characters."""
     text = str(write(_Quick))
     return text if text.isascii() and "\\" not in text else str(write(_Plain))
 
 
 def packed(data: Any) -> str:
-    """Data as people write it: on one line if it fits, else as a block."""
+    """Return data as people write it: on one line if it fits, or else as a block."""
     node: yaml.Node = cast(Any, _Plain)(None, sort_keys=False).represent_data(data)
     _pack(node, at=0, is_section=True, is_file=True)
     return _serialized(node, width=_WIDE)
@@ -88,16 +88,16 @@ def _in_a_line(node: yaml.Node) -> None:
 
 
 def _length(node: yaml.Node) -> int:
-    """The length of a node on one line."""
+    """Return the length of a node on one line."""
     if isinstance(node, yaml.ScalarNode):
         return _scalar_length(node.tag, str(node.value), node.style)
-    # `[a, b]` has two signs for every part, and so has `{a: b}` for its names and for their values.
+    # Both `[a, b]` and `{a: b}` need two extra characters per part.
     parts = _parts(node)
     return sum(map(_length, parts)) + 2 * max(len(parts), 1)
 
 
 def _parts(node: yaml.Node) -> list[yaml.Node]:
-    """The entries of a sequence, the names and values of a mapping."""
+    """Return the entries of a sequence, or the names and values of a mapping."""
     if isinstance(node, yaml.MappingNode):
         return [part for pair in cast(list[tuple[yaml.Node, yaml.Node]], node.value) for part in pair]
     return cast(list[yaml.Node], node.value)
@@ -105,7 +105,7 @@ def _parts(node: yaml.Node) -> list[yaml.Node]:
 
 @cache
 def _scalar_length(tag: str, value: str, style: str | None) -> int:
-    """Of a scalar between brackets; one of several lines fits on none."""
+    """Return the length of a scalar between brackets. A scalar of several lines never fits."""
     if "\n" in value:
         return _WIDE + 1
     inside = yaml.SequenceNode("tag:yaml.org,2002:seq", [yaml.ScalarNode(tag, value, style=style)], flow_style=True)
@@ -113,13 +113,13 @@ def _scalar_length(tag: str, value: str, style: str | None) -> int:
 
 
 def flow(data: Any, width: int = 10_000) -> str:
-    """Data on one line, or as many as the width takes."""
+    """Return data on one line, or on more lines if they exceed the width."""
     text = yaml.dump(data, Dumper=_OneLine, sort_keys=False, allow_unicode=True, width=width, default_flow_style=True)
     return str(text).removesuffix("\n...\n").strip()
 
 
 def wrapped(start: str, data: Any) -> str:
-    """Data after a name, on one line or, where that would be long, on several."""
+    """Return data after a name, on one line or, if too long, on several."""
     one = flow([data])[1:-1]
     if len(start) + len(one) <= _WIDE:
         return start + one
@@ -129,10 +129,10 @@ def wrapped(start: str, data: Any) -> str:
 
 
 def word(text: str) -> str:
-    """A name as YAML takes it on one line."""
+    """Return a name as YAML needs it on one line."""
     return text if _WORD.fullmatch(text) and text not in ("true", "false", "null") else json.dumps(text)
 
 
 def remark(text: str) -> str:
-    """What may stand after a `#`: one line, printable."""
+    """Return a text for a YAML comment: one printable line."""
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())
