@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 HERE = hasattr(os, "fork") and hasattr(socket, "send_fds")
 IMPORTED = (
     "bylaw.cli.app", "bylaw.cli.audit", "bylaw.cli.check", "bylaw.cli.scan", "bylaw.cli.explain", "bylaw.cli.report",
-    "bylaw.cli.log", "bylaw.cli.init", "bylaw.cli.backtest", "bylaw.audit.batch.update", "bylaw.audit.batch.engine",
+    "bylaw.cli.log", "bylaw.cli.init", "bylaw.cli.backtest", "bylaw.audit.batch.update", "bylaw.audit.batch.run",
     "bylaw.shield", "bylaw.record.sqlite", "rich.table", "rich.traceback",
 )  # fmt: skip
 SERVICE = ("bylaw.service.run", "bylaw.console.pages", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on")

@@ -11,7 +11,7 @@ from multiprocessing.context import BaseContext
 
 import pytest
 
-IMPORTED = ["bylaw.audit.run", "bylaw.audit.batch.engine", "pyarrow.dataset", "pyarrow.parquet"]
+IMPORTED = ["bylaw.audit.run", "bylaw.audit.batch.run", "pyarrow.dataset", "pyarrow.parquet"]
 
 
 @pytest.fixture(scope="session")

@@ -34,9 +34,8 @@ import msgspec
 from family import Family, children
 from msgspec.structs import replace
 
-from bylaw.audit.batch.engine import LocalEngine, RayEngine
 from bylaw.audit.batch.query import Tables, ready_queries
-from bylaw.audit.batch.run import audit_in_shards
+from bylaw.audit.batch.run import LocalEngine, RayEngine, audit_in_shards
 from bylaw.audit.batch.shard import HELD, SIZE
 from bylaw.audit.batch.tables import TABLES, Rows, arrow, arrow_schema, write_batches
 from bylaw.audit.output import dump

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bylaw.audit.batch import update as nightly
-from bylaw.audit.batch.engine import Outcome
+from bylaw.audit.batch.run import Outcome
 from bylaw.audit.batch.shard import Job, Shard, counts_schema
 from bylaw.audit.batch.tables import TABLES, arrow_schema
 from bylaw.audit.request import Request

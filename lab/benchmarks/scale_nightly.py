@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bylaw.audit.batch.engine import Outcome
+from bylaw.audit.batch.run import Outcome
 from bylaw.audit.batch.shard import Job, Judge, Shard
 from bylaw.audit.batch.update import update
 from bylaw.audit.request import Request

@@ -6,8 +6,7 @@ from pathlib import Path
 from bylaw import load_pack
 from bylaw.pack.review import sides_of
 from bylaw.policy.folder import read_folder
-from bylaw.review.check import check
-from bylaw.review.reading import signed_lines
+from bylaw.review.check import check, signed_lines
 from bylaw.shield.instructions import instructions
 from tests.actions.desk import CHECKOUT, FILES, page
 from tests.packs import made

@@ -2,7 +2,7 @@
 
 import os
 
-import bylaw.audit.batch.engine as engine
+import bylaw.audit.batch.run as engine
 from bylaw.audit.batch.shard import Job, Judge, Shard
 
 begin = engine._begin

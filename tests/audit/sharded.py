@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.batch.engine import Outcome
-from bylaw.audit.batch.run import audit_in_shards
+from bylaw.audit.batch.run import Outcome, audit_in_shards
 from bylaw.audit.batch.shard import Job, Judge, Shard
 from bylaw.audit.batch.tables import TABLES
 from bylaw.audit.request import Request

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.audit.batch.engine import LocalEngine
-from bylaw.audit.batch.run import audit_in_shards
+from bylaw.audit.batch.run import LocalEngine, audit_in_shards
 from bylaw.audit.request import Request
 from bylaw.audit.run import WorkerError
 from tests.audit.logs import HASTY, Shop, record
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.process
 DRIVER = """
 import sys
 from pathlib import Path
-from bylaw.audit.batch.engine import LocalEngine
+from bylaw.audit.batch.run import LocalEngine
 from bylaw.audit.batch.run import audit_in_shards
 from bylaw.audit.request import Request
 
@@ -83,7 +82,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_files(clinic: Path, tmp
 def test_a_shard_that_ends_its_worker_is_set_aside_and_the_others_are_judged(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, name: str, why: str
 ) -> None:
-    monkeypatch.setattr("bylaw.audit.batch.engine._begin", begin_fatal)
+    monkeypatch.setattr("bylaw.audit.batch.run._begin", begin_fatal)
     logs = shop.logs(*(record(*HASTY, id=f"h{number}") for number in range(12)))
     report = audit_in_shards(
         Request((logs,), str(shop.pack)), shop.root / name, LocalEngine(2), formats=("jsonl", "parquet"), size=1024
@@ -97,7 +96,7 @@ def test_a_shard_that_ends_its_worker_is_set_aside_and_the_others_are_judged(
 
 @pytest.mark.usefixtures("quick_workers")
 def test_a_worker_that_cannot_begin_ends_the_run_and_says_why(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bylaw.audit.batch.engine._begin", begin_unable)
+    monkeypatch.setattr("bylaw.audit.batch.run._begin", begin_unable)
     logs = shop.logs(record(*HASTY))
     with pytest.raises(WorkerError, match="workers exit before they finish starting"):
         audit_in_shards(Request((logs,), str(shop.pack)), shop.root / "out", LocalEngine(2))

@@ -34,7 +34,7 @@ def workers() -> list[int]:
 @pytest.mark.skipif(not Path("/proc/self/cmdline").is_file(), reason="finds workers in /proc")
 @pytest.mark.timeout(600)
 def test_two_killed_workers_change_no_row(clinic: Path, tmp_path: Path) -> None:
-    from bylaw.audit.batch.engine import RayEngine
+    from bylaw.audit.batch.run import RayEngine
 
     world = clinic.with_name("clinic.sqlite")
     want = sharded([clinic], "clinic", tmp_path / "want", size=5000, world=world).out

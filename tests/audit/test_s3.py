@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bylaw.audit.batch.engine import LocalEngine
-from bylaw.audit.batch.run import audit_in_shards
+from bylaw.audit.batch.run import LocalEngine, audit_in_shards
 from bylaw.audit.request import Request
 from bylaw.cli.logs import open_logs
 from bylaw.errors import UsageError

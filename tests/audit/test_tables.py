@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from bylaw.audit.batch.engine import Outcome
-from bylaw.audit.batch.run import audit_in_shards, code_digest
+from bylaw.audit.batch.run import Outcome, audit_in_shards, code_digest
 from bylaw.audit.batch.shard import Job
 from bylaw.audit.batch.tables import TABLES, arrow_schema
 from bylaw.audit.request import Request

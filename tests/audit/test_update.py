@@ -261,7 +261,7 @@ def test_a_run_killed_between_shards_is_taken_up(shop: Shop) -> None:
 def test_a_log_that_was_set_aside_in_part_is_read_again(shop: Shop) -> None:
     class Failing(Inline):
         def run(self, job: Any, shards: Any) -> Any:
-            from bylaw.audit.batch.engine import Outcome
+            from bylaw.audit.batch.run import Outcome
 
             every = list(shards)
             yield Outcome(every[0], why="too much")

@@ -11,9 +11,9 @@ from bylaw.consent import digest
 from bylaw.engine.finished import verdicts
 from bylaw.errors import UsageError
 from bylaw.shield.feedback import SHOW
-from bylaw.trace.chat_record import chat_line
 from bylaw.trace.event import Call, Event, Trajectory
 from bylaw.trace.reader import read
+from bylaw.trace.transcript import chat_line
 from tests.shield.cards import TEXT, WANTED, ask, begun, card_of, open_shield, still, write
 
 __all__ = ["open_shield", "still"]

@@ -15,8 +15,8 @@ from bylaw.pack import Pack
 from bylaw.record import Log
 from bylaw.shield.history import read_history
 from bylaw.trace import read
-from bylaw.trace.chat_record import chat_line
 from bylaw.trace.recorded_value import repeated_key
+from bylaw.trace.transcript import chat_line
 from tests.command import bylaw
 from tests.engine.test_conversation import FILES
 from tests.shield.scenes import looked_up, shop

@@ -15,9 +15,9 @@ from bylaw.policy.tool import Postures
 from bylaw.record import Log
 from bylaw.record.verify import verify
 from bylaw.shield import Decision, LiveSession, Shield
-from bylaw.trace.chat_record import chat_line
 from bylaw.trace.event import Call, Confirmation, Event, Message, Result, Trajectory
 from bylaw.trace.reader import read
+from bylaw.trace.transcript import chat_line
 from tests.integrations.rental import CUSTOMER, EXTEND, PUT_EXTEND, PUT_REFUND, REFUND, desk
 from tests.shield.scenes import looked_up, shop
 

@@ -19,8 +19,8 @@ from bylaw.record.journal import LogError
 from bylaw.record.verify import verify
 from bylaw.shield import Decision, LiveSession, Shield
 from bylaw.shield.history import event_body, read_history
-from bylaw.trace.chat_record import chat_line
 from bylaw.trace.event import Event
+from bylaw.trace.transcript import chat_line
 from tests.engine.clinic import conversations, pack
 from tests.engine.test_conversation import FILES
 from tests.shield.scenes import CANCEL, asked, looked_up, shop

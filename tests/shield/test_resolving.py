@@ -19,8 +19,8 @@ from bylaw.policy.tool import Postures
 from bylaw.record import Log
 from bylaw.shield import Decision, Shield
 from bylaw.shield.history import read_history
-from bylaw.trace.chat_record import chat_line
 from bylaw.trace.event import Event
+from bylaw.trace.transcript import chat_line
 from bylaw_lab.clinic.simulator.desk import Desk
 from bylaw_lab.clinic.simulator.world import build
 from tests.command import bylaw

@@ -45,10 +45,10 @@ BUGS = (
     Bug("a look-up that is as frequent before other writes sets one apart", "scan/habit.py",
         " or hits * rest < _LIFT * there * cases", "",
         "scan/test_habits.py"),
-    Bug("a yes names a thing", "scan/link.py",
+    Bug("a yes names a thing", "scan/habit.py",
         " and value.lower() not in _WORDS", "",
         "scan/test_habits.py scan/test_provenance.py"),
-    Bug("a value in running text is a field", "scan/link.py",
+    Bug("a value in running text is a field", "scan/habit.py",
         '    return "mentions"\n', '    return "shows"\n',
         "scan/test_habits.py"),
 )  # fmt: skip

@@ -192,8 +192,7 @@ class Batch(Struct, frozen=True, kw_only=True):
             raise UsageError("`--update` with `--redact` needs stable pseudonyms", hint="give --redact-key")
 
     def run(self, request: Request, out: Path) -> Report:
-        from bylaw.audit.batch.engine import LocalEngine, RayEngine
-        from bylaw.audit.batch.run import audit_in_shards
+        from bylaw.audit.batch.run import LocalEngine, RayEngine, audit_in_shards
 
         engine = RayEngine(request.jobs, self.address) if self.engine == "ray" else LocalEngine(request.jobs)
         if self.update:

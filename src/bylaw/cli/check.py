@@ -16,8 +16,7 @@ from bylaw.pack.pack import one_for_all
 from bylaw.pack.review import told_unaccepted
 from bylaw.policy.folder import find_folder, read_folder
 from bylaw.policy.statement import DRAFTED_BY
-from bylaw.review.check import CheckReport, Covered, check
-from bylaw.review.reading import left_out_of
+from bylaw.review.check import CheckReport, Covered, check, left_out_of
 from bylaw.text.visible import visible_json
 
 _DOCUMENTS = 5

@@ -191,7 +191,7 @@ def export_command(
 
 
 def _line_to(target: BinaryIO) -> "Callable[[str, History], object]":
-    from bylaw.trace.chat_record import chat_line
+    from bylaw.trace.transcript import chat_line
 
     return lambda name, history: target.write(chat_line(history.trajectory(name)))
 

@@ -10,7 +10,7 @@ import msgspec
 
 from bylaw.audit.batch.tables import arrow
 from bylaw.shield.history import History
-from bylaw.trace.chat_record import chat_record
+from bylaw.trace.transcript import chat_record
 
 HELD = 500
 """The number of conversations in a row group."""

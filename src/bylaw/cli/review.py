@@ -21,7 +21,7 @@ from bylaw.pack.review import Sides, Standing, Word, read_signatures, sides_of, 
 from bylaw.policy.document import is_named
 from bylaw.policy.folder import find_folder, own_record, read_folder
 from bylaw.review.case import CaseResult, run_cases
-from bylaw.review.reading import NOBODY, WEIGHTS, Noted, loaded, most_pressing_first, noted_of, signed_lines
+from bylaw.review.check import NOBODY, WEIGHTS, Noted, loaded, most_pressing_first, noted_of, signed_lines
 
 _STYLES: dict[str, str] = {
     "accepted": "green",

@@ -25,7 +25,7 @@ from bylaw.errors import BylawError
 from bylaw.pack.rules import Rules as Book
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult, run_cases
-from bylaw.rule.lint import lint
+from bylaw.rule.rule import lint
 from bylaw.rule.structure import Embedder, HashedNgrams, Likeness, cluster, rule_vagueness, vagueness
 from bylaw.scan.written import dump
 

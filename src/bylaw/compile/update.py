@@ -28,7 +28,7 @@ from bylaw.policy.folder import PackFolder, own_record, read_folder
 from bylaw.policy.statement import StatementError
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.review.case import CaseResult, run_cases
-from bylaw.review.reading import loaded
+from bylaw.review.check import loaded
 from bylaw.scan.written import dump
 from bylaw.trace import Call, Trajectory
 

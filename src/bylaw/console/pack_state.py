@@ -24,8 +24,7 @@ from bylaw.policy.case import WrittenCase, read_case_file
 from bylaw.policy.folder import PackFolder, read_folder
 from bylaw.policy.yaml import read_yaml, read_yaml_file
 from bylaw.review.case import CaseResult, run_case, run_cases
-from bylaw.review.check import Covered, covered_sentences
-from bylaw.review.reading import Noted, loaded, noted_of
+from bylaw.review.check import Covered, Noted, covered_sentences, loaded, noted_of
 
 _PARTS = frozenset((".yaml", ".md", ".py", ".txt", ".json"))
 _APART = frozenset((REVIEW, COMMENTS))

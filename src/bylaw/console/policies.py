@@ -26,8 +26,7 @@ from bylaw.pack import Criterion
 from bylaw.pack.review import REVIEW, Sides, read_signatures, standings
 from bylaw.policy.statement import Policy
 from bylaw.review.case import CaseResult
-from bylaw.review.check import Covered
-from bylaw.review.reading import Noted, signed_lines
+from bylaw.review.check import Covered, Noted, signed_lines
 from bylaw.rule.drawing import draw_automaton, draw_circuit
 from bylaw.rule.formula import atoms
 from bylaw.rule.structure import circuits

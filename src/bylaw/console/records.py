@@ -22,7 +22,7 @@ from bylaw.errors import BylawError, UsageError
 from bylaw.pack.review import REVIEW, Sides, Signature, Word, read_signatures
 from bylaw.policy.folder import READY
 from bylaw.policy.yaml import read_yaml_file
-from bylaw.review.reading import why_unenforced
+from bylaw.review.check import why_unenforced
 from bylaw.scan.written import dump
 
 try:

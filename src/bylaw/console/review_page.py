@@ -16,7 +16,7 @@ from bylaw.console.page import environment
 from bylaw.pack import Pack
 from bylaw.pack.review import Signature, Standing
 from bylaw.policy.statement import Policy
-from bylaw.review.reading import Noted, most_pressing_first
+from bylaw.review.check import Noted, most_pressing_first
 from bylaw.scan.written import dump
 
 _STYLE = Path(__file__).with_suffix(".css")

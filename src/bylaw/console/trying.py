@@ -37,7 +37,7 @@ from bylaw.policy.python import parse_python
 from bylaw.policy.statement import Policy
 from bylaw.policy.yaml import read_yaml
 from bylaw.review.case import CaseResult, run_cases
-from bylaw.review.reading import check_lines, function_lines, signed_lines
+from bylaw.review.check import check_lines, function_lines, signed_lines
 from bylaw.shield.history import read_decision
 from bylaw.trace import Identities, Trajectory, read
 from bylaw.trace.event import Call

@@ -13,8 +13,7 @@ from bylaw.facts.provenance import Provenance
 from bylaw.facts.result_places import leaf_values
 from bylaw.policy.tool import Effect
 from bylaw.scan.effect import Behaviour, EffectHint, Guess, by_definition, defined_name, guess, may_write
-from bylaw.scan.habit import Argument, CallPlace, Habit, Origins, Preparation, habits
-from bylaw.scan.link import EarlierCall, link, names
+from bylaw.scan.habit import Argument, CallPlace, EarlierCall, Habit, Origins, Preparation, habits, link, names
 from bylaw.text.folding import occurs
 from bylaw.trace import Call, Message, Result, Trajectory
 

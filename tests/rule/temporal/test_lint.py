@@ -6,8 +6,7 @@ import xml.etree.ElementTree as xml
 from bylaw.rule.drawing import condition_of, draw_automaton
 from bylaw.rule.formula import parse
 from bylaw.rule.letters import alphabet, letter_of
-from bylaw.rule.lint import LintFinding, is_hopeless, lint
-from bylaw.rule.rule import Rule, read_rule
+from bylaw.rule.rule import LintFinding, Rule, is_hopeless, lint, read_rule
 
 from .formulas import every_trace, random_formula
 from .meaning import holds

@@ -19,8 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bylaw import __version__
-from bylaw.audit.batch.engine import Engine
-from bylaw.audit.batch.run import WORK, Advance, begin, judged, read_parts
+from bylaw.audit.batch.run import WORK, Advance, Engine, begin, judged, read_parts
 from bylaw.audit.batch.shard import COUNTS, SIZE, Job, Shard, counts_schema, sync
 from bylaw.audit.batch.tables import (
     TABLES,
