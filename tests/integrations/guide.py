@@ -45,11 +45,15 @@ def follow_guide(name: str, folder: Path, programs: Path = Path(sys.executable).
 
 
 async def run_section(heading: str, names: dict[str, Any], page: str = "reference/frameworks.md") -> dict[str, Any]:
-    """Run the Python block under a heading of a page, `await` and all; the names it leaves."""
+    """Run the Python block under a heading of a page, after those above the first heading; the names it leaves."""
     path = ROOT / "docs" / page
-    start = path.read_text(encoding="utf-8").splitlines().index(f"## {heading}") + 1
-    block = next(each for each in blocks(path) if each.language == "python" and each.line > start)
-    code = compile("\n".join(block.lines), str(path), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    first = next(number for number, line in enumerate(lines, 1) if line.startswith("## "))
+    start = lines.index(f"## {heading}") + 1
+    python = [each for each in blocks(path) if each.language == "python"]
+    block = next(each for each in python if each.line > start)
+    shared = [line for each in python if each.line < first for line in each.lines]
+    code = compile("\n".join([*shared, *block.lines]), str(path), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     waits = eval(code, names)
     if inspect.isawaitable(waits):
         await waits
