@@ -391,20 +391,20 @@ _VALUE = 80
 
 
 class Strange(Struct, frozen=True):
-    """One value with a questionable origin."""
+    """A value with a questionable origin."""
 
     place: CallPlace
     value: str
     source: str = ""
-    """For free text: the tool whose result contained it, and the step, such as `read_file @2`."""
+    """For free text: the tool whose result contained the value, and the step, such as `read_file @2`."""
 
 
 class Argument(Struct, frozen=True):
-    """One argument of a write tool, and the origins of its values."""
+    """An argument of a write tool, with the origins of its values."""
 
     tool: str
     name: str
-    """Its path, e.g. `flights[].flight_number`."""
+    """The argument's path, such as `flights[].flight_number`."""
     cases: int
     user: int
     host: int
@@ -412,29 +412,29 @@ class Argument(Struct, frozen=True):
     text: int
     nowhere: int
     vocabulary: bool
-    """Whether it takes only a few words, such as kinds and classes, which need no origin."""
+    """Whether the argument has only a few values, such as kinds and classes. Such values need no origin."""
     sure: float
-    """Confidence that a value without origin is unusual: the lower bound of the share of values with one."""
+    """The confidence that a value without origin is unusual: the lower bound of the share of values with an origin."""
     ids: bool = False
-    """Whether its values are identifiers: codes, addresses, links."""
+    """Whether the values are identifiers: codes, addresses, links."""
     strange: tuple[Strange, ...] = ()
-    """The first values without origin, if nearly all others have one or, for a few ids, may have one."""
+    """The first values without origin, if nearly all others have one. For a few ids, a possible origin is enough."""
     left_out: tuple[Strange, ...] = ()
-    """The first values without origin, if too few others have one or the argument takes only a few words."""
+    """The first values without origin, if too few others have one or the argument has only a few values."""
     from_text: tuple[Strange, ...] = ()
     """The first values found only in free text inside a tool result."""
 
     @property
     def usual(self) -> bool:
-        """Whether nearly all its values have an origin, so that one without is unusual."""
+        """Whether nearly all values have an origin, so that a value without one is unusual."""
         known = self.cases - self.nowhere
-        # Ids are rarely invented: for a few, it is enough that nearly all may have an origin.
+        # Ids are rarely invented. For a few ids, it is enough that nearly all may have an origin.
         share = wilson(known, self.cases)[1] if self.ids else known / max(1, self.cases)
         return not self.vocabulary and self.sure > 0 and share >= _USUAL_SHARE
 
 
 class Origins:
-    """Counts for one argument of one tool."""
+    """The origin counts of one argument."""
 
     def __init__(self, examples: int) -> None:
         self.kinds: Counter[OriginKind] = Counter()

@@ -18,23 +18,23 @@ from bylaw.scan.shape import TAILS, RecordShape, RowKind, SeenValues, Shape, bar
 _DEPTH = 3
 _ROWS = 2_000
 _FITS = 0.5
-"""Minimum share of a record's fields that a table must have."""
+"""The minimum share of a record's fields that a table must have."""
 
 
 class Table(Struct, frozen=True):
-    """A table of SQLite, or a list or object of records in JSON."""
+    """An SQLite table, or a list or object of records in JSON."""
 
     entity: str
     key: tuple[str, ...]
     fields: Mapping[str, SeenValues]
     rows: int
     world: Mapping[str, str]
-    """Its location for `world:` in entities.yaml."""
+    """The place of the table for `world:` in entities.yaml."""
     is_key_named: bool = True
-    """False if JSON names the records and no field repeats the name: the look-ups then give the key's name."""
+    """False if JSON keys name the records and no field repeats that name. Look-ups then give the key's name."""
 
     def fit(self, tool: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[float, int, bool] | None:
-        """How well a record from a result fits the table; None if it is not one of its rows."""
+        """Return how well a record from a result fits the table; None if it is not one of its rows."""
         known = [name for name in record if name in self.fields]
         named = [
             part
@@ -47,7 +47,7 @@ class Table(Struct, frozen=True):
 
 
 def kind_of(tables: Sequence[Table]) -> RowKind:
-    """Recognises rows of these tables in results."""
+    """Return a function that recognises rows of these tables in results."""
 
     def kind(tool: str, record: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
         fits = [(fit, table) for table in tables if (fit := table.fit(tool, record, arguments)) is not None]
@@ -58,7 +58,7 @@ def kind_of(tables: Sequence[Table]) -> RowKind:
 
 
 def read_tables(path: Path) -> list[Table]:
-    """Read the tables that have a key. Raises WorldError if the file is neither SQLite nor JSON."""
+    """Read the tables with a key. Raises WorldError if the file is neither SQLite nor JSON."""
     try:
         with path.open("rb") as stream:
             is_sqlite = stream.read(16).startswith(b"SQLite format 3")
@@ -108,7 +108,7 @@ def _json_tables(data: Any, path: str, depth: int) -> Iterator[Table]:
 
 
 def _is_record(value: Any) -> bool:
-    """Whether it has values of its own rather than only nested records."""
+    """Whether an object has values of its own and not only nested records."""
     if not isinstance(value, dict) or not value:
         return False
     return not all(isinstance(part, dict) for part in cast(dict[str, Any], value).values())
@@ -123,7 +123,7 @@ def _filled(fields: dict[str, SeenValues], rows: Sequence[Mapping[str, Any]]) ->
 
 
 def _unique(rows: Sequence[Mapping[str, Any]], entity: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The fields that identify each row: a single id, or an id with another field; empty if there are none."""
+    """Return the fields that identify each row: one id, or an id with another field; empty if there are none."""
     fields = [name for name in rows[0] if is_name(name)] if rows else []
     if names is not None:
         return next(((each,) for each in fields if [str(row.get(each)) for row in rows] == names[: len(rows)]), ())
@@ -141,7 +141,7 @@ def _names_each(key: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> bool
 
 
 def entity_name(table: str) -> str:
-    """An entity's name from its table's: `OrderLine` for `order_lines`."""
+    """Return an entity's name from its table's, such as `OrderLine` for `order_lines`."""
     *words, last = words_of(table) or [""]
     return "".join(word.capitalize() for word in (*words, singular(last)))
 
