@@ -1,11 +1,11 @@
-"""What bears on a turn: the policies that its look-up, question, statement or call serves, as the guards tell.
+"""Finds the policies that a turn serves with its look-up, question, statement or call, by running the guards.
 
-The guards of the write that the turn works towards are run over what was seen before the turn, and again over what was
-seen after it: a look-up or a question serves the policies whose evaluation it moves on.
+The turn works towards a write. The write's guards run on what the agent had seen before the turn, and again on what it
+had seen afterwards. A look-up or question serves the policies whose evaluation changes in between.
 
-Notes give the working: what guards held the facts they read against, in words. A guard says `starts_at - now() >=
-hours(24)`. A thought that only names the start leaves a small model to work out in one step which side of 24 hours it
-lies on; one that says `24 hours from now is 2025-03-13 09:00: later` has done it.
+Notes record what a guard compared, in words, for verified thoughts. A guard says `starts_at - now() >= hours(24)`. A
+thought that only names the start leaves the calculation to a small model. A thought with `24 hours from now is
+2025-03-13 09:00: later` states the result.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,24 +36,24 @@ _NUMBERS = (int, float, Decimal)
 
 
 class Note(Struct, frozen=True):
-    """One comparison that a guard made."""
+    """A comparison that a guard made."""
 
     fact: Fact | None
-    """The fact that was held against something; None where the caller or the call says it, and no tool."""
+    """The compared fact; None if the value comes from the caller or the call and not from a tool."""
     words: str
     name: str = ""
-    """What the caller or the call says, and its value."""
+    """The name of a value from the caller or the call."""
     value: str = ""
 
     def said(self) -> str:
-        """What the caller or the call says, with what it was held against."""
+        """Return the value from the caller or the call, with the comparison."""
         return f"{self.name} {self.value}" + (f" ({self.words})" if self.words else "")
 
 
 def notes_of(
     guard: Guard, arguments: Mapping[str, Any], source: FactSource, *, tool: str, now: datetime | None
 ) -> tuple[Note, ...]:
-    """What a guard compares on the way to its answer, as far as that is known."""
+    """Return what a guard compares before its answer, as far as known."""
     run = _Noting(arguments, source, tool=tool, now=now)
     run.begin(coverage=set())
     with suppress(Split):
@@ -63,7 +63,7 @@ def notes_of(
 
 
 class _Gap(Struct, frozen=True):
-    """A difference, and what it was made of."""
+    """A difference, with its two operands."""
 
     value: Any
     of: Any
@@ -71,7 +71,7 @@ class _Gap(Struct, frozen=True):
 
 
 class _Noting(GuardRun):
-    """A run that writes down what is compared."""
+    """A run that records comparisons."""
 
     __slots__ = ("facts", "gaps", "last", "notes")
 
@@ -79,10 +79,10 @@ class _Noting(GuardRun):
         super().__init__(*given, **named)
         self.notes: list[Note] = []
         self.facts: list[tuple[Any, Fact]] = []
-        """Values as they were read. A value that is compared is known by its identity."""
+        """Values as they were read. A compared value is recognised by identity."""
         self.gaps: list[_Gap] = []
         self.last: Fact | None = None
-        """What the guard read last."""
+        """The fact that the guard read last."""
 
     def read(self, spec: Spec, key: Any) -> Any:
         value = super().read(spec, key)
@@ -135,7 +135,7 @@ class _Noting(GuardRun):
     # Notes.
 
     def compared(self, one: Any, other: Any) -> None:
-        """One value against another, both known and on the way that the guard really takes."""
+        """Note a comparison of two known values on the path that the guard takes."""
         if not self.is_noting or isinstance(one, Unknown) or isinstance(other, Unknown):
             return
         one, other = (each if each.__class__ is not bool else int(each) for each in (one, other))
@@ -151,7 +151,7 @@ class _Noting(GuardRun):
             self.asked_for(one, other)
 
     def moment(self, gap: Any, span: Any) -> bool:
-        """`fact - now() >= hours(24)`: the fact against the moment it comes down to."""
+        """Note `fact - now() >= hours(24)` as a comparison of the fact with a point in time."""
         if gap.__class__ is not timedelta or span.__class__ is not timedelta or self.time is None:
             return False
         found = next((each for each in reversed(self.gaps) if each.value is gap), None)
@@ -168,7 +168,7 @@ class _Noting(GuardRun):
         return False
 
     def left_over(self, value: Any, rest: Any) -> bool:
-        """`amount <= paid - refunded`: an amount against what is left."""
+        """Note `amount <= paid - refunded` as a comparison of an amount with the remainder."""
         found = next((each for each in reversed(self.gaps) if each.value is rest), None)
         fact = self.fact_of(found.less) if found is not None else None
         if fact is None:
@@ -177,7 +177,7 @@ class _Noting(GuardRun):
         return True
 
     def asked_for(self, one: Any, other: Any) -> None:
-        """An argument of the call against a limit, which may hang on what was read last."""
+        """Note an argument against a limit. The limit may depend on the fact read last."""
         for value, against in ((one, other), (other, one)):
             name = self.argument_of(value)
             if name and self.last is not None:
@@ -188,7 +188,7 @@ class _Noting(GuardRun):
                 return
 
     def matched(self, one: Any, other: Any) -> None:
-        """Two names of things, or an amount against another: the same, or not."""
+        """Note whether two names or two amounts are equal."""
         if not self.is_noting or isinstance(one, Unknown) or isinstance(other, Unknown):
             return
         if _is_weighable(one) and _is_weighable(other) and one.__class__ is not bool:
@@ -210,7 +210,7 @@ class _Noting(GuardRun):
         return next((fact for known, fact in reversed(self.facts) if known is value), None)
 
     def argument_of(self, value: Any) -> str:
-        """The argument of the call that an amount was made from."""
+        """Return the argument of the call behind an amount."""
         for name, given in self.arguments.items():
             try:
                 if isinstance(value, Decimal) and not isinstance(given, bool) and Decimal(str(given)) == value:
@@ -249,7 +249,7 @@ def _written(value: Any) -> str:
 
 
 def _span(span: timedelta) -> str:
-    """A span as policies say it: days where it is whole days of two or more, else hours or minutes."""
+    """Return a duration as policies state it: in days from two whole days on, otherwise in hours or minutes."""
     minutes = round(abs(span).total_seconds() / 60)
     for size, unit in ((1440, "day"), (60, "hour"), (1, "minute")):
         count, rest = divmod(minutes, size)
@@ -261,58 +261,57 @@ def _span(span: timedelta) -> str:
 Purpose = Literal["look_up", "ask", "announce", "refuse", "write", "other"]
 
 _APART = 1 << 30
-"""Number of a turn that no recorded turn has."""
+"""A turn number that no recorded turn has."""
 
 
 class Serving(Struct, frozen=True):
-    """The write that a turn works towards: the next one that is made, or that is refused to the user."""
+    """The write that a turn works towards: the next one that is made or refused."""
 
     call: Call
     is_made: bool = True
 
 
 class Saw(Struct, frozen=True):
-    """A fact the guards of the write read, with the value that was seen."""
+    """A fact that the write's guards read, with the value seen."""
 
     fact: Fact
     field: Field
     value: Any
     notes: tuple[str, ...] = ()
-    """What the guards held it against."""
+    """What the guards compared the value with."""
 
 
 class Bearing(Struct, frozen=True):
-    """What the guards and rules of the write say at one turn."""
+    """What the write's guards and rules say at one turn."""
 
     purpose: Purpose
     serving: Serving | None
     policies: tuple[Policy, ...]
-    """The policies that the turn serves (A), in the order of the pack."""
+    """The policies that the turn serves (A), in the pack's order."""
     news: tuple[Saw, ...] = ()
-    """Facts the guards read that were shown since the agent's last turn."""
+    """Facts that the guards read and the agent saw since its last turn."""
     seen: tuple[Saw, ...] = ()
-    """All facts the guards read and the agent had seen."""
+    """All facts that the guards read and the agent had seen."""
     weighed: tuple[Saw, ...] = ()
-    """Of these, the ones that settle a value of the call."""
+    """The facts among these that determine a value of the call."""
     claims: tuple[Note, ...] = ()
-    """What the served policies hold an argument of the call against, whatever was seen."""
+    """What the served policies compare the call's arguments with, whatever was seen."""
     lacking: tuple[Fact, ...] = ()
-    """Facts that the turn's look-up is for and that had not been seen."""
+    """Unseen facts that the turn's look-up would show."""
     questions: tuple[str, ...] = ()
-    """What the policies need to know from the user."""
+    """What the policies need to ask the user."""
     denials: tuple[str, ...] = ()
-    """Why the guards that deny do so."""
+    """The reasons of the guards that deny."""
     is_settled: bool = False
-    """Every guard permits on what was seen, and where the turn is the write itself, it breaks no rule."""
+    """Whether every guard permits on what was seen. If the turn is the write itself, it must also keep every rule."""
 
     @property
     def required(self) -> frozenset[str]:
-        """The ids of the policies that the turn serves."""
         return frozenset(policy.id for policy in self.policies)
 
 
 def next_write(pack: Pack, events: Sequence[Event], start: int) -> Serving | None:
-    """The next write that a recorded conversation makes; what an agent refused, a log does not tell."""
+    """Return the next write of a recorded conversation. A log does not show writes that the agent refused."""
     for event in events[start:]:
         if isinstance(event, Call) and event.by == "agent" and not event.fault and _effect(pack, event) == "write":
             return Serving(event)
@@ -326,9 +325,9 @@ def bearing(
     serving: Serving | None,
     purpose: Purpose | None = None,
 ) -> Bearing:
-    """What bears on the turn at `span`. `events` go on at least to the results of the turn, where they are known.
+    """Return what the guards and rules say about the turn at `span`.
 
-    `purpose` is found from the events if it is not given.
+    `events` include at least the turn's results, if known. By default, `purpose` is found from the events.
     """
     before, turn = events[: span.start], events[span.start : span.end]
     if serving is None:
@@ -389,7 +388,7 @@ def _look(pack: Pack, before: Sequence[Event], call: Call) -> "_Look":
 
 
 class _Look:
-    """The guards of a call over what was seen at one point of a conversation."""
+    """The guards of a call on what was seen at one point of a conversation."""
 
     def __init__(self, pack: Pack, judged: Judgement) -> None:
         self._pack = pack
@@ -397,12 +396,12 @@ class _Look:
         self.evidence: tuple[PolicyEvidence, ...] = judged.evidence
 
     def moved(self, after: "_Look") -> set[str]:
-        """The policies whose evaluation is another one later."""
+        """Return the policies whose evaluation differs later."""
         then = {each.policy.id: each for each in after.evidence}
         return {each.policy.id for each in self.evidence if _signature(each) != _signature(then[each.policy.id])}
 
     def shown_by(self, turn: Sequence[Event]) -> set[str]:
-        """The policies that lack something that the turn's look-ups are declared to show."""
+        """Return the policies that lack a fact which the turn's look-ups are declared to show."""
         looked = {(event.tool, _frozen(event.arguments)) for event in turn if isinstance(event, Call)}
         return {
             each.policy.id
@@ -417,11 +416,11 @@ class _Look:
         return [(way.tool, _frozen(way.given(named))) for way in self._pack.schema.ways[entity.name, fact.field]]
 
     def asking(self) -> set[str]:
-        """The policies that hang on what only the user can say."""
+        """Return the policies that depend on what only the user can say."""
         return {each.policy.id for each in self.evidence if any(done.asked for done in each.completions)}
 
     def denying(self) -> set[str]:
-        """The policies that deny whatever the user may say."""
+        """Return the policies that deny whatever the user may say."""
         return {each.policy.id for each in self.evidence if all(done.outcome == "deny" for done in each.completions)}
 
     def denials(self) -> tuple[str, ...]:
@@ -431,12 +430,12 @@ class _Look:
         return all(done.outcome == "permit" for each in self.evidence for done in each.completions)
 
     def breaking(self, *, or_open: bool = False) -> set[str]:
-        """The policies whose rules the call would break if it were made now, or might."""
+        """Return the policies whose rules the call would break now. With `or_open`, include undecided rules."""
         found = (*self._judged.rules, *(self._judged.open_rules if or_open else ()))
         return {each.rule.policy for each in found}
 
     def weighing(self) -> set[str]:
-        """The policies that settle a value of the call, one that names no thing: an amount, a tier, a way."""
+        """Return the policies that determine an argument other than a name or id, such as an amount or a tier."""
         values = valued(self._pack, self._judged.made.call.tool)
         return {
             each.policy.id
@@ -445,12 +444,11 @@ class _Look:
         }
 
     def lacking(self, evidence: PolicyEvidence) -> list[Fact]:
-        """What a guard reads, or would read next, and the agent has not seen."""
+        """Return the facts that a guard reads, or would read next, and the agent has not seen."""
         facts = (fact for done in evidence.completions for fact in (*done.reads, *done.lacking))
         return [fact for fact in dict.fromkeys(facts) if self._value(fact) is UNSEEN]
 
     def notes(self) -> dict[str, tuple[Note, ...]]:
-        """What the guards compare, by policy."""
         call, source, now = self._judged.made.call, self._judged.seen, self._judged.now
         return {
             each.policy.id: notes_of(each.guard, call.arguments, source, tool=call.tool, now=now)
@@ -458,7 +456,7 @@ class _Look:
         }
 
     def seen(self, notes: Iterable[Note] = ()) -> list[tuple[Saw, int]]:
-        """What the guards read and the agent has seen, with the step that showed it."""
+        """Return the facts that the guards read and the agent has seen, with the step that showed each."""
         found: list[tuple[Saw, int]] = []
         held: dict[Fact, list[str]] = {}
         for note in notes:
@@ -489,7 +487,7 @@ class _Look:
 
 
 def valued(pack: Pack, tool: str) -> frozenset[str]:
-    """The arguments of a tool that its guards weigh and that name no thing: an amount, a tier, a way."""
+    """Return a tool's arguments that its guards compare and that are no names or ids, such as an amount or a tier."""
     guards = [guard for _, guard in pack.by_tool.get(tool, ())]
     names = frozenset(name for entity in pack.schema.entities.values() for name in entity.key)
     keys = frozenset(name for guard in guards for name in guard.arguments[0])
@@ -508,13 +506,13 @@ def _purpose(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Servi
 
 
 def _by_calls(pack: Pack, turn: Sequence[Event]) -> Purpose | None:
-    """What a turn's calls are for; None where it makes none."""
+    """Return the purpose of a turn's calls; None without calls."""
     effects = {_effect(pack, event) for event in turn if isinstance(event, Call)}
     return "write" if "write" in effects else "look_up" if "read" in effects else "other" if effects else None
 
 
 def _question(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Serving) -> Purpose:
-    """Whether the turn asks for what only the user can say, while policies still hang on it."""
+    """Return whether the turn asks for what only the user can say, while policies still depend on it."""
     text = " ".join(event.text for event in events[span.start : span.end] if isinstance(event, Message))
     open_before = _look(pack, events[: span.start], _untold(pack, serving.call)).asking()
     if "?" not in text or not open_before:
@@ -524,7 +522,7 @@ def _question(pack: Pack, events: Sequence[Event], span: TurnSpan, serving: Serv
 
 
 def _questions(pack: Pack, policies: set[str]) -> tuple[str, ...]:
-    """What to ask the user for these policies, from the fields that their guards read."""
+    """Return what to ask the user for these policies, from the fields that their guards read."""
     found: dict[str, None] = {}
     for entity in pack.schema.entities.values():
         for field in entity.fields.values():
@@ -539,7 +537,7 @@ def _facts_of(pack: Pack, policy: str) -> frozenset[str]:
 
 
 def _untold(pack: Pack, call: Call) -> Call:
-    """The call without the arguments that only carry what the user said."""
+    """Return the call without arguments that only repeat what the user said."""
     told = {
         saying.argument
         for entity in pack.schema.entities.values()
@@ -551,21 +549,21 @@ def _untold(pack: Pack, call: Call) -> Call:
 
 
 def _ruled(pack: Pack, turn: Sequence[Event]) -> tuple[Policy, ...]:
-    """The policies whose rules bind a call of the turn."""
+    """Return the policies whose rules bind a call of the turn."""
     ruled = {rule.policy for rule in pack.book.rules}
     tools = {event.tool for event in turn if isinstance(event, Call)}
     return tuple(policy for policy in pack.policies.values() if policy.id in ruled and tools & set(policy.tools))
 
 
 def _wins(pack: Pack, events: Sequence[Event], span: TurnSpan, call: Call) -> bool:
-    """Whether the user's yes to this turn would make the call keep a rule that it would break now, or might."""
+    """Whether the user's yes to this turn would make the call keep a rule that it may break now."""
     yes = Message("user", "Yes.", turn=_APART - 1)
     unkept = _look(pack, events[: span.start], call).breaking(or_open=True)
     return bool(unkept and unkept - _look(pack, [*events[: span.end], yes], call).breaking(or_open=True))
 
 
 def _answered(events: Sequence[Event], span: TurnSpan) -> int:
-    """The end of what comes back after a turn: its results, or the user's answer."""
+    """Return where the replies to a turn end: its results, or the user's answer."""
     at = span.end
     while at < len(events):
         event = events[at]

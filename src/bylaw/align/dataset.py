@@ -1,12 +1,12 @@
-"""The three stages' sets as rows, in the shape that TRL and ms-swift read: `messages`, and `tools` as JSON text.
+"""The data sets of the three stages, in the format of TRL and ms-swift: `messages`, and `tools` as JSON text.
 
-Assistant messages are what is learned. Stage 1 has the policy in the system message, and answers only; stage 2 has
-thoughts and no policy; `answers` has neither, to tell what the thoughts add; `rl` has turns to be tried and rewarded.
-They are made from a pack's own tasks or from recorded conversations.
+A model learns the assistant's messages. Stage 1 has the policy in the system message and answers only. Stage 2 has
+thoughts and no policy. `answers` has neither, to measure what the thoughts add. `rl` has turns to try and reward. The
+source is a pack's own tasks or recorded conversations.
 
-Preference pairs come from what an audit flags: the call as it was made, against the look-up that it lacked. Neither
-side has a thought: a true one leads to the look-up and none leads to the call, so a pair with thoughts would teach that
-there is one, and not which call is right.
+Preference pairs come from an audit: the flagged call, and the look-up that it lacked. Neither side has a thought. A
+true thought leads to the look-up and none leads to the call, so pairs with thoughts would teach the presence of
+thoughts and not the right call.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ Row = dict[str, Any]
 
 
 class Shape(Struct, frozen=True):
-    """What a row of a supervised set shows."""
+    """What a row of a supervised set contains."""
 
     policy: PolicyPlace
     thoughts: bool
@@ -67,14 +67,14 @@ def tools_text(pack: str) -> str:
 
 
 def conversation_row(pack: str, talk: LessonSeries, shape: Shape, *, document: str = "") -> Row:
-    """A whole conversation, of which the assistant's messages are learned."""
+    """Return a row with a whole conversation. The assistant's messages are learned."""
     system = system_message(pack, shape.policy, document=document)
     messages = messages_of(system, talk.lessons, thoughts=shape.thoughts)
     return {"messages": messages, "tools": tools_text(pack), "id": talk.id}
 
 
 def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
-    """One turn to be tried: what stands before it, and all that its rewards need."""
+    """Return a turn to try, with the messages before it and everything that its reward needs."""
     prompt = messages_of(system_message(pack, "none"), talk.lessons, thoughts=True, upto=lesson.turn)
     policies = pack_named(pack).policies
     expected: Row = {"text": lesson.answer}
@@ -98,9 +98,9 @@ def turn_row(pack: str, talk: LessonSeries, lesson: Lesson) -> Row:
 def turn_rows(
     pack: str, talks: Sequence[LessonSeries], count: int, *, seed: int = 0, for_judge: bool = False
 ) -> list[Row]:
-    """`count` turns drawn from some conversations, in the order they stand.
+    """Return `count` random turns of some conversations, in order.
 
-    A text that nothing can be checked by is left out, unless a judge is to mark it.
+    A text that cannot be checked without a model is left out, unless `for_judge` is set.
     """
     turns = [(talk, lesson) for talk in talks for lesson in talk.lessons if for_judge or is_graded(lesson)]
     drawn = sorted(random.Random(seed).sample(range(len(turns)), min(count, len(turns))))
@@ -108,12 +108,12 @@ def turn_rows(
 
 
 def is_graded(lesson: Lesson) -> bool:
-    """Whether another turn in its place can be told right from wrong without a model: a call, or a text with slots."""
+    """Whether another output can be graded without a model: a call, or a text with slots."""
     return lesson.call is not None or bool(lesson.slots)
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> int:
-    """Write rows as JSON lines; how many."""
+    """Write rows as JSON lines and return their number."""
     count = 0
     with path.open("wb") as stream:
         for row in rows:
@@ -123,18 +123,18 @@ def write_rows(path: Path, rows: Iterable[Row]) -> int:
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a file of JSON lines."""
+    """Yield the rows of a file of JSON lines."""
     with path.open("rb") as stream:
         for line in stream:
             yield msgspec.json.decode(line)
 
 
 NESTED = ("expected", "policies", "slots")
-"""Columns whose shape differs from row to row: JSON text in Parquet."""
+"""Columns whose structure varies. Parquet stores them as JSON text."""
 
 
 def write_parquet(out: Path) -> None:
-    """A Parquet file next to every set of a folder."""
+    """Write a Parquet file next to every set of a folder."""
     for file in sorted(out.glob("*.jsonl")):
         rows = (
             {name: msgspec.json.encode(value).decode() if name in NESTED else value for name, value in row.items()}
@@ -144,7 +144,6 @@ def write_parquet(out: Path) -> None:
 
 
 def write_table(path: Path, rows: Iterable[Row]) -> None:
-    """Write rows as Parquet."""
     try:
         table: Any = import_module("pyarrow").Table
         write: Any = import_module("pyarrow.parquet").write_table
@@ -158,18 +157,16 @@ SCHEMA = "bylaw.align.data/1"
 
 
 class SetFile(Struct, frozen=True):
-    """One file of rows."""
-
     rows: int
     sha256: str
 
 
 class Manifest(Struct, frozen=True):
-    """What a folder of sets was made with."""
+    """How a folder of sets was made."""
 
     schema: str
     pack: str
-    """As the command named it."""
+    """The pack as the command named it."""
     pack_version: str
     pack_digest: str
     command: str
@@ -177,7 +174,7 @@ class Manifest(Struct, frozen=True):
 
 
 def write_manifest(out: Path, name: str, pack: Pack, command: str, sets: Iterable[str]) -> Manifest:
-    """Write it for the sets that lie there."""
+    """Write the manifest of the sets in a folder."""
     paths = {each: out / f"{each}.jsonl" for each in sets}
     files = {name: SetFile(len(path.read_bytes().splitlines()), digest_of(path)) for name, path in paths.items()}
     found = Manifest(SCHEMA, name, pack.version, pack.digest, command, files)
@@ -186,7 +183,7 @@ def write_manifest(out: Path, name: str, pack: Pack, command: str, sets: Iterabl
 
 
 def find_manifest(data: Path) -> Manifest | None:
-    """The manifest of a folder of sets, or of the folder that a file of rows lies in; None where there is none."""
+    """Return the manifest of a folder of sets, or of the folder of a file of rows; None without one."""
     path = (data if data.is_dir() else data.parent) / NAME
     if not path.is_file():
         return None
@@ -221,13 +218,13 @@ THOUGHTS = {
 
 
 class Source(Struct, frozen=True):
-    """Where the conversations came from."""
+    """The source of the conversations."""
 
     what: str
-    """In a sentence."""
+    """A description in one sentence."""
     command: str
     dropped: Mapping[str, int]
-    """Conversations left out, by why."""
+    """Conversations left out, by reason."""
     thoughts: Literal["verified", "written"] = "verified"
 
 
@@ -236,7 +233,7 @@ def sets_in(out: Path) -> list[str]:
 
 
 def write_card(out: Path, pack: Pack, source: Source, *, ungraded: int = 0) -> Path:
-    """`README.md` beside the sets. `ungraded`: held-out texts that are not in `rl`."""
+    """Write `README.md` next to the sets. `ungraded` is the number of held-out texts that are not in `rl`."""
     files = sets_in(out)
     configs = "\n".join(f"  - config_name: {name}\n    data_files: {name}.jsonl" for name in files)
     dropped = "\n".join(f"| {why} | {count} |" for why, count in sorted(source.dropped.items()))
@@ -289,37 +286,37 @@ FLAGGED = ("near_miss", "violation")
 
 
 class Marked(Struct, frozen=True):
-    """A call that an audit judged, where it was made."""
+    """An audited call and its place."""
 
     place: str
-    """Its conversation and its step."""
+    """Conversation and step."""
     verdict: str
     policies: tuple[str, ...]
-    """Those that it broke, or that it met by luck."""
+    """The policies that the call broke or met by luck."""
     prompt: tuple[dict[str, Any], ...]
     made: str
     """The call as a model writes it."""
     lacked: str = ""
-    """The look-up that would have shown what was missing; empty where the audit knows none."""
+    """The look-up that would have shown the missing facts; empty if the audit knows none."""
 
     @property
     def is_flagged(self) -> bool:
-        """Whether the call should not have been made there."""
+        """Whether the call should not have been made at this point."""
         return self.verdict != "compliant"
 
 
 class Pairs(Struct, frozen=True):
-    """The result of an update."""
+    """The result of writing pairs."""
 
     pairs: int
     examples: int
-    """Rows with a label, for KTO."""
+    """The number of labelled rows for KTO."""
     without: Mapping[str, int]
-    """Flagged calls that give no pair, by verdict: no look-up would have helped."""
+    """Flagged calls without a pair, by verdict. No look-up would have helped these."""
 
 
 def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iterator[Marked]:
-    """The calls of a conversation that are flagged, and those that are right beyond doubt."""
+    """Yield a conversation's flagged calls, and those that are certainly right."""
     if not judged.calls:
         return
     made = list(turns_of(trajectory))
@@ -342,7 +339,7 @@ def marked_calls(pack: str, trajectory: Trajectory, judged: JudgedCalls) -> Iter
 
 
 def _prompt(system: str, made: Sequence[Turn], upto: int) -> Iterator[dict[str, Any]]:
-    """The conversation before a turn, as chat messages."""
+    """Yield the conversation before a turn as chat messages."""
     yield {"role": "system", "content": system}
     for turn, each in enumerate(made[: upto + 1]):
         yield from ({"role": role, "content": content} for role, content in each.heard)
@@ -351,7 +348,7 @@ def _prompt(system: str, made: Sequence[Turn], upto: int) -> Iterator[dict[str, 
 
 
 def _verdict(call: Mapping[str, Any], criterion: Criterion) -> str | None:
-    """What a call is: flagged by a guard, flagged by a rule, right; None where something is open."""
+    """Return whether a guard or a rule flags the call, or it is right; None if undecided."""
     verdict = call[criterion]
     if verdict in FLAGGED:
         return verdict
@@ -361,7 +358,7 @@ def _verdict(call: Mapping[str, Any], criterion: Criterion) -> str | None:
 
 
 def _lacked(against: Iterable[Mapping[str, Any]], criterion: Criterion) -> str:
-    """The first look-up that was missing and whose arguments are known."""
+    """Return the first missing look-up with known arguments."""
     for policy in against:
         for missing in policy["missing"]:
             look_up = missing["lookup"]
@@ -372,7 +369,7 @@ def _lacked(against: Iterable[Mapping[str, Any]], criterion: Criterion) -> str:
 
 
 def pair_row(marked: Marked) -> Row:
-    """A row for DPO, as TRL reads it."""
+    """Return a row for DPO in TRL's format."""
     return {
         "prompt": list(marked.prompt),
         "chosen": [{"role": "assistant", "content": marked.lacked}],
@@ -384,7 +381,7 @@ def pair_row(marked: Marked) -> Row:
 
 
 def example_rows(marked: Marked) -> list[Row]:
-    """Rows for KTO: the call, with what it was worth, and the look-up in its place."""
+    """Return rows for KTO: the call with its label, and the look-up that should replace it."""
     said = [(marked.made, not marked.is_flagged), *([(marked.lacked, True)] if marked.lacked else [])]
     return [
         {
@@ -405,7 +402,7 @@ def write_pairs(
     *,
     command: str = "",
 ) -> Pairs:
-    """`dpo.jsonl`, `kto.jsonl` and `data.json`, from recorded conversations and the audit of them."""
+    """Write `dpo.jsonl`, `kto.jsonl` and `data.json` from recorded conversations and their audit."""
     found = [
         marked
         for file, each in logs
@@ -425,12 +422,11 @@ def write_pairs(
 
 
 HELD_OUT = 0.1
-"""Share of recorded conversations kept apart for the RL turns: one at least, where there are two or more."""
+"""The share of recorded conversations reserved for RL turns. Of two or more, at least one is reserved."""
 Keep = Literal["failed", "flagged", "open"]
-"""What is kept though it would be left out: conversations that missed their goal, that an audit flags, or in which it
-could not settle something."""
+"""Keeps conversations that are normally left out: failed, flagged by an audit, or undecided."""
 Watch = Callable[[str, int, int], None]
-"""Hears what is being made, how many are done, and of how many."""
+"""Called with the current work, the number done and the total."""
 
 
 def build_from_tasks(
@@ -444,9 +440,9 @@ def build_from_tasks(
     command: str = "",
     watch: Watch | None = None,
 ) -> Path:
-    """Sets from the gold conversations of a pack's desk; returns the data card's path.
+    """Make sets from the gold conversations of a pack's desk; return the data card's path.
 
-    `times` and `rl_times` ask for that many times the usual number of tasks to train on and to try.
+    `times` and `rl_times` multiply the usual number of tasks for training and for RL.
     """
     dropped: Counter[str] = Counter()
     training = gold_series("training", pack, times, seed, dropped, watch)
@@ -458,7 +454,9 @@ def build_from_tasks(
 def gold_series(
     part: str, pack: str, times: int, seed: int, dropped: Counter[str], watch: Watch | None = None
 ) -> list[LessonSeries]:
-    """The gold conversations of one part of a desk's tasks; those that the expert cannot pass are counted."""
+    """Return the gold conversations of one part of a desk's tasks. Tasks that the expert fails are counted in
+    `dropped`.
+    """
     tasks = load_tasks(part, pack, times=times)
     found: list[LessonSeries] = []
     for done, task in enumerate(tasks, start=1):
@@ -485,9 +483,9 @@ def build_from_logs(
     document: str = "",
     for_judge: bool = False,
 ) -> Path:
-    """Sets from recorded conversations that are fit to learn from; returns the data card's path.
+    """Make sets from recorded conversations that are fit for learning; return the data card's path.
 
-    `auditor` says which of them an audit flags or leaves open; without one they are audited here, without a world.
+    `auditor` says which ones an audit flags or leaves undecided. By default they are audited here, without a world.
     """
     held = pack_named(pack)
     audited = auditor or FreshAudit(pack)
@@ -524,7 +522,7 @@ def build_from_logs(
 def _left_out(
     pack: Pack, trajectory: Trajectory, file: LogFile, auditor: Auditor, keep: Collection[Keep]
 ) -> str | None:
-    """Why a conversation is left out; None where it is learned from."""
+    """Return why a conversation is left out; None if it is used."""
     why = unfit(pack, trajectory)
     if why is not None and not (why == "failed" and "failed" in keep):
         return why
@@ -537,7 +535,7 @@ def _left_out(
 
 
 def _remedy(dropped: Counter[str], keep: Collection[Keep]) -> str:
-    """What may be done where nothing is left."""
+    """Return advice if no conversation is left."""
     if "open" not in keep and any(why.startswith("open: ") for why in dropped):
         return "--world settles what is open; --keep-open keeps it"
     if "failed" not in keep and set(dropped) - {"unreadable"}:

@@ -1,4 +1,4 @@
-"""Practice for agents on one pack: tasks, scripted users and tools. Packages register a desk under `bylaw.desks`."""
+"""Practice tasks, scripted users and tools for agents on one pack. Packages register a desk under `bylaw.desks`."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -28,7 +28,7 @@ class Change(Protocol):
 
 
 class Act(Protocol):
-    """One turn of an expert: a call, or a text."""
+    """One turn of an expert: a call or a text."""
 
     @property
     def purpose(self) -> Purpose: ...
@@ -41,7 +41,7 @@ class Act(Protocol):
 
     @property
     def slots(self) -> Sequence[tuple[Any, str, tuple[str, ...]]]:
-        """What the text must say: kind, value, and patterns that say it."""
+        """What the text must say: kind, value, and patterns for the value."""
         ...
 
     @property
@@ -51,48 +51,48 @@ class Act(Protocol):
 
     @property
     def refused(self) -> bool:
-        """Whether that change will not be made."""
+        """Whether the change is refused."""
         ...
 
 
 class Expert(Protocol):
-    """Plays one task without a mistake. Its turns become training data."""
+    """Plays one task without a mistake. The turns become training data."""
 
     def act(self) -> Act: ...
 
     def answered(self, answer: Any) -> None:
-        """Read the result of the last call."""
+        """Receive the result of the last call."""
         ...
 
     def replied(self, text: str) -> None:
-        """Read the user's reply to the last text."""
+        """Receive the user's reply to the last text."""
         ...
 
 
 class Desk(Protocol):
-    """The practice tasks of one pack. Only `tasks` is needed to measure an agent; the rest may return nothing."""
+    """The practice tasks of one pack. Measuring an agent needs only `tasks`; the rest may return nothing."""
 
     @property
     def parts(self) -> Sequence[str]:
-        """The task sets: `training` and `rl` to learn from, `development` and `test` to measure."""
+        """Return the task sets: `training` and `rl` for learning, `development` and `test` for measuring."""
         ...
 
     def tasks(self, part: str, times: int) -> Sequence[Task]:
-        """The tasks of a part; `times` asks for that many times the usual number to learn from."""
+        """Return the tasks of a part. `times` multiplies the usual number of tasks for learning."""
         ...
 
     def expert(self, task: Task) -> Expert | None:
-        """Who plays this task without a mistake."""
+        """Return an expert for the task, or None."""
         ...
 
     def agents(self) -> Mapping[str, Agent]:
-        """Scripted agents for `--agent`, by name."""
+        """Return scripted agents for `--agent`, by name."""
         ...
 
 
 @cache
 def open_desk(pack: str) -> Desk:
-    """The desk that an installed package registers under the pack's name."""
+    """Return the desk that an installed package registers under the pack's name."""
     name = pack_named(pack).name
     found = entry_points(group=GROUP)
     if name in found.names:
@@ -106,9 +106,9 @@ def open_desk(pack: str) -> Desk:
 
 
 def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[Task]:
-    """The tasks of one part (training, development, test, rl) of a pack's desk.
+    """Return the tasks of one part (training, development, test or rl) of a pack's desk.
 
-    `times` asks for that many times the usual number of tasks of the training or the rl part.
+    `times` multiplies the usual number of tasks in the training and rl parts.
     """
     desk = open_desk(pack)
     if part not in desk.parts:
@@ -117,7 +117,7 @@ def load_tasks(part: str, pack: str = "clinic", *, times: int = 1) -> Sequence[T
 
 
 def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
-    """`http://...` with a model's name, a folder with a checkpoint, or the name of a script of the pack's desk."""
+    """Open an agent: `http://...` with a model's name, a checkpoint folder, or a script of the pack's desk."""
     if said.startswith(("http://", "https://")):
         if not model:
             raise UsageError("the endpoint needs a model name", hint="name it with --model")
@@ -131,7 +131,7 @@ def open_agent(said: str, model: str = "", pack: str = "clinic") -> Agent:
 
 
 def endpoint(address: str, model: str) -> Generate:
-    """A model behind an OpenAI-compatible API, asked for many conversations at once, greedily."""
+    """Return a model behind an OpenAI-compatible API. Many conversations are sent at once, with temperature 0."""
     chat = Endpoint(Settings(model, base_url=address, temperature=0.0, concurrency=16))
 
     def generate(conversations: Sequence[list[ChatMessage]]) -> list[str]:
@@ -142,7 +142,7 @@ def endpoint(address: str, model: str) -> Generate:
 
 
 def as_chat(message: ChatMessage) -> tuple[Any, str]:
-    """A message's role and content; what a tool answered is told by the user, as calls are plain text here."""
+    """Return a message's role and content. Tool results become user messages, because calls are plain text here."""
     if message["role"] == "tool":
         return "user", f"<tool_response>\n{message['content']}\n</tool_response>"
     return message["role"], message["content"]

@@ -1,7 +1,7 @@
-"""One task played step by step: what a model sees, what it answers, what the tools and the user say to that.
+"""Plays one task step by step: a model's outputs, with the replies of the tools and the user.
 
-Many episodes are played side by side: hand all their `messages` to a model, `step` each with its output, go on while
-not `done`. A step costs well under a millisecond.
+Many episodes can be played together. Give all their `messages` to a model, `step` each episode with its output, and
+continue until all are `done`. A step takes well under a millisecond.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,45 +18,45 @@ from bylaw.trace.event import Call, Event, Message, Result
 
 ChatMessage = dict[str, Any]
 FAULTS = 4
-"""After so many outputs in a row that cannot be read, or calls that do not fit, the episode ends."""
+"""After this many unreadable outputs or invalid calls in a row, the episode ends."""
 
 
 class Ending(Protocol):
-    """How a conversation ended, by the task's own truth and never by the guards that made the rewards."""
+    """How a conversation ended, judged by the task's own truth and never by the guards behind the rewards."""
 
     @property
     def database(self) -> bool:
-        """Whether the records stand as they should."""
+        """Whether the records are right."""
         ...
 
     @property
     def told(self) -> bool:
-        """Whether the user heard what they had to."""
+        """Whether the user was told what was required."""
         ...
 
 
 class Scene(Protocol):
-    """One conversation about one task: its tools at work, and a scripted user."""
+    """One conversation about one task, with its tools and a scripted user."""
 
     def opening(self) -> str: ...
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        """What a tool answers. The arguments fit its declaration."""
+        """Return a tool's result. The arguments fit the tool's declaration."""
         ...
 
     def hear(self, text: str) -> str | None:
-        """What the user says to that; None when they have left."""
+        """Return the user's reply; None if the user has left."""
         ...
 
     def ending(self) -> Ending:
-        """How it went; asked once, at the end."""
+        """Return the ending. Called once, at the end."""
         ...
 
     def close(self) -> None: ...
 
 
 class Task(Protocol):
-    """Something an agent has to do for a user, over records of its own."""
+    """A user's task for an agent, with its own records."""
 
     @property
     def id(self) -> str: ...
@@ -66,51 +66,51 @@ class Task(Protocol):
 
     @property
     def rows(self) -> dict[str, list[dict[str, Any]]]:
-        """The records, by entity, as tools show them."""
+        """Return the records by entity, as tools show them."""
         ...
 
     @property
     def turns(self) -> int:
-        """How many turns an agent may take."""
+        """Return the maximum number of the agent's turns."""
         ...
 
     def scene(self) -> Scene: ...
 
 
 class Words(Struct, frozen=True):
-    """Whitespace-separated words over all model calls of one episode."""
+    """The number of words in all model calls of one episode."""
 
     prompt: int
-    """In prompts, the lines that tell the tools included."""
+    """Words in prompts, including the lines that list the tools."""
     schema: int
-    """Of these, in the lines that tell the tools."""
+    """Words in the lines that list the tools."""
     output: int
 
 
 class Outcome(Struct, frozen=True):
-    """What became of one episode."""
+    """The result of one episode."""
 
     task: str
     database: bool
-    """The records stand as they should."""
+    """Whether the records are right."""
     told: bool
-    """The user heard what they had to."""
+    """Whether the user was told what was required."""
     turns: int
     words: Words
     events: tuple[Event, ...]
     """The conversation as an audit reads it."""
     thoughts: tuple[str, ...]
     faults: int
-    """Outputs that could not be read, and calls of tools or with arguments that there are not."""
+    """The number of unreadable outputs, and of calls with an unknown tool or unfit arguments."""
 
     @property
     def success(self) -> bool:
-        """The records stand as they should, and the user heard what they had to."""
+        """Whether the records are right and the user was told what was required."""
         return self.database and self.told
 
 
 class Episode:
-    """A conversation about one task, from the user's first words to the last."""
+    """A conversation about one task, from the user's first message to the last."""
 
     def __init__(self, task: Task, *, policy: PolicyPlace) -> None:
         self.task = task
@@ -132,7 +132,7 @@ class Episode:
         self._ending: Ending | None = None
 
     def step(self, output: str) -> None:
-        """Take the model's answer to `messages`."""
+        """Process the model's answer to `messages`."""
         if self.done:
             raise RuntimeError("the episode is over")
         self._turns += 1
@@ -187,7 +187,7 @@ class Episode:
         self._size += len(content.split())
 
     def outcome(self) -> Outcome:
-        """How it went; the episode is over then, wherever it stood."""
+        """Return the result. This ends the episode."""
         if self._ending is None:
             self.done = True
             self._ending = self.scene.ending()
@@ -207,7 +207,7 @@ class Episode:
 
 
 def misfit(arguments: dict[str, Any], parameters: dict[str, Any], required: tuple[str, ...]) -> str:
-    """Why arguments do not fit what a tool declares, or nothing."""
+    """Return why arguments do not fit the tool's declaration, or an empty text."""
     if missing := [name for name in required if name not in arguments]:
         return f"the argument {missing[0]} is missing"
     if unknown := [name for name in arguments if name not in parameters]:
@@ -232,33 +232,33 @@ def _unfit(name: str, schema: dict[str, Any], value: Any) -> str:
 
 
 Generate = Callable[[Sequence[list[ChatMessage]]], list[str]]
-"""A model: for each conversation, what it writes next."""
+"""A model: takes conversations and returns its next output for each."""
 SIDE_BY_SIDE = 500
 Watch = Callable[[int, int], None]
 """Called with the turn and the number of unfinished episodes."""
 
 
 class Agent(Protocol):
-    """Whoever plays: a model behind an endpoint, a local checkpoint, a script."""
+    """Plays episodes: a model behind an endpoint, a local checkpoint or a script."""
 
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
-        """The next output in each episode."""
+        """Return the next output for each episode."""
         ...
 
 
 class Model:
-    """An agent that sees the messages and nothing else."""
+    """An agent that sees only the messages."""
 
     def __init__(self, generate: Generate) -> None:
         self.generate = generate
 
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
-        """One call for all of them."""
+        """Make one call for all episodes."""
         return self.generate([episode.messages for episode in episodes])
 
 
 def play(tasks: Sequence[Task], agent: Agent, *, policy: PolicyPlace, watch: Watch | None = None) -> list[Outcome]:
-    """The outcome of each task, in order."""
+    """Return the outcome of each task, in order."""
     outcomes: list[Outcome] = []
     for start in range(0, len(tasks), SIDE_BY_SIDE):
         episodes = [Episode(task, policy=policy) for task in tasks[start : start + SIDE_BY_SIDE]]
@@ -267,7 +267,7 @@ def play(tasks: Sequence[Task], agent: Agent, *, policy: PolicyPlace, watch: Wat
 
 
 def finish(episodes: Sequence[Episode], agent: Agent, *, watch: Watch | None = None) -> list[Outcome]:
-    """Play episodes side by side to their ends."""
+    """Play episodes together until all are done."""
     turn = 0
     while live := [episode for episode in episodes if not episode.done]:
         turn += 1
@@ -281,14 +281,14 @@ def finish(episodes: Sequence[Episode], agent: Agent, *, watch: Watch | None = N
 class ShieldedEpisode(Episode):
     """A conversation about one task under a shield.
 
-    Every call is decided before it runs, and the agent reads what the shield says. The scripted user answers what the
-    agent asks on the shield's word, as they answer any question. Nobody approves.
+    Every call is decided before it runs, and the agent reads the shield's feedback. The scripted user answers the
+    agent's questions. No reviewer approves calls.
     """
 
     def __init__(self, task: Task, *, policy: PolicyPlace, resolve: Resolve = "agent") -> None:
         super().__init__(task, policy=policy)
         self.stopped: list[str] = []
-        """What the shield said of each call that it did not let through."""
+        """The shield's feedback on each stopped call."""
         shield = Shield(pack_named(task.pack), postures=Postures("enforce", resolve=resolve), tools=self._look_up)
         self.session = shield.session()
         self.session.user(self.messages[-1]["content"])

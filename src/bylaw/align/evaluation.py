@@ -21,11 +21,11 @@ from bylaw.pack import Pack
 from bylaw.trace.event import Call, Message, Result
 
 ROUNDS = 2000
-"""Resamples behind an interval."""
+"""The number of resamples behind an interval."""
 
 
 class Interval(Struct, frozen=True):
-    """A mean and the range of 95 % of resampled means."""
+    """A mean, with the range of 95 % of resampled means."""
 
     mean: float
     low: float
@@ -33,7 +33,7 @@ class Interval(Struct, frozen=True):
 
 
 def interval(values: Mapping[str, Sequence[float]], *, seed: int = 0) -> Interval:
-    """The mean of all values with its bootstrap interval; clusters are resampled as a whole."""
+    """Return the mean of all values with its bootstrap interval. Clusters are resampled as a whole."""
     clusters = [(sum(cluster), len(cluster)) for cluster in values.values() if cluster]
     if not clusters:
         return Interval(0.0, 0.0, 0.0)
@@ -47,11 +47,11 @@ def _mean_of(clusters: Sequence[tuple[float, int]]) -> float:
 
 
 class Score(Struct, frozen=True):
-    """What became of one task."""
+    """The result of one task."""
 
     task: str
     cluster: str
-    """Twins stand in one cluster."""
+    """The task's cluster. Variants of a task share a cluster."""
     success: bool
     database: bool
     told: bool
@@ -65,12 +65,12 @@ class Score(Struct, frozen=True):
     near_misses: int
     violations: int
     recalled: int = 0
-    """Policies that its thoughts state, and rules that they make up."""
+    """How many policies the thoughts state."""
     made_up: int = 0
 
 
 class Evaluation(Struct, frozen=True):
-    """An agent's results over a set of tasks."""
+    """An agent's results on a set of tasks."""
 
     tasks: int
     passed: Interval
@@ -78,7 +78,7 @@ class Evaluation(Struct, frozen=True):
     told: float
     turns: float
     words: float
-    """Per task: in prompts and outputs."""
+    """Words per task, in prompts and outputs."""
     words_without_tools: float
     prompt_words: float
     output_words: float
@@ -86,17 +86,17 @@ class Evaluation(Struct, frozen=True):
     faults: float
     writes: int
     near_miss_rate: float
-    """Per write."""
+    """Near-misses per write."""
     violation_rate: float
     hallucinated: float
-    """Share of the policies that thoughts state which there are not."""
+    """The share of stated rules that no policy has."""
     novel: float | None = None
-    """pass@1 on tasks of groups of policies never seen together."""
+    """pass@1 on tasks with policy combinations that training lacks."""
     seen: float | None = None
 
 
 def score(task: Task, outcome: Outcome) -> Score:
-    """One task's line."""
+    """Score one task."""
     audited: Writes = audit_writes(task, outcome)
     stated = recall(task.pack, outcome)
     return Score(
@@ -120,7 +120,7 @@ def score(task: Task, outcome: Outcome) -> Score:
 
 
 def evaluate(tasks: Sequence[Task], scores: Sequence[Score]) -> Evaluation:
-    """All tasks together."""
+    """Combine the scores of all tasks."""
     count = len(scores)
     writes = sum(one.writes for one in scores)
     made_up = sum(one.made_up for one in scores)
@@ -154,12 +154,12 @@ def evaluate(tasks: Sequence[Task], scores: Sequence[Score]) -> Evaluation:
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean; 0 of nothing."""
+    """Return the mean; 0 for no values."""
     return sum(values) / len(values) if values else 0.0
 
 
 class Recall(Struct, frozen=True):
-    """Statements of policies in thoughts."""
+    """The policies stated in thoughts."""
 
     recalled: int = 0
     made_up: int = 0
@@ -171,7 +171,7 @@ def matcher(pack: str) -> Matcher:
 
 
 def recall(pack: str, outcome: Outcome) -> Recall:
-    """What the thoughts of an episode state. Values that the user or a tool gave may be facts of the case."""
+    """Return what an episode's thoughts state. Values that the user or a tool gave may be facts of the case."""
     if not outcome.thoughts:
         return Recall()
     shown: set[tuple[str, str]] = set()
@@ -179,14 +179,14 @@ def recall(pack: str, outcome: Outcome) -> Recall:
         match event:
             case Message("user", text) | Result(_, text):
                 shown |= {value.key for value in values_in(str(text))}
-            case _:  # what the agent says itself shows nothing
+            case _:  # the agent's own words are no source
                 pass
     found = [matcher(pack).mentions(thought, shown) for thought in outcome.thoughts]
     return Recall(sum(len(one.recalled) for one in found), sum(len(one.made_up) for one in found))
 
 
 class Writes(Struct, frozen=True):
-    """Writes by verdict, by the pack's own criterion."""
+    """Writes by verdict under the pack's own criterion."""
 
     writes: int = 0
     near_misses: int = 0
@@ -194,13 +194,13 @@ class Writes(Struct, frozen=True):
 
 
 def audit_writes(task: Task, outcome: Outcome) -> Writes:
-    """The verdicts on the writes of one episode, those that a shield stopped left out."""
+    """Count the verdicts on an episode's writes, without those that a shield stopped."""
     verdicts = [verdict for _, verdict in judged_writes(task, outcome)]
     return Writes(len(verdicts), verdicts.count("near_miss"), verdicts.count("violation"))
 
 
 def judged_writes(task: Task, outcome: Outcome) -> list[tuple[Call, Verdict]]:
-    """Every write of one episode that ran, with its verdict."""
+    """Return every write of an episode that ran, with its verdict."""
     pack = pack_named(task.pack)
     session = Session(pack, world=world_of(pack, task.rows))
     made: list[Call] = []
@@ -216,7 +216,7 @@ def judged_writes(task: Task, outcome: Outcome) -> list[tuple[Call, Verdict]]:
 
 
 def world_of(pack: Pack, rows: dict[str, list[dict[str, Any]]]) -> Snapshot:
-    """The records of a task as a world that moves with the writes."""
+    """Return a task's records as a world that changes with the writes."""
     found: dict[tuple[str, Key], WorldRecord] = {}
     for name, records in rows.items():
         entity = pack.schema.entities[name]
@@ -235,7 +235,7 @@ Watch = Callable[[int, int], None]
 def perform(
     agent: Agent, pack: str, part: str, policy: PolicyPlace, *, limit: int | None = None, watch: Watch | None = None
 ) -> tuple[list[Score], Evaluation]:
-    """pass@1 on a part of a pack's tasks, task by task and as a whole."""
+    """Play a part of a pack's tasks and return the scores, by task and overall."""
     tasks = load_tasks(part, pack)[:limit]
     outcomes = play(tasks, agent, policy=policy, watch=watch)
     scores = [score(task, outcome) for task, outcome in zip(tasks, outcomes, strict=True)]

@@ -1,11 +1,12 @@
-"""The sets as a trainer loads them, and the reward as it calls it: TRL, verl, ms-swift, verifiers; none is imported.
+"""Exports the data sets for trainers, and the reward as each calls it: TRL, verl, ms-swift, verifiers. None is
+imported.
 
-No row has a `tools` column: the tools stand in the system message, and a template that is handed a column as well tells
-them a second time, in a form that contradicts the first. The chat template goes along, since some models' own templates
-take thoughts out of earlier turns.
+No row has a `tools` column, because the system message lists the tools. With the column, a template would list them
+again in a contradictory form. The chat template is exported too, because some models' templates drop thoughts from
+earlier turns.
 
-Each reward takes a `Grader`. Rows are those of `bylaw align data`: `required`, `expected`, `slots` and, where it is at
-hand, `prompt`.
+Each reward takes a `Grader`. Rows are those of `bylaw align data`: `required`, `expected`, `slots` and, if available,
+`prompt`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -23,13 +24,13 @@ from bylaw.trace.event import decode_text
 Trainer = Literal["trl", "verl", "swift", "verifiers"]
 LEARNED = ("stage1", "stage2", "answers")
 GRADED = ("required", "expected", "slots")
-"""What a reward looks at, beside the prompt."""
+"""What a reward reads besides the prompt."""
 TEMPLATES = Path(__file__).parent / "exports"
 CHAT = Path(__file__).parent / "training" / "chatml.jinja"
 
 
 def export(data: Path, trainer: Trainer, out: Path) -> list[Path]:
-    """Write what a trainer needs of a folder of sets; the files that were written."""
+    """Write what a trainer needs from a folder of sets; return the files."""
     made = find_manifest(data)
     if made is None:
         raise UsageError("there is no `data.json`", place=str(data), hint="make the sets with `bylaw align data`")
@@ -58,12 +59,12 @@ def _is_there(data: Path, name: str) -> bool:
 
 
 def _graded(row: Mapping[str, Any]) -> dict[str, str]:
-    """What the reward needs as JSON text: its shape differs from row to row, and a column has one."""
+    """Return the reward's input as JSON text, because its structure varies and a column has only one type."""
     return {name: msgspec.json.encode(row[name]).decode() for name in GRADED}
 
 
 def _tried(row: Row, place: int, trainer: Trainer, made: Manifest) -> Row:
-    """A turn to be tried, as a trainer has it."""
+    """Return a turn to try, in a trainer's format."""
     prompt, at = row["prompt"], {"task": row["task"], "turn": row["turn"]}
     match trainer:
         case "trl":
@@ -84,7 +85,7 @@ def _tried(row: Row, place: int, trainer: Trainer, made: Manifest) -> Row:
 
 
 def _write(out: Path, name: str, trainer: Trainer, rows: Iterable[Row]) -> Path:
-    """Rows in the file format of a trainer."""
+    """Write rows in a trainer's file format."""
     path = out / (f"{name}.parquet" if trainer == "verl" else f"{name}.jsonl")
     if trainer == "verl":
         write_table(path, rows)
@@ -94,7 +95,7 @@ def _write(out: Path, name: str, trainer: Trainer, rows: Iterable[Row]) -> Path:
 
 
 def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
-    """A module that grades the rows by the pack they were made with, and by no other version of it."""
+    """Write a module that grades the rows with exactly the pack version that made them."""
     pack = str(Path(made.pack).resolve()) if Path(made.pack).is_dir() else made.pack
     text = (TEMPLATES / f"{trainer}.txt").read_text(encoding="utf-8")
     path = out / "reward.py"
@@ -106,7 +107,7 @@ _COLUMNS = ("required", "expected", "slots")
 
 
 def pinned_grader(pack: str, digest: str) -> Grader:
-    """A grader by a pack as it was when rows were made; an error where it has changed since."""
+    """Return a grader with the pack version that made the rows. Raises if the pack has changed since."""
     held = load_pack(pack)
     if held.digest != digest:
         raise UsageError(
@@ -117,10 +118,9 @@ def pinned_grader(pack: str, digest: str) -> Grader:
 
 
 def for_trl(grader: Grader) -> Callable[..., list[float]]:
-    """A reward function of TRL's GRPO: columns come as lists beside prompts and completions.
+    """Return a reward function for TRL's GRPO, which passes columns as lists besides prompts and completions.
 
-    A completion is a text or a list of messages; of several messages the first is the turn, since what tools returned
-    and what was said after it belong to later ones.
+    A completion is a text or a list of messages. Only the first of several messages belongs to the turn.
     """
 
     def bylaw_reward(
@@ -137,9 +137,9 @@ def for_trl(grader: Grader) -> Callable[..., list[float]]:
 
 
 def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
-    """A `compute_score` of verl: one output, its `ground_truth` (a row, or a row as JSON), and no messages.
+    """Return `compute_score` for verl: one output with its `ground_truth`, a row or a row as JSON.
 
-    What the guards should look at stands in the row's `prompt`, or in `extra_info`.
+    The guards need the row's `prompt`, which may also be in `extra_info`.
     """
 
     def compute_score(
@@ -159,7 +159,7 @@ def for_verl(grader: Grader) -> Callable[..., dict[str, float]]:
 
 
 class ForSwift:
-    """An outcome reward of ms-swift: texts first, then columns as lists; `messages` end with the completion itself."""
+    """An outcome reward for ms-swift: texts first, then columns as lists. `messages` end with the completion."""
 
     def __init__(self, grader: Grader) -> None:
         self._grader = grader
@@ -174,7 +174,7 @@ class ForSwift:
 
 
 class _Said(Protocol):
-    """The parts of a trace of verifiers that the reward looks at."""
+    """The part of a verifiers trace that the reward reads."""
 
     @property
     def messages(self) -> Sequence[Any]: ...
@@ -183,7 +183,9 @@ class _Said(Protocol):
 
 
 def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
-    """A reward of verifiers: the task's data holds the row as `gold`; the turn is the first message of the model."""
+    """Return a reward for verifiers. The task's data has the row under `gold`; the turn is the model's first
+    message.
+    """
 
     async def bylaw_reward(task: Any, trace: _Said) -> float:
         first = trace.assistant_messages[0] if trace.assistant_messages else None
@@ -196,7 +198,7 @@ def for_verifiers(grader: Grader) -> Callable[..., Awaitable[float]]:
 
 
 def output_of(completion: Any) -> str:
-    """What the model wrote at its turn, as one text: a call that stands beside the content is put after it."""
+    """Return what the model wrote in its turn, as one text. A separate call is appended to the content."""
     if isinstance(completion, str):
         return completion
     messages = cast(Sequence[Mapping[str, Any]], completion)
@@ -212,13 +214,13 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     function = cast(Mapping[str, Any], call.get("function") or call)
     arguments: Any = function.get("arguments")
     if isinstance(arguments, str):
-        # What is no JSON stays a text: the format reward sees that it is no call.
+        # Text that is not JSON stays a text, and the format reward sees that it is no call.
         arguments = decode_text(arguments)
     return {"name": function.get("name"), "arguments": arguments if arguments is not None else {}}
 
 
 def _plain(message: Any) -> dict[str, Any]:
-    """A message of any library as a mapping."""
+    """Return a message of any library as a mapping."""
     if isinstance(message, Mapping):
         return dict(cast(Mapping[str, Any], message))
     return cast(dict[str, Any], message.model_dump())

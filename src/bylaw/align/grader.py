@@ -1,6 +1,6 @@
-"""The reward of what a model wrote at a turn: all that `reward` needs, found from the text and the gold turn.
+"""Computes the reward of a model's output from the text and the gold turn.
 
-Replies are marked by their slots and thoughts read by their words; or both, as in the paper, by a model.
+Replies are graded by their slots and thoughts by their words. As in the paper, a model may judge both instead.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,38 +24,36 @@ from bylaw.trace.event import Call
 
 
 class UngradedError(UsageError):
-    """A text was due, and nothing says what a good one tells."""
+    """A text was due, but there is nothing to grade it by."""
 
 
 class Said(Struct, frozen=True):
-    """The reply that was due."""
+    """A reply that was due."""
 
     text: str
 
 
 class Gold(Struct, frozen=True):
-    """One turn as it should be: a row of the data for reinforcement learning, as far as the reward needs it."""
+    """The correct turn: the part of an RL row that the reward needs."""
 
     required: tuple[str, ...]
     expected: dict[str, Any]
     """`{"tool": ..., "arguments": {...}}` or `{"text": ...}`."""
     slots: tuple[Slot, ...] = ()
     prompt: tuple[dict[str, Any], ...] = ()
-    """The messages before the turn: facts of the case stand in them, and the guards look at them."""
+    """The messages before the turn. The guards read the facts of the case from them."""
 
     def due(self) -> ToolCall | Said:
-        """What was due."""
+        """The call or text that was due."""
         return msgspec.convert(self.expected, ToolCall if "tool" in self.expected else Said)
 
     @property
     def needs_judge(self) -> bool:
-        """Whether only a judge can mark what comes: a text is due, and no slots say what it must tell."""
+        """Whether only a judge can grade an output: a text is due, without slots for what it must say."""
         return "tool" not in self.expected and not self.slots
 
 
 class Grader:
-    """Grades outputs against gold turns under one pack."""
-
     def __init__(
         self,
         pack: Pack,
@@ -72,7 +70,7 @@ class Grader:
         self._switches = switches
 
     def grade(self, output: str, gold: Gold) -> Reward:
-        """The reward of one output; UngradedError where a text was due and there is nothing to mark it by."""
+        """Return the reward of one output. Raises UngradedError if a text was due and cannot be graded."""
         if gold.needs_judge and self._judge is None:
             hint = "mark it with a judge (--judge MODEL), or leave the row out"
             raise UngradedError("no slots to grade this text by", hint=hint)
@@ -101,7 +99,7 @@ class Grader:
         return score(turn, self._switches)
 
     def prepare(self, graded: Iterable[tuple[str, Gold]]) -> None:
-        """Ask the judge about many outputs together; without one there is nothing to ask."""
+        """Ask the judge about many outputs together. Without a judge, do nothing."""
         if self._judge is None:
             return
         asked: list[Request] = []
@@ -122,7 +120,7 @@ class Grader:
         return 10 * f1(slots, predicted.text, gold=due.text)
 
     def _verdict(self, predicted: ToolCall | Text, prompt: Sequence[Mapping[str, Any]]) -> Verdict | None:
-        """What the guards say of a write on what was seen; None where nothing is written."""
+        """Return the guards' verdict on a write by what was seen; None for anything else."""
         if isinstance(predicted, Text):
             return None
         tool = self._pack.schema.tools.get(predicted.tool)
@@ -135,7 +133,7 @@ class Grader:
 
 
 def gold_of(row: Mapping[str, Any]) -> Gold:
-    """The gold turn of a row of data; a field may hold JSON text, as some trainers keep only texts."""
+    """Return the gold turn of a row. A field may be JSON text, because some trainers keep only texts."""
     known = {name: row[name] for name in ("required", "expected", "slots", "prompt") if row.get(name) is not None}
     parsed = {
         name: msgspec.json.decode(value) if isinstance(value, str) and name != "prompt" else value
@@ -149,7 +147,7 @@ def _predicted(read: Output) -> ToolCall | Text:
 
 
 def _thought(read: Output, output: str) -> str:
-    """The thought; one that is never closed is a thought to its end, and costs what it is long."""
+    """Return the thought. An unclosed thought extends to the end of the output and costs its full length."""
     if read.thought is not None:
         return read.thought
     _, opened, rest = output.partition("<think>")
@@ -157,20 +155,20 @@ def _thought(read: Output, output: str) -> str:
 
 
 def _shown(prompt: Sequence[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
-    """The values that users and tools gave."""
+    """Return the values that users and tools gave."""
     texts = [text_of(message.get("content")) for message in prompt if message.get("role") in ("user", "tool")]
     return frozenset(value.key for text in texts for value in values_in(text))
 
 
 class Mark(Struct, frozen=True):
-    """A model's mark of a reply."""
+    """A model's mark for a reply."""
 
     analysis: str
     mark: Annotated[float, Meta(ge=0, le=10)]
 
 
 class Recalled(Struct, frozen=True):
-    """The policies that a model finds in a thought: the ids of those it states correctly, and rules of no policy."""
+    """What a model finds in a thought: the ids of correctly stated policies, and rules of no policy."""
 
     recalled: tuple[str, ...]
     made_up: tuple[str, ...]
@@ -180,41 +178,40 @@ _Shape = TypeVar("_Shape", Mark, Recalled)
 
 
 def mark_question(due: str, given: str) -> Request:
-    """Asks how good a reply is next to the one that was due."""
+    """Ask how good a reply is compared with the one that was due."""
     return request("mark", Mark, {"due": due, "given": given})
 
 
 def recall_question(thought: str, policies: str) -> Request:
-    """Asks which policies a thought states, and which it makes up (the paper's prompts F.10 and F.11)."""
+    """Ask which policies a thought states, and which rules it makes up (the paper's prompts F.10 and F.11)."""
     return request("recall", Recalled, {"policies": policies, "thought": thought})
 
 
 class ModelJudge:
-    """Marks replies and reads thoughts by asking a model. It is asked each question once."""
+    """Grades replies and thoughts by asking a model. Each question is asked once."""
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
         self._answers: dict[str, Answer] = {}
 
     def mark(self, due: str, given: str) -> float:
-        """How good a reply is, from 0 to 10."""
+        """Return how good a reply is, from 0 to 10."""
         return self._answer(mark_question(due, given), Mark).mark
 
     def read(self, thought: str, policies: str) -> Mentions:
-        """Which policies a thought states, and which it makes up."""
+        """Return the policies that a thought states, and the rules that it makes up."""
         if not thought:
             return Mentions(frozenset(), ())
         found = self._answer(recall_question(thought, policies), Recalled)
         return Mentions(frozenset(found.recalled), found.made_up)
 
     def prepare(self, asked: Iterable[Request]) -> None:
-        """Ask many questions together."""
         new = list({each.key: each for each in asked if each.key not in self._answers}.values())
         if new:
             self._answers |= {each.key: answer for each, answer in zip(new, self._chat.ask(new), strict=True)}
 
     def _answer(self, asked: Request, shape: type[_Shape]) -> _Shape:
-        """The answer as data; one that cannot be read gives no reward."""
+        """Return the answer as data. An unreadable answer gives no reward."""
         self.prepare([asked])
         answer = self._answers[asked.key]
         data = answer.read(shape)

@@ -1,9 +1,9 @@
-"""The evaluation as a task of Inspect AI: any model that Inspect reaches plays a pack's tasks with scripted users.
+"""The evaluation as a task of Inspect AI. Any model that Inspect supports plays a pack's tasks with scripted users.
 
     inspect eval bylaw/tasks --model openai/gpt-5 -T part=test -T policy=context
 
-Needs `inspect-ai`, which is not a dependency. A model writes its calls as text, as everywhere in `align`, so models
-with and without tool calling are measured alike; pass@1 is that of `bylaw align eval`.
+Needs `inspect-ai`, which is not a dependency. As everywhere in `align`, a model writes its calls as text, so that
+models with and without tool calling are measured alike. pass@1 is the same as in `bylaw align eval`.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -22,12 +22,12 @@ from bylaw.align.evaluation import score
 from bylaw.align.prompt import PolicyPlace, pack_named
 
 Held = Literal["none", "agent", "live", "show"]
-"""No shield, or who makes the look-ups that are missing: see `resolve` in `bylaw.policy.tool`."""
+"""No shield, or who makes missing look-ups; see `resolve` in `bylaw.policy.posture`."""
 
 
 @task
 def tasks(pack: str = "clinic", part: str = "development", policy: PolicyPlace = "none", shield: Held = "none") -> Task:
-    """The tasks of a pack: `part` is development or test; with `policy=context` the prompt holds the policy."""
+    """Return a pack's tasks. `part` is development or test. With `policy=context`, the prompt contains the policy."""
     known = {each.id: each for each in load_tasks(part, pack)}
     held = pack_named(pack)
     samples = [
@@ -45,7 +45,7 @@ def tasks(pack: str = "clinic", part: str = "development", policy: PolicyPlace =
 
 @solver
 def converse(known: dict[str, Played], policy: PolicyPlace, shield: Held) -> Any:
-    """Play the task to its end: the model's turns are Inspect's, all else is the simulator's."""
+    """Play the task to its end. Inspect runs the model, and the simulator does the rest."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         played = known[str(state.sample_id)]
@@ -74,7 +74,7 @@ def converse(known: dict[str, Played], policy: PolicyPlace, shield: Held) -> Any
 
 
 def output_of(message: ChatMessageAssistant) -> str:
-    """What a model wrote; a thought that its provider took out stands before it again."""
+    """Return a model's output. A thought that its provider separated is put first again."""
     parts = message.content if isinstance(message.content, list) else []
     thoughts = [part.reasoning for part in parts if isinstance(part, ContentReasoning)]
     return "".join(f"<think>{thought}</think>\n" for thought in thoughts[:1]) + message.text
@@ -82,7 +82,7 @@ def output_of(message: ChatMessageAssistant) -> str:
 
 @metric
 def near_misses_a_write() -> Metric:
-    """Near-misses over all writes, by the pack's own criterion."""
+    """Return near-misses per write, by the pack's own criterion."""
 
     def rate(scores: list[SampleScore]) -> float:
         return _a_write(scores, "near_misses")
@@ -106,7 +106,7 @@ def _a_write(scores: list[SampleScore], name: str) -> float:
 
 @scorer(metrics=[mean(), stderr(cluster="pair"), near_misses_a_write(), violations_a_write()])
 def outcome() -> Any:
-    """1 where the records stand as they should and the user heard what they had to."""
+    """Score 1 if the records are right and the user was told what was required."""
 
     async def judge(state: TaskState, target: Target) -> Score:
         found: dict[str, Any] = state.store.get("score")

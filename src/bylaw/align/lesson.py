@@ -1,4 +1,4 @@
-"""What a model learns from: conversations taken apart into turns, each with its thought and what bears on it."""
+"""Conversations split into turns to learn from, each with its thought and the policies that it serves."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,25 +20,25 @@ from bylaw.trace.event import Call, Event, Message, Result, Trajectory
 
 
 class Lesson(Struct, frozen=True):
-    """One turn to be learned."""
+    """One turn to learn."""
 
     turn: int
     purpose: Purpose
     answer: str
-    """The turn as it should be written, without its thought: a text, or a call."""
+    """The correct text or call of the turn, without the thought."""
     call: tuple[str, dict[str, Any]] | None
     thought: str
-    """Empty where the turn is not what the guards would have had."""
+    """The thought; empty if the turn is not what the guards require."""
     required: tuple[str, ...]
-    """The policies that bear on the next write and that this turn serves."""
+    """The policies of the next write that this turn serves."""
     slots: tuple[Slot, ...]
-    """What the text must say, where that is known."""
+    """What the text must say, if known."""
     before: tuple[Event, ...]
-    """The conversation up to this turn, as an audit reads it."""
+    """The conversation before this turn, as an audit reads it."""
     heard: tuple[tuple[str, str], ...]
-    """Role and content of what the agent got since its last turn."""
+    """Role and content of the messages since the agent's last turn."""
     bearing: Bearing
-    """What the thought rests on."""
+    """The evidence behind the thought."""
 
 
 class LessonSeries(Struct, frozen=True):
@@ -51,7 +51,7 @@ class LessonSeries(Struct, frozen=True):
 def messages_of(
     system: str, lessons: tuple[Lesson, ...], *, thoughts: bool, upto: int | None = None
 ) -> list[dict[str, Any]]:
-    """A conversation as chat messages; `upto` ends it before that turn."""
+    """Return a conversation as chat messages, up to the turn `upto`."""
     found = [{"role": "system", "content": system}]
     for lesson in lessons:
         found += [{"role": role, "content": content} for role, content in lesson.heard]
@@ -62,16 +62,16 @@ def messages_of(
 
 
 def written(lesson: Lesson) -> str:
-    """A turn as a model should write it: its thought, where it has one, and what it says or does."""
+    """Return a turn as a model should write it: the thought, if any, then the text or call."""
     return f"<think>{lesson.thought}</think>\n{lesson.answer}" if lesson.thought else lesson.answer
 
 
 class CannotPassError(Exception):
-    """The expert does not pass a task: its caller contradicts themselves."""
+    """The expert cannot pass a task, because its user contradicts themselves."""
 
 
 class Played(Struct, frozen=True):
-    """One turn as it was played: what was done, where its events begin, and what the agent had got before it."""
+    """A played turn: what was done, where its events begin, and what the agent had received before."""
 
     act: Act
     start: int
@@ -79,7 +79,7 @@ class Played(Struct, frozen=True):
 
 
 def play_careful(task: Task) -> tuple[list[Played], Outcome]:
-    """The turns of the desk's expert, and the outcome."""
+    """Return the turns of the desk's expert, and the outcome."""
     agent = open_desk(task.pack).expert(task)
     if agent is None:
         raise UsageError(f"the desk has no expert for task `{task.id}`", hint="return one from its `expert`")
@@ -100,7 +100,7 @@ def play_careful(task: Task) -> tuple[list[Played], Outcome]:
 
 
 def gold(task: Task, *, seed: int = 0) -> LessonSeries:
-    """The gold conversation of a task, with a verified thought for every turn."""
+    """Return a task's gold conversation, with a verified thought for every turn."""
     pack = pack_named(task.pack)
     played, outcome = play_careful(task)
     if not outcome.success:
@@ -132,11 +132,11 @@ def gold(task: Task, *, seed: int = 0) -> LessonSeries:
 
 
 Thoughts = Mapping[str, str | None]
-"""Thoughts that a model wrote, by the place of their turn (`place_of`); None for one that was not good enough."""
+"""Thoughts by a model, by the place of their turn (`place_of`). None stands for an inadequate thought."""
 
 
 def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
-    """What an agent did, one act after the other: each call, and each text that stands beside none."""
+    """Yield the agent's acts in order: each call, and each text without a call."""
     calling = {event.turn for event in events if isinstance(event, Call) and event.by == "agent"}
     for step, event in enumerate(events):
         if (isinstance(event, Call) and event.by == "agent") or (
@@ -146,15 +146,15 @@ def acts(events: Sequence[Event]) -> Iterator[TurnSpan]:
 
 
 def place_of(trajectory: Trajectory, span: TurnSpan) -> str:
-    """The name of a turn: its conversation and its step."""
+    """Return a turn's name: conversation and step."""
     return f"{trajectory.id}@{span.start}"
 
 
 def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: Thoughts | None = None) -> LessonSeries:
-    """A recorded conversation, with a verified thought for every turn, or with those that a model wrote.
+    """Return a recorded conversation with a verified thought for every turn, or with a model's thoughts.
 
-    Calls made at once are told one after the other, each with its result; what an agent says beside a call is left out.
-    Where a written thought was not good enough or is not there, the conversation ends before its turn.
+    Parallel calls come one after another, each with its result. Text next to a call is left out. If a model's thought
+    is missing or inadequate, the conversation ends before its turn.
     """
     lessons: list[Lesson] = []
     for turn in turns_of(trajectory):
@@ -166,18 +166,18 @@ def lessons_of(pack: Pack, trajectory: Trajectory, *, seed: int = 0, thoughts: T
 
 
 class Turn(NamedTuple):
-    """One act of an agent, as it was recorded."""
+    """One recorded act of an agent."""
 
     span: TurnSpan
     heard: tuple[tuple[str, str], ...]
-    """Role and content of what the agent got since its last turn."""
+    """Role and content of the messages since the agent's last turn."""
     answer: str
     """The text, or the call as a model writes it."""
     call: tuple[str, dict[str, Any]] | None
 
 
 def turns_of(trajectory: Trajectory) -> Iterator[Turn]:
-    """What an agent did, and what it got before each; thoughts take far longer and are not made."""
+    """Yield the agent's acts with the messages before each, without thoughts, which take far longer."""
     events = trajectory.events
     results = {event.call: event for event in events if isinstance(event, Result) and event.call is not None}
     heard: list[tuple[str, str]] = []

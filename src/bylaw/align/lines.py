@@ -1,4 +1,4 @@
-"""`bylaw align score`: turns or answers in, one JSON line each; what each is worth out, one line for every line."""
+"""The command `bylaw align score`: reads turns or answers as JSON lines and writes one reward line for each."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from bylaw.errors import BylawError, RecordError
 
 
 class Line(Struct, frozen=True):
-    """One input line, as far as its shape alone says what it is."""
+    """One input line. Its structure tells what it is."""
 
     required: list[str]
     recalled: list[str]
@@ -38,7 +38,7 @@ _Words = TypeVar("_Words", Judged, Text)
 
 
 def read_turn(line: bytes, place: str) -> Turn:
-    """The turn that one line of JSON describes; RecordError says what is wrong with it."""
+    """Return the turn in one line of JSON. Raises RecordError with the fault."""
     try:
         found = _decoder.decode(line)
         return Turn(
@@ -77,14 +77,15 @@ def _plain(error: Exception) -> str:
 
 
 def score_lines(stdin: BinaryIO, stdout: BinaryIO, switches: Switches = PAPER) -> int:
-    """Score every line; the exit status, 3 where one failed."""
+    """Score every line. Return the exit status, 3 after any failure."""
     return each_line(stdin, stdout, lambda line, number, place: score(read_turn(line, place), switches))
 
 
 def each_line(stdin: BinaryIO, stdout: BinaryIO, work: Callable[[bytes, int, str], Reward]) -> int:
-    """Write what each line comes to, by the line, its number and its place; the exit status, 3 where one failed.
+    """Write the result of each line, computed from the line, its number and its place. Return the exit status, 3 after
+    any failure.
 
-    A bad line gives a line with `error`, so output and input stay side by side, and is named on stderr.
+    A bad line gives a line with `error`, so output and input stay aligned, and a message on stderr.
     """
     status = 0
     for number, line in enumerate(stdin, start=1):
@@ -104,18 +105,18 @@ Row = dict[str, Any]
 
 
 class Answer(Struct, frozen=True, forbid_unknown_fields=True):
-    """One line: what was written, and for which row; without a row, for the row that stands on the same line."""
+    """One line: an output and its row. Without a row, the row on the same line is meant."""
 
     answer: str
     row: int | None = None
-    """Which line of the rows, from 1."""
+    """The line number of the row, from 1."""
     task: str | None = None
     turn: int | None = None
-    """With `task`, which turn."""
+    """With `task`: the number of the turn."""
 
 
 def score_answers(stdin: BinaryIO, stdout: BinaryIO, rows: Sequence[Row], grader: Grader) -> int:
-    """Score every answer; the exit status, 3 where one failed. A bad line gives a line with `error`."""
+    """Score every answer. Return the exit status, 3 after any failure."""
     places = {(str(row.get("task")), row.get("turn")): row for row in rows}
 
     def scored(line: bytes, number: int, place: str) -> Reward:

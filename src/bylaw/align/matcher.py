@@ -1,12 +1,12 @@
-"""Which policies a thought states, and which rules it makes up: found by words and values, without a model.
+"""Finds by words and values which policies a thought states and which rules it makes up, without a model.
 
-A statement is rule-like if it allows, forbids or sets a condition. It recalls the most similar policy if its values,
-and the words by which that policy tells cases apart, are the policy's. Otherwise it is made up, as is a rule-like
-statement that no policy resembles. `words.yaml` has the English for this, measured on labelled thoughts
-(`lab/scripts/align_matcher.py`). A model reads thoughts of other models better (`grader.ModelJudge`).
+A statement is rule-like if it allows, forbids or sets a condition. It states the most similar policy if its values, and
+the words that distinguish the policy's cases, are that policy's. Otherwise the statement is made up, as is a rule-like
+statement that resembles no policy. `words.yaml` has the English words for this, measured on labelled thoughts
+(`lab/scripts/align_matcher.py`). A model reads other models' thoughts better (`grader.ModelJudge`).
 
-A policy's wordings are its definition, the sentences it cites and the reasons its guard denies with. The fewer policies
-use a word, the more it weighs. Words with one everyday meaning count as one word.
+A policy's wordings are its definition, the sentences it cites, and its guard's denials. A word weighs more if fewer
+policies use it. Everyday words with one meaning count as one word.
 """
 
 import math
@@ -30,20 +30,20 @@ from bylaw.policy.yaml import LOADER
 from bylaw.text.folding import stem as text_stem
 
 WORDS: dict[str, Any] = yaml.load((Path(__file__).parent / "words.yaml").read_text(encoding="utf-8"), LOADER)
-"""The English that the matcher knows."""
+"""The English words that the matcher knows."""
 _ODD: dict[str, str] = WORDS["odd"]
 _STOP = frozenset(WORDS["stop"].split())
 
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """A word without its ending, alike for the forms of a verb or noun."""
+    """Return a word without its ending, equal for the forms of a verb or noun."""
     word = word.lower().removesuffix("'s").replace("'", "").replace("’", "")
     return text_stem(_ODD.get(word, word))
 
 
 def stems(text: str) -> list[str]:
-    """The stems of all words but stop words, in order."""
+    """Return the stems of all words except stop words, in order."""
     joined = re.sub(r"(?<=[A-Za-z])-(?=[A-Za-z])", "", text)  # in-person
     return [stem(word) for word in re.findall(r"[A-Za-z][A-Za-z'’]*", joined) if word.lower() not in _STOP]
 
@@ -57,38 +57,34 @@ _BOUNDS = {
     "least": re.compile(r"\b(?:at least|no less than|not less than|minimum of)\W*$", re.IGNORECASE),
 }
 FEWEST = 3
-"""Words that a cited sentence needs to be a wording of its policy. The definition always is."""
+"""The minimum number of words that make a cited sentence a wording. The definition always is one."""
 UNKNOWN = 0.55
-"""Weight of a word that no policy uses, as a share of the heaviest."""
+"""The weight of a word that no policy uses, as a share of the highest weight."""
 
 
 class Wording(Struct, frozen=True):
-    """The words of one wording of a policy."""
-
     words: frozenset[str]
     total: float
 
 
 class Entry(Struct, frozen=True):
-    """The wordings of one policy, and the values and words in them."""
+    """One policy's wordings, with the values and words in them."""
 
     policy: Policy
     words: frozenset[str]
     wordings: tuple[Wording, ...]
     values: frozenset[tuple[str, str]]
     pairs: Mapping[tuple[str, str], frozenset[str]]
-    """Each value with the choices next to it: $15.00 with `silver`."""
+    """Each value with the choices next to it, such as $15.00 with `silver`."""
     bounds: Mapping[str, frozenset[str]]
-    """The numbers that it sets as `most` and as `least`."""
+    """The numbers that the policy sets as `most` and as `least`."""
     choices: frozenset[str]
-    """The enumeration words of the facts and arguments that its guard reads."""
+    """The enumeration words of facts and arguments that the policy's guard reads."""
     sentences: tuple[tuple[str, frozenset[str]], ...]
-    """Its sentences, each with the choices in it."""
+    """The policy's sentences, each with the choices in it."""
 
 
 class Lexicon:
-    """Finds the policies that a text resembles."""
-
     def __init__(self, pack: Pack) -> None:
         choices = {policy.id: _choices(pack, policy) for policy in pack.policies.values()}
         self._joined = {word: word.replace(" ", "") for each in choices.values() for word in each if " " in word}
@@ -126,9 +122,8 @@ class Lexicon:
         return word in self._weights
 
     def closest(self, words: frozenset[str], least: float) -> Iterator[tuple[float, Entry]]:
-        """The policies that share words with these, each with its likeness from 0 to 1.
-
-        Policies that cannot reach `least` may be left out.
+        """Yield policies that share words with a text, each with a similarity from 0 to 1. Those that cannot reach
+        `least` may be left out.
         """
         total = self.weight(words)
         shared: dict[str, float] = {}
@@ -136,7 +131,7 @@ class Lexicon:
             weight = self._weights.get(word, 0.0)
             for name in self._users.get(word, ()):
                 shared[name] = shared.get(name, 0.0) + weight
-        # Likeness is the harmonic mean of two shares, so one large share cannot make up for a small one.
+        # The similarity is the harmonic mean of two shares, so one large share cannot make up for a small one.
         enough = total * least / (2 - least)
         for name, weight in shared.items():
             if weight >= enough:
@@ -147,7 +142,7 @@ class Lexicon:
                     yield 2 * inside * best / (inside + best), entry
 
     def words(self, text: str) -> list[str]:
-        """The stems of a text that count, one stem for all words with one meaning."""
+        """Return the stems of a text that count, with one stem for all words with one meaning."""
         lower = text.lower().replace("-", " ")
         for phrase, joined in self._joined.items():
             lower = lower.replace(phrase, joined)
@@ -155,7 +150,6 @@ class Lexicon:
 
 
 def chosen(text: str, choices: frozenset[str]) -> frozenset[str]:
-    """The choices that a text names."""
     lower = text.lower().replace("-", " ")
     return frozenset(word for word in choices if re.search(rf"\b{re.escape(word)}(?:s|ly)?\b", lower))
 
@@ -169,7 +163,7 @@ def _pairs(said: Sequence[str], choices: frozenset[str]) -> dict[tuple[str, str]
 
 
 def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[str]]]:
-    """Each value of a text with the choices in its own clause, or else in the last clause that has any."""
+    """Return each value of a text with the choices in its own clause, or else in the last clause with any."""
     found: list[tuple[Value, frozenset[str]]] = []
     cuts = [
         match.start() for match in re.finditer(r",(?!\d)|;|:|\band\b|\bor\b|\belse\b|\bwith\b(?= \w+ or more)", text)
@@ -186,7 +180,7 @@ def beside(text: str, choices: frozenset[str]) -> list[tuple[Value, frozenset[st
 
 
 def bounds(text: str) -> list[tuple[str, str]]:
-    """The numbers that a text sets as `most` and as `least`."""
+    """Return the numbers that a text sets as `most` and as `least`."""
     found: list[tuple[str, str]] = []
     for value in values_in(text):
         for way, before in _BOUNDS.items():
@@ -201,7 +195,7 @@ def _bounds(said: Sequence[str]) -> dict[str, frozenset[str]]:
 
 
 def _choices(pack: Pack, policy: Policy) -> frozenset[str]:
-    """The enumeration words of the facts and arguments that a policy's guard reads."""
+    """Return the enumeration words of facts and arguments that a policy's guard reads."""
     guard = pack.guards.get(policy.id)
     if guard is None:
         return frozenset()
@@ -231,20 +225,20 @@ def _texts(pack: Pack, policy: Policy) -> list[str]:
 
 
 ALIKE = 0.5
-"""Likeness to a policy from which a rule-like statement is about that policy."""
+"""The minimum similarity at which a rule-like statement is about a policy."""
 NEAR = 0.08
-"""A policy that much less similar is preferred if the statement states it correctly."""
+"""A policy may be less similar by this much and is still preferred if the statement states it correctly."""
 NEARLY = 0.85
-"""Likeness to a policy from which a statement without a rule word is a rule, too."""
+"""The minimum similarity at which a statement without a rule word counts as a rule."""
 SHARED = 0.08
-"""Added to the likeness if the policy and the statement share a value."""
+"""Added to the similarity if the policy and the statement share a value."""
 KNOWLEDGE = 0.15
-"""Subtracted for a policy that only explains how to read the others."""
+"""Subtracted for a policy that only explains how to read others."""
 REMEMBERED = 20_000
-"""Statements whose reading is cached: thoughts of one model repeat each other."""
+"""How many statements are cached, because a model's thoughts repeat."""
 LEAST = 0.3
 CUT = 0.6
-"""A statement is cut if its parts, taken alone, are more similar to policies than the whole, by weight of words."""
+"""A statement is cut if its parts are more similar to policies than the whole, by weight of words."""
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'])|\n+")
 _ITEMS = re.compile(r"[;:](?=\s)")
@@ -257,21 +251,19 @@ _DENIED = re.compile(r"\b(?:not|no|never|nobody|cannot|without|none|nothing)\b|n
 
 
 class Mentions(Struct, frozen=True):
-    """The policies that a thought states (B), and the rules it makes up (C)."""
+    """The policies that a thought states (B), and the rules that it makes up (C)."""
 
     recalled: frozenset[str]
     made_up: tuple[str, ...]
 
 
 class Matcher:
-    """Reads thoughts under one pack."""
-
     def __init__(self, pack: Pack) -> None:
         self._lexicon = Lexicon(pack)
         self._read = lru_cache(maxsize=REMEMBERED)(self._read_statement)
 
     def mentions(self, thought: str, known: Collection[tuple[str, str]] = ()) -> Mentions:
-        """B and C of a thought. `known` are the values that the conversation showed: facts of the case have them."""
+        """Return B and C of a thought. `known` are values in the conversation, which may be facts of the case."""
         right: set[tuple[int, str]] = set()
         wrong: set[tuple[int, str]] = set()
         made_up: list[str] = []
@@ -281,11 +273,11 @@ class Matcher:
                 (right if is_right else wrong).add((statement.sentence, policy))
                 if not is_right:
                     made_up.append(part)
-        # A sentence that states a policy partly wrong does not state it correctly in the rest.
+        # A sentence with one wrong part does not state the policy correctly elsewhere.
         return Mentions(frozenset(policy for _, policy in right - wrong), tuple(made_up))
 
     def _read_statement(self, statement: "Statement", known: frozenset[tuple[str, str]]) -> list[tuple[str, str, bool]]:
-        """The rules in a statement: the policy each is about, and whether it is stated correctly."""
+        """Return the rules in a statement: the policy of each, and whether it is stated correctly."""
         found: list[tuple[str, str, bool]] = []
         for part, entry in self._parts(statement):
             if entry is None:
@@ -297,7 +289,7 @@ class Matcher:
         return found
 
     def _parts(self, said: "Statement") -> list[tuple[str, Entry | None]]:
-        """The runs of clauses that are each about a policy, by the best way to cut the statement."""
+        """Return the runs of clauses that are each about one policy, by the best cut of the statement."""
         statement = said.text
         if not said.is_announced and not self._lays_down(statement):
             return []
@@ -320,7 +312,7 @@ class Matcher:
         return [(run, entry) for run, entry in parts if entry is not None]
 
     def _lays_down(self, text: str) -> bool:
-        """Whether a statement is rule-like by its own words, or is nearly a policy's."""
+        """Whether a statement is rule-like by its own words, or nearly equals a policy's."""
         return _RULE.search(text) is not None or self._closest(text)[0] >= NEARLY
 
     def _closest(self, text: str) -> tuple[float, Entry | None]:
@@ -328,12 +320,12 @@ class Matcher:
         return ranked[0] if ranked else (0.0, None)
 
     def _near(self, text: str) -> list[Entry]:
-        """The most similar policy, and those nearly as similar."""
+        """Return the most similar policy and those nearly as similar."""
         ranked = self._ranked(text)
         return [entry for score, entry in ranked if score >= ranked[0][0] - NEAR and entry.policy.kind != "knowledge"]
 
     def _ranked(self, text: str) -> list[tuple[float, Entry]]:
-        """The policies that a text is similar enough to, the most similar first."""
+        """Return the policies that are similar enough, most similar first."""
         words = frozenset(self._lexicon.words(text))
         if len(words) < 2:
             return []
@@ -350,10 +342,10 @@ class Matcher:
         return len(words) >= 2 and sum(self._lexicon.is_known(word) for word in words) >= 1
 
     def _is_right(self, text: str, entry: Entry, known: Collection[tuple[str, str]]) -> bool:
-        """Whether the values, limits and cases that a statement names are the policy's."""
+        """Whether the values, limits and cases in a statement are the policy's."""
         for value, words in beside(text, entry.choices):
             kind, number = value.key
-            # A number without its unit may be any of the policy's; no charge is $0.00.
+            # A number without a unit may be any of the policy's. "No charge" is $0.00.
             same = [each for each in entry.values if each == (kind, number)]
             same = same or [each for each in entry.values if each[1] == number and "count" in (kind, each[0])]
             if not same:
@@ -375,10 +367,10 @@ class Matcher:
         return all(self._is_said(text, loose, entry) for loose in _LOOSE.finditer(text))
 
     def _is_of_the_case(self, text: str, value: Value, entry: Entry) -> bool:
-        """Whether a value that was shown is a fact of the case next to the rule, not a value of the rule.
+        """Whether a known value is a fact of the case next to the rule.
 
-        It is a value of the rule if a word such as `more than` sets it, or if the policy has a value of its kind that
-        the statement leaves out.
+        The value belongs to the rule if a word such as `more than` precedes it, or if the statement omits the policy's
+        own value of this kind.
         """
         if _LIMIT.search(text[: value.start]):
             return False
@@ -387,7 +379,7 @@ class Matcher:
         return not any(kind == value.kind or "count" in (kind, value.kind) for kind, _ in own - said)
 
     def _is_said(self, text: str, loose: re.Match[str], entry: Entry) -> bool:
-        """Whether the policy also permits this, in the same case."""
+        """Whether the policy also permits this in the same case."""
         if loose[0].lower().startswith("any") and _DENIED.search(text[: loose.start()]):
             return True
         if loose[0].lower() == "without" and _DENIED.search(text[: loose.start()] + text[loose.end() :]):
@@ -397,22 +389,22 @@ class Matcher:
 
 
 def _turned(entry: Entry, way: str, number: str) -> bool:
-    """Whether the policy sets the number from the other side: `up to $150.00` for `more than $150.00`."""
+    """Whether the policy limits the number from the other side, as in `up to $150.00` for `more than $150.00`."""
     return number in entry.bounds["least" if way == "most" else "most"]
 
 
 class Statement(Struct, frozen=True):
-    """A sentence of a thought, or an item of a list in it."""
+    """A sentence of a thought, or a list item in it."""
 
     text: str
     sentence: int
-    """Index of the sentence in the thought."""
+    """The sentence's number in the thought."""
     is_announced: bool
-    """The words before it announce policies."""
+    """Whether the words before the statement announce policies."""
 
 
 def _beginnings(kinds: Iterable[str]) -> re.Pattern[str]:
-    """How the sentences of these templates begin."""
+    """Return a pattern for the beginnings of these templates' sentences."""
     sentences = {each for kind in kinds for text in SENTENCES[kind] for each in _SENTENCES.split(text)}
     found = {each.partition("{")[0].strip() for each in sentences} - {""}
     return re.compile("|".join(re.escape(each) for each in sorted(found, key=len, reverse=True)))
@@ -423,7 +415,7 @@ _CASE = _beginnings(SENTENCES.keys() - {"one", "many"})
 
 
 def statements(thought: str) -> Iterator[Statement]:
-    """The sentences of a thought and the items of its lists, without what its templates say of the case."""
+    """Yield a thought's sentences and list items, without template text about the case."""
     for number, sentence in enumerate(_SENTENCES.split(thought)):
         head = _POLICIES.match(sentence)
         if head is None and _CASE.match(sentence):
@@ -441,28 +433,30 @@ def _clauses(statement: str) -> Sequence[tuple[int, int]]:
 
 
 class Checked(Struct, frozen=True):
-    """How a thought compares with what the guards found at its turn."""
+    """The comparison of a thought with the guards' findings at its turn."""
 
     missing: tuple[str, ...]
     """Policies that the turn needs and the thought does not state."""
     beside: tuple[str, ...]
-    """Policies that it states and the turn does not need."""
+    """Policies that the thought states and the turn does not need."""
     made_up: tuple[str, ...]
-    """Rules that no policy has, and amounts and days that neither a policy nor the conversation has."""
+    """Rules of no policy, and amounts and days without a source in policies or conversation."""
 
     @property
     def is_faithful(self) -> bool:
-        """It states no rule, amount or day without a source."""
+        """Whether the thought states no rule, amount or day without a source."""
         return not self.made_up
 
     @property
     def is_complete(self) -> bool:
-        """It states every policy that the turn needs."""
+        """Whether the thought states every policy that the turn needs."""
         return not self.missing
 
 
 def check(pack: Pack, thought: str, found: Bearing, reader: Matcher, said: str = "") -> Checked:
-    """Check a thought against the guards' findings at its turn. `said` is the conversation, whose values it may use."""
+    """Check a thought against the guards' findings at its turn. `said` is the conversation, whose values are
+    allowed.
+    """
     shown = {value.key for value in values_in(said)}
     mentions = reader.mentions(thought, shown)
     stated = [pack.policies[name] for name in {*found.required, *mentions.recalled}]
@@ -484,5 +478,5 @@ def check(pack: Pack, thought: str, found: Bearing, reader: Matcher, said: str =
 
 
 def _is_day_of(day: str, days: set[str]) -> bool:
-    """Whether a day without its year is one of those with it."""
+    """Whether a day without a year equals one of these days."""
     return len(day) == 5 and any(each.endswith(day) for each in days)

@@ -1,6 +1,6 @@
-"""What a model wrote: an optional thought, then either a text for the user or one tool call as JSON.
+"""Reads a model's output: an optional thought, then a text for the user or one tool call as JSON.
 
-A whole prompt of such turns is read as events that the guards can look at.
+A whole prompt of such turns can be read as events for the guards.
 """
 
 import re
@@ -19,28 +19,28 @@ _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)\n?\s*```\s*", re.DOTALL)
 
 
 class Output(Struct, frozen=True):
-    """One output, taken apart."""
+    """One output in parts."""
 
     thought: str | None
-    """What stands in the think block; None where there is none."""
+    """The content of the think block; None without one."""
     tool: str | None
-    """The tool that is called; None for a text."""
+    """The called tool; None for a text."""
     arguments: dict[str, Any]
     text: str
-    """What is said to the user; empty beside a call."""
+    """The text for the user; empty for a call."""
     fault: str = ""
-    """Why neither a text nor a call could be made out."""
+    """Why the output is neither text nor call."""
     rest: str = ""
-    """Everything after the thought, as it was written."""
+    """Everything after the thought, unchanged."""
 
     @property
     def is_formatted(self) -> bool:
-        """Exactly one closed think block first, then either text or one JSON call."""
+        """Whether the output has exactly one closed think block first, then a text or one JSON call."""
         return self.thought is not None and not self.fault
 
 
 def read_output(raw: str) -> Output:
-    """Take an output apart. Never fails: what is wrong with it stands in `fault`."""
+    """Split an output into parts. Never raises; faults are in `fault`."""
     thought: str | None = None
     rest = raw
     if (match := _THOUGHT.fullmatch(raw)) is not None:
@@ -78,14 +78,14 @@ def write_call(tool: str, arguments: dict[str, Any]) -> str:
 
 
 def events_of(messages: Sequence[Mapping[str, Any]]) -> list[Event]:
-    """The conversation of a prompt, read as an audit reads it. An output that is a call counts as one."""
+    """Return a prompt's conversation as an audit reads it. An output that is a call counts as a call."""
     transcript = Transcript()
     follow((msgspec.convert(_plain(message), ChatMessage, strict=False) for message in messages), transcript)
     return transcript.events
 
 
 def _plain(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A message with its call, if it has one, and without thoughts."""
+    """Return a message with its call, if any, and without thoughts."""
     if message.get("role") != "assistant":
         return message
     if message.get("tool_calls"):
@@ -97,7 +97,7 @@ def _plain(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def text_of(content: Any) -> str:
-    """A message's content: a text, or the texts of its parts."""
+    """Return a message's content as text."""
     if isinstance(content, list):
         parts = cast(list[Mapping[str, Any] | str], content)
         return "".join(part if isinstance(part, str) else str(part.get("text") or "") for part in parts)

@@ -1,7 +1,7 @@
-"""The system message: who the agent is, how it calls tools, which there are, and, if wanted, the policy itself.
+"""Builds the system message: the agent's role, how to call tools, the list of tools and, if wanted, the policy.
 
-Tools are told in the message, one line each, and called in JSON as plain text: small models do that far better than
-they follow a native tool format they were not trained on.
+Tools are listed in the message, one per line, and called in JSON as plain text. Small models do this better than an
+unfamiliar native tool format.
 """
 
 from functools import cache
@@ -26,7 +26,7 @@ def pack_named(name: str) -> Pack:
 
 @cache
 def system_message(pack: str, policy: PolicyPlace, *, document: str = "") -> str:
-    """The system prompt. `document` is the policy's text, for a pack without one."""
+    """Return the system prompt. `document` is the policy's text, for a pack without one."""
     held = pack_named(pack)
     when = f" It is {held.now:%A, %Y-%m-%d %H:%M}." if held.now else ""
     parts = [f"You are the assistant of {held.title}.{when} {HOW}", tool_lines(pack), *_asking(held)]
@@ -39,7 +39,7 @@ def system_message(pack: str, policy: PolicyPlace, *, document: str = "") -> str
 
 
 def _asking(pack: Pack) -> list[str]:
-    """How to ask for a yes that needs no reading, where the pack has sentences for it."""
+    """Return how to ask for confirmation, if the pack has sentences for this."""
     put = {tool.name: tool.put_as[0] for tool in pack.schema.tools.values() if tool.put_as}
     asks = next((each.words.asks for each in pack.book.predicates.values() if each.consent), ())
     if not put or not asks:
@@ -54,12 +54,12 @@ def _asking(pack: Pack) -> list[str]:
 
 @cache
 def tool_lines(pack: str) -> str:
-    """Every tool on a line."""
+    """Return every tool on one line each."""
     return "\n".join(["Tools:", *(tool_line(tool) for tool in pack_named(pack).schema.called.values())])
 
 
 def tool_line(tool: Tool) -> str:
-    """`name(parameter, parameter: one|two, optional?): what it does`."""
+    """Return a tool as `name(parameter, parameter: one|two, optional?): description`."""
     parts: list[str] = []
     for name, schema in tool.parameters.items():
         declared = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
@@ -72,7 +72,7 @@ def tool_line(tool: Tool) -> str:
 
 @cache
 def tool_schemas(pack: str) -> list[dict[str, Any]]:
-    """The same tools as OpenAI functions."""
+    """Return the tools as OpenAI functions."""
     return [
         {
             "type": "function",

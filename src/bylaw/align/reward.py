@@ -1,7 +1,7 @@
-"""The rewards of one turn, as exact arithmetic with no model and no torch.
+"""The rewards of one turn as exact arithmetic, without a model (PA3, Dipta et al., 3.2 and appendix D).
 
-After PA3 (Dipta et al.), 3.2 and appendix D. Where the paper leaves a case open, the choice is said at the function.
-Every term is worked out in fractions and becomes a float at the end, so a value worked out by hand is met exactly.
+Where the paper leaves a case open, the function states the choice. Terms are computed as fractions and converted to
+floats at the end, so that hand-computed values are met exactly.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,9 +17,9 @@ Mark = Annotated[float, Meta(ge=0, le=10)]
 Mismatch = Literal["paper", "floor"]
 
 SOFT, HARD = 100, 250
-"""Words of a thought: up to the first cost nothing, from the second on everything."""
+"""Numbers of words in a thought: up to the first there is no penalty, from the second the full penalty."""
 TOP = 3
-"""A turn is worth from -TOP to TOP."""
+"""A turn's reward lies between -TOP and TOP."""
 
 _FAULT: dict[Verdict, Fraction] = {
     "compliant": Fraction(0),
@@ -31,55 +31,54 @@ _FAULT: dict[Verdict, Fraction] = {
 
 
 class ToolCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """A call of a tool: the one that was due, or the one that was made."""
+    """A tool call: the expected one or the actual one."""
 
     tool: str
     arguments: dict[str, Any]
 
 
 class Judged(Struct, frozen=True, forbid_unknown_fields=True):
-    """A text was due; `judge` says from 0 to 10 how good the one that came is."""
+    """A text was due. `judge` rates the actual text from 0 to 10."""
 
     judge: Mark
 
 
 class Text(Struct, frozen=True, forbid_unknown_fields=True):
-    """Report an agent message."""
+    """A text for the user."""
 
     text: str
 
 
 class Turn(Struct, frozen=True):
-    """All that the rewards of one turn depend on."""
+    """Everything that one turn's rewards depend on."""
 
     required: frozenset[str]
-    """The policies the turn needs (A)."""
+    """The policies that the turn needs (A)."""
     recalled: frozenset[str]
-    """The policies its thought states (B)."""
+    """The policies that the thought states (B)."""
     hallucinated: Count
-    """How many policies its thought states that there are not (|C|)."""
+    """The number of rules that the thought makes up (|C|)."""
     thought_words: Count
     format_ok: bool
     expected: ToolCall | Judged
     predicted: ToolCall | Text
     verdict: Verdict | None = None
-    """What the guards say of the call made, where it is a write; only the compliance term looks at it."""
+    """The guards' verdict on a write. Only the compliance term uses it."""
 
 
 class Switches(Struct, frozen=True):
-    """Where we offer another way than the paper's; the defaults are the paper's."""
+    """Alternatives to the paper's rewards. The defaults are the paper's."""
 
     mismatch: Mismatch = "paper"
-    """A call where a text was due, or the reverse: 0 as printed, or the lowest a turn can have.
-
-    0 is better than a call with most values wrong, so it teaches a model to talk where it should act.
+    """The reward for a call instead of a text, or the reverse: 0 as printed, or the lowest reward. 0 is better than a
+    call with wrong values, so it teaches a model to talk instead of acting.
     """
     compliance: Annotated[float, Meta(ge=0)] = 0.0
-    """Weight of the verified-compliance term: what a write costs that the guards do not permit on what was seen."""
+    """The weight of the compliance term: the penalty for a write that the guards do not permit on what was seen."""
 
 
 class Reward(Struct, frozen=True, omit_defaults=True):
-    """The terms of one turn's reward, and their sum; penalties are positive and taken off."""
+    """The terms of one turn's reward, with their sum. Penalties are positive and subtracted."""
 
     format: float
     turn: float
@@ -88,16 +87,16 @@ class Reward(Struct, frozen=True, omit_defaults=True):
     length: float
     total: float
     compliance: float | None = None
-    """None where the term is switched off."""
+    """None if the term is switched off."""
 
 
 PAPER = Switches()
 FLOOR = Switches(mismatch="floor")
-"""What answers are graded by, unless the paper's 0 is asked for."""
+"""The default for grading answers. The paper's 0 must be requested."""
 
 
 def score(turn: Turn, switches: Switches = PAPER) -> Reward:
-    """The rewards of one turn. The total lies in [-5, 5] (the paper prints [-4, 5]); compliance comes on top."""
+    """Return the rewards of one turn. Without compliance, the total lies in [-5, 5] (the paper prints [-4, 5])."""
     form = Fraction(1 if turn.format_ok else 0)
     worth = turn_reward(turn.expected, turn.predicted, switches.mismatch)
     recall = jaccard(turn.required, turn.recalled)
@@ -120,25 +119,25 @@ def score(turn: Turn, switches: Switches = PAPER) -> Reward:
 
 
 def jaccard(one: Collection[str], other: Collection[str]) -> Fraction:
-    """How much two sets share; two empty sets share all."""
+    """Return the Jaccard similarity of two sets; 1 for two empty sets."""
     first, second = set(one), set(other)
     together = first | second
     return Fraction(len(first & second), len(together)) if together else Fraction(1)
 
 
 def hallucination(recalled: int, hallucinated: int) -> Fraction:
-    """The share of what was stated that no policy says; nothing stated is nothing made up."""
+    """Return the share of stated rules that no policy has; 0 if nothing is stated."""
     stated = recalled + hallucinated
     return Fraction(hallucinated, stated) if stated else Fraction(0)
 
 
 def length_penalty(words: int) -> Fraction:
-    """What the length of a thought costs: nothing up to SOFT words, everything from HARD words on."""
+    """Return the penalty for a thought's length: 0 up to SOFT words, 1 from HARD words on."""
     return min(Fraction(1), max(Fraction(0), Fraction(words - SOFT, HARD - SOFT)))
 
 
 def turn_reward(expected: ToolCall | Judged, predicted: ToolCall | Text, mismatch: Mismatch = "paper") -> Fraction:
-    """What the turn itself is worth, from -TOP to TOP."""
+    """Return the reward of the turn itself, from -TOP to TOP."""
     match expected, predicted:
         case ToolCall(), ToolCall():
             return 2 * TOP * matched(expected, predicted) / (2 + len(expected.arguments)) - TOP
@@ -149,7 +148,7 @@ def turn_reward(expected: ToolCall | Judged, predicted: ToolCall | Text, mismatc
 
 
 def matched(expected: ToolCall, predicted: ToolCall) -> Fraction:
-    """Name, parameter names and values that are right; the latter two count even where the name is wrong."""
+    """Return the share of correct name, parameter names and values. The latter two count even if the name is wrong."""
     name = jaccard((expected.tool,), (predicted.tool,))
     names = jaccard(expected.arguments, predicted.arguments)
     values = sum(
@@ -160,7 +159,7 @@ def matched(expected: ToolCall, predicted: ToolCall) -> Fraction:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal as JSON: 1 is 1.0, true is not 1, the order of keys does not matter."""
+    """Whether two values are equal as JSON: 1 equals 1.0, true does not equal 1, and key order does not matter."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -173,5 +172,5 @@ def same(one: Any, other: Any) -> bool:
 
 
 def fault(verdict: Verdict | None) -> Fraction:
-    """How far a write is from one the guards permit on what was seen; what is no write has no fault."""
+    """Return how far a write is from a permitted one, by what was seen; 0 for anything but a write."""
     return Fraction(0) if verdict is None else _FAULT[verdict]

@@ -1,7 +1,7 @@
-"""What a text must say, slot by slot, and how well a text says it.
+"""Slots: what a text must say, and how well a text says it.
 
-The paper has a judge model mark assistant turns from 0 to 10; where the gold turn lists its slots, ten times their F1
-is such a mark that needs no model.
+In the paper, a judge model rates texts from 0 to 10. If the gold turn lists its slots, ten times their F1 gives such a
+rating without a model.
 """
 
 import re
@@ -39,7 +39,7 @@ _UNIT = re.compile(r"[\s-]*(minute|hour|day|week|month|year|time|visit|refill|mo
 
 
 class Value(Struct, frozen=True):
-    """A value in a text, and where it is."""
+    """A value in a text, with its position."""
 
     kind: str
     """`amount`, `date`, `time`, or a unit such as `hour`; `count` without a unit."""
@@ -49,13 +49,13 @@ class Value(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Kind and value, the same for all ways to write a number."""
+        """Kind and value, equal for all spellings of a number."""
         value = self.value
         return self.kind, f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
 
 
 def values_in(text: str) -> list[Value]:
-    """Amounts, dates, times and counts, in order; numbers in words count too."""
+    """Return amounts, dates, times and counts in order. Numbers in words count too."""
     found: list[Value] = []
     plain = text
 
@@ -113,16 +113,18 @@ DENIAL = re.compile(
     r"|isn['’]t possible|not something I can|sorry|unfortunately|declin\w+|refus\w+)\b",
     re.IGNORECASE,
 )
-"""Words by which an agent says that it does not do something. Rough, so it only ever costs or leaves out."""
+"""Words with which an agent declines. The pattern is rough, so a match only ever reduces a score or leaves a text
+out.
+"""
 
 
 class Slot(Struct, frozen=True):
-    """Something a text must say: an amount, a day, a time, a ground, a question, the thing it is about."""
+    """What a text must say: an amount, a day, a time, a reason, a question, or its subject."""
 
     kind: Literal["amount", "date", "time", "ground", "question", "thing"]
     value: str
     says: tuple[str, ...] = ()
-    """Patterns (case ignored) of which one must match; none for amounts, days and times, which are found by value."""
+    """Patterns, of which one must match (case ignored). Amounts, days and times are found by value instead."""
 
     def stands_in(self, text: str) -> bool:
         """Whether the text says it."""
@@ -138,10 +140,10 @@ class Slot(Struct, frozen=True):
 
 
 def f1(slots: Sequence[Slot], text: str, *, gold: str) -> float:
-    """How well a text says the slots of a gold text, and nothing else of the kind, from 0 to 1.
+    """Return how well a text says a gold text's slots and no others of their kind, from 0 to 1.
 
-    Amounts, days, ids and questions that the gold text lacks count against it. A denial that the gold text lacks makes
-    it worth nothing, and so does a question about none of the things it should be about.
+    Amounts, days, ids and questions that the gold text lacks count against the text. A refusal that the gold text lacks
+    gives 0, and so does a question about the wrong subject.
     """
     if DENIAL.search(text) is not None and DENIAL.search(gold) is None:
         return 0.0
@@ -163,17 +165,17 @@ def amounts_in(text: str) -> set[Decimal]:
 
 
 def dates_in(text: str) -> set[str]:
-    """Every day a text names, `2025-03-14`, or `03-14` where it leaves out the year."""
+    """Return every day in a text, as `2025-03-14`, or `03-14` without a year."""
     return {str(value.value) for value in values_in(text) if value.kind == "date"}
 
 
 def times_in(text: str) -> set[str]:
-    """Every time of day a text names, as `16:30`."""
+    """Return every time of day in a text, such as `16:30`."""
     return {str(value.value) for value in values_in(text) if value.kind == "time"}
 
 
 def is_day(said: str, day: str) -> bool:
-    """Whether a day, perhaps said without its year, is `day`."""
+    """Whether a day, perhaps without a year, is `day`."""
     return said == day or (len(said) == 5 and day.endswith(f"-{said}"))
 
 
@@ -185,11 +187,11 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _CLOCK = re.compile(r"\b(\d\d:\d\d):\d\d\b")
 _LONGEST = 60
-"""Characters of a value that a text may tell; longer ones are prose."""
+"""The maximum length of a value in a text. Longer values are prose."""
 
 
 def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[Slot, ...]:
-    """The slots of a recorded text; none where nothing of it can be checked by values."""
+    """Return the slots of a recorded text; none if its values cannot be checked."""
     if DENIAL.search(text):
         return ()
     known = _Known(before, found)
@@ -205,7 +207,7 @@ def recorded_slots(text: str, before: Sequence[Event], found: Bearing) -> tuple[
 
 
 class _Known:
-    """Values that were there before a text: in results, in what the guards read, in the write it works towards."""
+    """Values known before a text: from results, from the guards' facts and from the next write."""
 
     def __init__(self, before: Sequence[Event], found: Bearing) -> None:
         self.amounts: set[Decimal] = set()
@@ -246,7 +248,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         found = pending.pop()
         if isinstance(found, dict):
             fields = cast(dict[Any, Any], found)
-            # Keys that are ids, as of flights by their numbers, name things too.
+            # Keys that are ids, such as flight numbers, are names too.
             pending += [*fields.values(), *(key for key in fields if str(key)[:1].isupper())]
         elif isinstance(found, list | tuple):
             pending += cast(Sequence[Any], found)
@@ -263,7 +265,7 @@ def _number(text: str) -> Decimal | None:
 
 
 def _names(value: str) -> bool:
-    """Whether a value names something: a code, a name, an address; not a plain word, a number or prose."""
+    """Whether a value is a code, a name or an address, and not a plain word, a number or prose."""
     value = value.strip()
     if not 2 < len(value) <= _LONGEST or value.count(" ") > 4 or _STAMP.fullmatch(value) or _number(value) is not None:
         return False
@@ -273,6 +275,6 @@ def _names(value: str) -> bool:
 
 
 def _said(name: str) -> str:
-    """How a text says a name: as it is written, or in words where it joins them."""
+    """Return a pattern for a name, as written or in words."""
     words = r"[ _-]".join(map(re.escape, re.split(r"[ _-]", name)))
     return rf"(?i:(?<![\w@.-]){words}(?![\w@-]))"

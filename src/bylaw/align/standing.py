@@ -1,7 +1,7 @@
-"""Which recorded conversations are fit to learn from: the result of an audit, and the faults of their calls.
+"""Decides which recorded conversations are fit for learning, by an audit and by the faults of their calls.
 
-The audit is made here over the logs, with a world if there is one, or read from the folder of an earlier audit. Flagged
-and undecided conversations are told apart, since only the first are at fault.
+The audit is made here, with a world if given, or read from an earlier audit's folder. Flagged and undecided
+conversations are treated separately, because only the former contain a fault.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,23 +29,23 @@ UNJUDGED = "could not be audited"
 
 
 class JudgedCalls(Struct, frozen=True):
-    """An audit's lines on one conversation: its calls, and the rules it broke."""
+    """An audit's results for one conversation: its calls and its broken rules."""
 
     criterion: Criterion
     calls: Sequence[Mapping[str, Any]] = ()
     rules: Sequence[str] = ()
     is_judged: bool = True
-    """False if it could not be audited."""
+    """False if the conversation could not be audited."""
 
     @property
     def flagged(self) -> list[str]:
-        """Its findings."""
+        """The findings."""
         broken = [*self.rules, *(rule["rule"] for call in self.calls for rule in call["rules"])]
         return [*(f"{name} not kept" for name in broken), *self._verdicts(_FLAGGED)]
 
     @property
     def open(self) -> list[str]:
-        """What the audit could not settle."""
+        """What the audit left undecided."""
         if not self.is_judged:
             return [UNJUDGED]
         unsure = (rule["rule"] for call in self.calls for rule in call["open_rules"])
@@ -56,13 +56,12 @@ class JudgedCalls(Struct, frozen=True):
 
 
 class FreshAudit:
-    """Audits each conversation when it is asked about."""
+    """Audits each conversation on demand."""
 
     def __init__(self, pack: str, *, world: Path | None = None, document: Path | None = None) -> None:
         self._examiner = Examiner(Request((), pack, world, document=document))
 
     def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
-        """The audit of one conversation."""
         try:
             found = self._examiner.examine(trajectory, file)
             criterion = self._examiner.shelf.pack_for(trajectory).criterion
@@ -73,7 +72,7 @@ class FreshAudit:
 
 
 class KeptAudit:
-    """Reads the folder of an earlier audit."""
+    """Reads an earlier audit's folder."""
 
     def __init__(self, folder: Path) -> None:
         self.store = Store(folder)
@@ -88,7 +87,7 @@ class KeptAudit:
 
     @property
     def audited(self) -> Audited | None:
-        """The logs and the pack of the audit; None for a redacted audit, which does not lead to its logs."""
+        """The audit's logs and pack; None for a redacted audit, which does not name its logs."""
         path = self.store.path / "audited.json"
         return msgspec.json.decode(path.read_bytes(), type=Audited) if path.is_file() else None
 
@@ -98,12 +97,12 @@ class KeptAudit:
 
     @property
     def digests(self) -> set[str]:
-        """The packs of the audit."""
+        """Digests of the audit's packs."""
         pack = self.store.summary["pack"]
         return {pack["digest"], *(each["digest"] for each in pack["variants"])}
 
     def judged(self, trajectory: Trajectory, file: LogFile) -> JudgedCalls:
-        """The audit of one conversation; without a write and without a finding, it is fine."""
+        """Return the audit of one conversation. Without a write and a finding, the conversation is fine."""
         is_judged = f"{file}#{trajectory.position}" not in self._unjudged
         rules = [line["rule"] for line in self._rules.get(trajectory.id, ())]
         return JudgedCalls(self.store.criterion, self._calls.get(trajectory.id, ()), rules, is_judged)
@@ -113,19 +112,20 @@ Auditor = FreshAudit | KeptAudit
 
 
 Unfit = Literal["no turn", "unreadable call", "unknown tool", "unfit arguments", "made-up id", "failed"]
-"""`made-up id`: an identifier that neither the user, the host nor any result had shown. `failed`: its source says that
-it did not reach its goal."""
+"""Why a conversation is unfit. `made-up id`: an id that neither the user, the host nor a result had shown. `failed`:
+the source says that the conversation missed its goal.
+"""
 
 
 def unfit(pack: Pack, trajectory: Trajectory) -> Unfit | None:
-    """Why a conversation is no good example; None where it is one."""
+    """Return why a conversation is a bad example; None if it is good."""
     if (why := hallucinated(pack, trajectory)) is not None:
         return why
     return "failed" if trajectory.outcome is not None and not trajectory.outcome.good else None
 
 
 def hallucinated(pack: Pack, trajectory: Trajectory) -> Unfit | None:
-    """Whether some call of it was made up: its tool, its parameters, or an id that nothing had shown."""
+    """Return whether a call was made up: its tool, its parameters, or an id that had not been shown."""
     provenance = Provenance(trajectory.events, instructions=trajectory.instructions)
     acts = 0
     for step, event in enumerate(trajectory.events):
@@ -147,5 +147,5 @@ def hallucinated(pack: Pack, trajectory: Trajectory) -> Unfit | None:
 
 
 def named_nowhere(provenance: Provenance, value: str, step: int) -> bool:
-    """Whether nothing before a call shows a value that it uses."""
+    """Whether the conversation before a call lacks a value of the call."""
     return provenance.origin(value, before=step).kind == "nowhere"

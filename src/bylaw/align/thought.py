@@ -1,7 +1,7 @@
-"""Verified thoughts: what an agent should think at a turn, put into words from what the guards found there.
+"""Verified thoughts: what an agent should think at a turn, composed from the guards' findings without a model.
 
-No model writes them: policies are stated as the pack states them, facts as tools showed them, and the conclusion is the
-guards' own. The wording varies with the seed; policies are named in words and never by id.
+Policies are stated in the pack's words and facts as tools showed them. The conclusion is the guards'. The wording
+varies with the seed. Policies are named in words and never by id.
 """
 
 import random
@@ -32,7 +32,7 @@ _ID = re.compile(r"_id$")
 
 
 def wish(tool: Tool | None, name: str) -> str:
-    """What a write does, as `to ...` would say it."""
+    """Return what a write does, as in `to ...`."""
     said = re.split(r"[.,;:(]", tool.description if tool is not None else "")[0].strip()
     if said and len(said.split()) <= _LONGEST_WISH:
         return said[0].lower() + said[1:]
@@ -40,21 +40,23 @@ def wish(tool: Tool | None, name: str) -> str:
 
 
 def wordings(policy: Policy) -> list[str]:
-    """The ways a policy is stated: its definition, and what it cites where that is one short sentence."""
+    """Return the ways to state a policy: its definition, and its citation if that is one short sentence."""
     cited = [each.text.strip() for each in policy.citations if each.text]
     short = [text for text in cited if len(text.split()) <= _LONGEST_WORDING and not re.search(r"[.:;] \S", text)]
     return list(dict.fromkeys([policy.definition, *(short if len(policy.citations) == 1 else ())]))
 
 
 def stated(policy: Policy, rng: random.Random, names: frozenset[str], *, shortest: bool = False) -> str:
-    """One wording of a policy, as part of a longer sentence."""
+    """Return one wording of a policy as part of a longer sentence."""
     ways = wordings(policy)
     drawn = rng.choice(ways)
     return inner(min(ways, key=len) if shortest else drawn, names)
 
 
 def inner(sentence: str, names: frozenset[str]) -> str:
-    """A sentence as part of a list: no full stop or semicolon, a small first letter unless it begins with a name."""
+    """Return a sentence as part of a list: without full stop or semicolon, and in lower case unless it begins with a
+    name.
+    """
     sentence = sentence.strip().removesuffix(".").replace(";", ",")
     first = re.match(r"\w+", sentence)
     if first is None or first[0] in names or (not first[0][1:].islower() and len(first[0]) > 1):
@@ -63,7 +65,7 @@ def inner(sentence: str, names: frozenset[str]) -> str:
 
 
 def names_in(pack: Pack) -> frozenset[str]:
-    """Words that stand with a capital inside sentences of the document or the definitions: names."""
+    """Return the words with a capital inside sentences of the document or the definitions."""
     texts = [policy.definition for policy in pack.policies.values()]
     texts += [each.text for policy in pack.policies.values() for each in policy.citations if each.text]
     return _names_in(tuple(texts))
@@ -75,12 +77,12 @@ def _names_in(texts: tuple[str, ...]) -> frozenset[str]:
 
 
 def label(name: str) -> str:
-    """A field's name in words; what names another thing goes by that thing."""
+    """Return a field's name in words, without the word for an id."""
     return " ".join(words_of(_ID.sub("", name)))
 
 
 def value_in_words(field: Field, value: Any) -> str:
-    """A value as a person writes it."""
+    """Return a value in words."""
     match value:
         case _ if value is ABSENT:
             return "not there"
@@ -104,7 +106,7 @@ def value_in_words(field: Field, value: Any) -> str:
 
 
 def saw_in_words(saws: Iterable[Saw]) -> list[str]:
-    """What was seen, thing by thing: `slot: status open, kind telehealth`."""
+    """Return the facts seen, by entity, such as `slot: status open, kind telehealth`."""
     things: dict[tuple[str, Any], list[str]] = {}
     for saw in saws:
         if saw.field.private:
@@ -120,7 +122,7 @@ def saw_in_words(saws: Iterable[Saw]) -> list[str]:
 
 
 def lacks_in_words(facts: Iterable[Fact]) -> list[str]:
-    """What was not seen: `the slot's status and kind`."""
+    """Return the unseen facts, such as `the slot's status and kind`."""
     things: dict[str, dict[str, None]] = {}
     for fact in facts:
         things.setdefault(fact.entity, {})[label(fact.field)] = None
@@ -131,12 +133,12 @@ def lacks_in_words(facts: Iterable[Fact]) -> list[str]:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """`a, b and c`."""
+    """Return a list such as `a, b and c`."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
 
 
 SOFT = 100
-"""Words a thought should keep to, its working left out."""
+"""The target length of a thought in words, without calculations."""
 SENTENCES: dict[str, list[str]] = yaml.load(
     (Path(__file__).parent / "sentences.yaml").read_text(encoding="utf-8"), LOADER
 )
@@ -145,19 +147,19 @@ _WORKING = re.compile(r" \([^()]*\)")
 
 
 class Thought(Struct, frozen=True):
-    """What to think at a turn, and what it rests on."""
+    """A verified thought, with the evidence behind it."""
 
     text: str
-    """Without the `<think>` tags; empty where nothing true leads to the turn."""
+    """The text without `<think>` tags; empty if no true thought leads to the turn."""
     bearing: Bearing
 
     @property
     def required(self) -> frozenset[str]:
-        """The policies the turn needs (A)."""
+        """The policies that the turn needs (A)."""
         return self.bearing.required
 
     def tagged(self) -> str:
-        """The block that stands before the turn."""
+        """The think block before the turn."""
         return f"<think>{self.text}</think>"
 
 
@@ -170,10 +172,10 @@ def think(
     seed: int | str,
     purpose: Purpose | None = None,
 ) -> Thought:
-    """The verified thought of the turn at `span`, for the write it works towards.
+    """Return the verified thought of the turn at `span`, for the write that it works towards.
 
-    What was just seen always stays, since it decides; long thoughts are shorter in the rest. A write that was not
-    permitted on what was seen, or that the user did not agree to, has none.
+    What was just seen is always included, because it decides. A long thought is shortened elsewhere. A write that was
+    not permitted on what was seen, or that the user did not confirm, has no thought.
     """
     found = bearing(pack, events, span, serving, purpose)
     before, turn = events[: span.start], events[span.start : span.end]
@@ -201,7 +203,7 @@ class _Composer:
         self._before = before
         self._turn = turn
         self._brevity = brevity
-        """1 leaves out the wish, 2 the list of what is missing, 3 all but the shortest wording of each policy."""
+        """1 leaves out the wish, 2 also the list of missing facts, 3 uses each policy's shortest wording."""
         self._found = found
         self._rng = rng
         self._names = names_in(pack)
@@ -215,7 +217,7 @@ class _Composer:
 
     def _wish(self) -> list[str]:
         serving = self._found.serving
-        # Drawn even where it is not used: the rest of the wording must not hang on the length.
+        # Drawn even if unused, so that the other wording does not depend on the length.
         drawn = self._draw("wish"), self._rng.random()
         has_begun = any(isinstance(event, Result) for event in self._before)
         if serving is None or self._found.purpose == "other" or self._brevity or (has_begun and drawn[1] < 0.5):
@@ -266,7 +268,7 @@ class _Composer:
                 return self._reply()
 
     def _values(self, call: Call) -> str:
-        """The values of the call that name no thing."""
+        """Return the call's values other than names and ids."""
         weighed = valued(self._pack, call.tool)
         return listed(
             [

@@ -1,4 +1,4 @@
-"""`bylaw align thoughts`: a thought for every turn of recorded conversations, verified or written by a model."""
+"""The command `bylaw align thoughts`: a verified or model-written thought for every recorded turn."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,15 +24,15 @@ from bylaw.trace.event import Call, Event, Message, Result
 Rubric = Literal["faithfulness", "completeness", "atomicity", "style"]
 RUBRICS: tuple[Rubric, ...] = get_args(Rubric)
 THRESHOLDS: dict[Rubric, int] = {"faithfulness": 10, "completeness": 9, "atomicity": 7, "style": 6}
-"""The paper's Table 6."""
+"""The minimum ratings from the paper's Table 6."""
 ROUNDS = 4
-"""Refinements before a turn is dropped."""
+"""How often a thought is refined before its turn is dropped."""
 _PROMPTS = Path(__file__).parent / "prompts"
 _Shape = TypeVar("_Shape")
 
 
 class Turn(Struct, frozen=True):
-    """One turn that needs a thought, in words."""
+    """A turn that needs a thought, in words."""
 
     id: str
     policy: str
@@ -48,7 +48,7 @@ class Draft(Struct, frozen=True):
 
 
 class Review(Struct, frozen=True):
-    """One reviewer's word: analysed first, then rated."""
+    """A reviewer's analysis and rating."""
 
     analysis: str
     rating: Annotated[int, Meta(ge=1, le=10)]
@@ -56,7 +56,7 @@ class Review(Struct, frozen=True):
 
 
 class Fault(Struct, frozen=True):
-    """One thing that is wrong with a thought."""
+    """A fault in a thought."""
 
     words: str
     why: str
@@ -64,7 +64,7 @@ class Fault(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """What the reviewers found, for whoever mends it."""
+    """The reviewers' findings, for the refinement."""
 
     errors: list[Fault]
     good: str
@@ -72,7 +72,7 @@ class Summary(Struct, frozen=True):
 
 
 class Round(Struct, frozen=True):
-    """One version of a thought, with its scores."""
+    """One version of a thought with its ratings."""
 
     round: int
     """0 for the first version."""
@@ -80,24 +80,22 @@ class Round(Struct, frozen=True):
     scores: dict[str, int]
     passed: bool
     faithful: bool | None = None
-    """By the guards' evaluation of the turn, where it was checked."""
+    """Whether the guards' evaluation of the turn confirms the thought, if checked."""
     complete: bool | None = None
 
 
 class Written(Struct, frozen=True):
-    """What became of one turn."""
+    """The result for one turn."""
 
     id: str
     thought: str | None
-    """None where it was dropped."""
+    """The thought; None if the turn was dropped."""
     rounds: list[Round] = field(default_factory=list[Round])
     why: str = ""
-    """Why it was dropped."""
+    """Why the turn was dropped."""
 
 
 class _Work(Struct):
-    """A turn in progress."""
-
     turn: Turn
     thought: str = ""
     reviews: dict[str, Review] = field(default_factory=dict[str, Review])
@@ -107,12 +105,12 @@ class _Work(Struct):
 
     @property
     def is_done(self) -> bool:
-        """It was dropped, or its thought passed."""
+        """Whether the turn was dropped or its thought passed."""
         return bool(self.dropped or (self.rounds and self.rounds[-1].passed))
 
 
 Check = Callable[[str, str], Checked]
-"""Checks the thought of a turn, by its id, against the guards."""
+"""Checks a turn's thought, by the turn's id, against the guards."""
 
 
 def write_thoughts(
@@ -140,14 +138,14 @@ def write_thoughts(
 
 
 def requests_for(turns: Sequence[Turn]) -> list[Request]:
-    """The questions of the first step, for an estimate."""
+    """Return the first step's questions, for an estimate."""
     return [request("generate", Draft, _fields(_Work(turn))) for turn in turns]
 
 
 def _answers(
     works: Sequence[_Work], chat: Chat, prompts: Sequence[str], shape: type[_Shape]
 ) -> list[tuple[_Work, str, _Shape]]:
-    """The answers to some prompts for every turn in progress. A turn with an unreadable answer is dropped."""
+    """Return the answers to some prompts for every unfinished turn. A turn with an unreadable answer is dropped."""
     pairs = [(work, prompt) for work in works if not work.is_done for prompt in prompts]
     asked = [request(prompt, shape, _fields(work)) for work, prompt in pairs]
     found: list[tuple[_Work, str, _Shape]] = []
@@ -176,9 +174,9 @@ def _result(work: _Work) -> Written:
 
 
 def request(prompt: str, shape: type, fields: Mapping[str, str]) -> Request:
-    """A question, from the prompt's file and what it needs."""
+    """Build a question from a prompt file and its values."""
     text = (_PROMPTS / f"{prompt}.md").read_text(encoding="utf-8")
-    # Not str.format: policies and conversations hold braces of their own.
+    # `str.format` would fail on braces in policies and conversations.
     filled = re.sub(r"\{(\w+)\}", lambda match: fields[match[1]], text)
     return Request((ModelMessage("user", filled.strip()),), schema_of(shape), prompt)
 
@@ -200,8 +198,6 @@ NO_WAY = "the call was not permitted on what was seen, or nobody had agreed to i
 
 
 class Options(Struct, frozen=True):
-    """What is asked for."""
-
     seed: int = 1
     limit: int | None = None
     written: bool = False
@@ -214,7 +210,7 @@ class Options(Struct, frozen=True):
 
 
 class _Place(Struct, frozen=True):
-    """A turn, with its verified thought and what that rests on."""
+    """A turn with its verified thought and the evidence."""
 
     id: str
     before: tuple[Event, ...]
@@ -224,7 +220,7 @@ class _Place(Struct, frozen=True):
 
 
 def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Options) -> Iterator[bytes]:
-    """One JSON line for every turn."""
+    """Yield one JSON line per turn."""
     places = islice(_places(pack, trajectories, options.seed), options.limit)
     if not options.written:
         for place in places:
@@ -252,14 +248,14 @@ def make_thoughts(pack: Pack, trajectories: Iterable[Trajectory], options: Optio
 
 
 class _ReadLine(Struct, frozen=True):
-    """What data takes from a line of thoughts."""
+    """The part of a line of thoughts that data needs."""
 
     turn: str
     thought: str | None
 
 
 def read_thoughts(path: Path) -> dict[str, str | None]:
-    """The thoughts of a file that `bylaw align thoughts` wrote, by turn."""
+    """Return the thoughts in a file of `bylaw align thoughts`, by turn."""
     found: dict[str, str | None] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
@@ -274,7 +270,7 @@ def read_thoughts(path: Path) -> dict[str, str | None]:
 
 
 def _most(turns: list[Turn], rounds: int) -> int:
-    """Requests where every turn takes every round: a draft and four reviews, each time after the first a summary."""
+    """Return the number of requests if every turn takes every round: a draft and four reviews, later also a summary."""
     return len(turns) * (5 + 6 * rounds)
 
 
@@ -297,16 +293,15 @@ def _line(place: _Place, more: dict[str, object]) -> bytes:
 
 
 _LONGEST = 1500
-"""Characters of one result that are shown."""
+"""The maximum length of a result in a prompt."""
 
 
 def conversation_text(events: Sequence[Event]) -> str:
-    """A conversation, a line an event."""
+    """Return a conversation, one event per line."""
     return "\n".join(event_text(event) for event in events) or "(nothing yet)"
 
 
 def event_text(event: Event) -> str:
-    """One event on a line."""
     match event:
         case Message():
             return f"{'User' if event.by == 'user' else 'Assistant'}: {_shortened(event.text)}"
@@ -318,7 +313,7 @@ def event_text(event: Event) -> str:
 
 
 def policy_text(pack: Pack, *, whole: bool = False) -> str:
-    """The policy: the whole document, or each policy in a sentence."""
+    """Return the policy: the whole document, or one sentence per policy."""
     if whole and pack.document is not None:
         return pack.document.text.strip()
     return "\n".join(f"- {policy.definition}" for policy in pack.policies.values() if policy.kind != "knowledge")

@@ -25,36 +25,38 @@ FROM: dict[Status, tuple[Status, ...]] = {
     "expired": ("waiting", "approved"),
     "used": ("approved",),
 }
-"""The states each state may follow."""
+"""The states that may come before each state."""
 
 
 class Change(Struct, frozen=True, omit_defaults=True):
-    """One change of an approval, as recorded in its log entry."""
+    """A change of an approval, as in its log entry."""
 
     approval: str
     status: Status
     by: str = ""
     note: str = ""
     expires: float = 0.0
-    """When it stops waiting, set at the start; or when a yes expires, set with the yes. 0: never."""
+    """When the request expires, set at the start; or when the approval expires, set with the approval. 0 means
+    never.
+    """
     call: str = ""
-    """Hash of the exact call it covers."""
+    """The hash of the exact call."""
     facts: str = ""
-    """Hash of its grounds: the facts seen, and the objections to the call."""
+    """The hash of the approval's facts: those seen, and the objections to the call."""
     apart: str = ""
-    """The same without stops, doubts and limits, which come and go."""
+    """The same hash without stops, doubts and limits, which are temporary."""
     question: str = ""
     decision: str = ""
     tool: str = ""
     arguments: dict[str, Any] | None = None
     lifetime: float = 0.0
-    """Validity of a yes in seconds, set when it starts to wait. 0: unlimited."""
+    """How long the approval will be valid, in seconds, set at the request. 0 means unlimited."""
     for_person: str = ""
-    """The decision's text for the person: the call, and the objections."""
+    """The decision's message for reviewers: the call and the objections."""
 
 
 class Approval(Struct, frozen=True):
-    """An approval in its current state."""
+    """An approval with its current state."""
 
     id: str
     conversation: str
@@ -62,13 +64,12 @@ class Approval(Struct, frozen=True):
     asked: float
     expires: float
     request: Change
-    """The request."""
     answer: Change | None = None
-    """The person's answer, whatever happened to it later."""
+    """The reviewer's answer, whatever happened later."""
     answered: float = 0.0
-    """When they answered."""
+    """The time of the answer."""
     end: Change | None = None
-    """How it ended: used, or expired."""
+    """The end of the approval: used or expired."""
     ended: float = 0.0
 
 
@@ -84,7 +85,7 @@ class _Kept(Struct, frozen=True):
     ended: float = 0.0
 
     def after(self, change: Change, time: float) -> "_Kept":
-        """The approval after a change at a time."""
+        """Return the approval after a change."""
         if change.status in ("approved", "rejected"):
             return _Kept(self.request, change, time)
         return _Kept(self.request, self.answer, self.answered, change, time)
@@ -94,29 +95,29 @@ _kept = msgspec.json.Decoder(_Kept).decode
 
 
 def draft(tenant: str, conversation: str, change: Change) -> Draft:
-    """The entry of a change; if sent twice it is written once."""
+    """Return the entry of a change. A second attempt is not written again."""
     name = f"approval:{change.approval}:{change.status}"
     return Draft(tenant, conversation, "approval", encode(change), name)
 
 
 def fingerprint(value: Any) -> str:
-    """A hash of plain data, independent of key order."""
+    """Return a hash of plain data that does not depend on key order."""
     return hashlib.sha256(msgspec.json.encode(value, order="deterministic", enc_hook=str)).hexdigest()
 
 
 def read_approval(row: tuple[str, str, Status, float, float, Any]) -> Approval:
-    """A row of the store as a record."""
+    """Return a row of the store as a record."""
     name, conversation, status, asked, expires, body = row
     kept = _kept(body if isinstance(body, str) else bytes(body))
     if kept.answer is not None and kept.answer.status in ("used", "expired"):
-        # Written by an earlier version, which kept only the last change.
+        # An earlier version kept only the last change.
         kept = _Kept(kept.request, end=kept.answer)
     said = (kept.answer, kept.answered, kept.end, kept.ended)
     return Approval(name, conversation, status, asked, expires, kept.request, *said)
 
 
 def project(cursor: "Cursor", draft: Draft, time: float) -> str:
-    """Update the table of approvals with an entry; returns the reason if the change is not possible."""
+    """Add an entry to the table of approvals. Return the reason if the change is not possible."""
     change = read_change(draft.body)
     cursor.execute(
         "SELECT status, expires, body FROM approvals WHERE tenant = ? AND id = ?", (draft.tenant, change.approval)
@@ -148,12 +149,12 @@ def project(cursor: "Cursor", draft: Draft, time: float) -> str:
 
 
 WORDS = 500
-"""Maximum characters of a reason."""
+"""The maximum length of a reason."""
 
 
 class Attestation(Struct, frozen=True):
-    """A person's statement that the customer confirmed a card to them. The card stays unanswered: only the customer's
-    own answer counts.
+    """A person's statement that the customer confirmed a card to them. It does not answer the card, because only the
+    customer's own answer counts.
     """
 
     card: str

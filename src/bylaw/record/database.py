@@ -1,4 +1,4 @@
-"""The database behind the log: its tables, and the operations that the SQLite and PostgreSQL drivers share."""
+"""The log's database: its tables, and the operations that SQLite and PostgreSQL share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
@@ -38,7 +38,7 @@ REMOVED = "bylaw/removed/"
 
 
 def removed_name(conversation: str) -> str:
-    """Replaces the name of a removed conversation in the table of conversations."""
+    """Return the name that replaces a removed conversation's name in the table of conversations."""
     return f"{REMOVED}{sha256(conversation.encode('utf-8', 'replace')).hexdigest()}"
 
 
@@ -46,18 +46,18 @@ COLUMNS = "tenant, number, time, kind, conversation, position, id, body, salt, d
 
 
 class Known(Struct, frozen=True):
-    """The log's state for the tenants, conversations and entries of a batch; anything missing is new."""
+    """The log's state for the tenants, conversations and entries of a batch. Missing ones are new."""
 
     heads: dict[str, tuple[int, bytes]]
-    """By tenant, the length of its chain and its last hash."""
+    """The length of each tenant's chain and its last hash."""
     lengths: dict[Place, int]
-    """Number of entries in each conversation."""
+    """The number of entries in each conversation."""
     entries: dict[Place, Entry]
-    """By the idempotency keys of their senders."""
+    """Entries by their senders' idempotency keys."""
 
 
 class News(Struct, frozen=True):
-    """The additions of a batch: rows, and the changed heads and lengths."""
+    """What a batch adds: rows, and the changed heads and lengths."""
 
     rows: Sequence[Row]
     heads: Sequence[tuple[str, int, bytes]]
@@ -65,48 +65,46 @@ class News(Struct, frozen=True):
 
 
 class Cursor(Protocol):
-    """Operations common to both drivers' cursors."""
+    """The operations that both drivers' cursors share."""
 
     def execute(self, query: Any, params: Any = ..., /) -> Any:
         """Run one statement."""
 
     def fetchone(self) -> Any:
-        """The next row, or None."""
+        """Return the next row, or None."""
 
-    def fetchall(self) -> list[Any]:
-        """All remaining rows."""
-        ...
+    def fetchall(self) -> list[Any]: ...
 
 
 class Connection(ABC):
-    """One connection; used by one thread at a time."""
+    """A connection for one thread at a time."""
 
     name: str
     """The store's name in messages."""
     reads_at_once = False
-    """Whether reading a few rows directly is faster than through another thread."""
+    """Whether reading a few rows directly is faster than in another thread."""
 
     @property
     def is_there(self) -> bool:
-        """Whether the connection is alive; a file's always is."""
+        """Whether the connection is alive. A file's always is."""
         return True
 
     @abstractmethod
     def rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        """The result of one statement, outside any open transaction."""
+        """Return the result of one statement outside any transaction."""
 
     def settle(self) -> None:  # noqa: B027
-        """Wait until everything read so far is on disk, so that nothing reported to others can vanish. Not needed if
-        unsynced data is never visible.
+        """Wait until every row that was read is on disk, so that reported data cannot vanish. Not needed if unsynced
+        data is never visible.
         """
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait for this process's turn to write; a server queues writers itself."""
+        """Wait until this process may write. A database server queues writers itself."""
         return nullcontext()
 
     @abstractmethod
     def begin(self, *, writing: bool) -> Cursor:
-        """Begin a transaction; a writing one keeps other writers out until it ends."""
+        """Begin a transaction. A writing transaction excludes other writers."""
 
     @abstractmethod
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
@@ -114,18 +112,18 @@ class Connection(ABC):
 
     @abstractmethod
     def commit_batch(self, news: News) -> None:
-        """Write the additions and commit; they are on disk when this returns."""
+        """Write and commit. The rows are on disk when this returns."""
 
     @abstractmethod
     def commit(self) -> None:
-        """Commit; everything written is on disk when this returns."""
+        """Commit. All writes are on disk when this returns."""
 
     @abstractmethod
     def rollback(self) -> None:
         """Roll back."""
 
     def wipe(self) -> None:  # noqa: B027
-        """Erase removed text from storage as far as possible now; a server's vacuum does the rest."""
+        """Erase removed text from storage as far as possible now. A server's vacuum erases the rest."""
 
     @abstractmethod
     def close(self) -> None:
@@ -133,12 +131,12 @@ class Connection(ABC):
 
 
 def entry_of(row: Sequence[Any]) -> Entry:
-    """A database row as an entry; PostgreSQL returns memoryviews for bytes."""
+    """Return a database row as an entry. PostgreSQL returns memoryviews for bytes."""
     tenant, number, time, kind, conversation, position, name, body, salt, digest, link = row
     told = (None if body is None else as_bytes(body), None if salt is None else as_bytes(salt))
     return Entry(tenant, number, time, kind, conversation, position, name, *told, as_bytes(digest), as_bytes(link))
 
 
 def as_bytes(value: Any) -> bytes:
-    """A column's bytes. Text written there by someone else is kept as it is, so that `verify` can report it."""
+    """Return a column's bytes. Text from another writer is kept, so that `verify` can report it."""
     return value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)

@@ -1,8 +1,8 @@
 """Log entries, and the chain of hashes that reveals alterations, deletions and insertions.
 
-The chain covers a salted hash of each entry rather than the entry itself, so that an entry's content can be removed,
-for retention or on a person's request, without breaking the chain. A removal is itself an entry that lists the entries
-it emptied; anything emptied without one was tampered with.
+The chain covers a salted hash of each entry. An entry's content can therefore be removed, for retention or on a
+person's request, without breaking the chain. A removal is itself an entry that lists the emptied entries. Any other
+emptied entry was tampered with.
 """
 
 import secrets
@@ -16,7 +16,7 @@ from msgspec import Struct
 Kind = Literal["opening", "event", "decision", "approval", "use", "stop", "attestation", "removal"]
 
 ROOT = b"\0" * 32
-"""The link before the first entry of a chain."""
+"""The link before a chain's first entry."""
 SALT = 16
 _pack_sizes = Layout(">5Q").pack
 DEFAULT_TENANT = "default"
@@ -24,48 +24,42 @@ DEFAULT_TENANT = "default"
 
 
 class Draft(Struct, frozen=True):
-    """An entry to be written."""
-
     tenant: str
     conversation: str
     kind: Kind
     body: bytes
-    """JSON."""
+    """The content as JSON."""
     id: str = ""
-    """The caller's idempotency key: a second draft with the same key is a retry and is not written."""
+    """The caller's idempotency key. A second draft with the same key is a retry and is not written."""
     position: int | None = None
-    """The position it must have in its conversation, for a caller that has read everything before it;
-    None for the end.
-    """
+    """The required position in the conversation, if the caller has read everything before. None means the end."""
     under: int | None = None
-    """The number of entries about stops when it was decided; None if stops do not apply."""
+    """The number of entries about stops at the decision; None if stops do not apply."""
     first: "Entry | None" = None
-    """The first entry of its conversation, if the caller knows it; another conversation may have begun under the same
-    name.
-    """
+    """The conversation's first entry, if the caller knows it. Another conversation may have taken the name."""
 
 
 class Entry(Struct, frozen=True):
-    """One entry of the log. Each tenant has its own chain."""
+    """An entry of the log. Each tenant has a separate chain."""
 
     tenant: str
     number: int
-    """Position in the tenant's chain, from 1."""
+    """The position in the tenant's chain, from 1."""
     time: float
     kind: Kind
     conversation: str | None
     position: int | None
     id: str | None
     body: bytes | None
-    """None if it was removed, together with salt, conversation and id."""
+    """The content; None if it was removed with salt, conversation and id."""
     salt: bytes | None
     digest: bytes
     link: bytes
-    """Hash of the previous link and this entry's digest."""
+    """The hash of the previous link and this entry's digest."""
 
     @property
     def is_removed(self) -> bool:
-        """Whether its content was removed."""
+        """Whether the content was removed."""
         return self.body is None
 
 
@@ -81,47 +75,44 @@ class Anchor(Struct, frozen=True):
 
     @property
     def when(self) -> str:
-        """The time, formatted for people."""
+        """The time as text for people."""
         return datetime.fromtimestamp(self.time, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 class Conflict(Struct, frozen=True):
-    """A draft that was not written: its conversation has continued, or an approval has changed."""
+    """A draft that was not written, because its conversation has continued or an approval has changed."""
 
     message: str
     about: Literal["", "stops", "limit"] = ""
-    """Set if the decision must be repeated for another reason: stops have changed, or somebody took the last place
-    under a limit.
-    """
+    """Why else the decision must be repeated: stops have changed, or another call reached a limit."""
 
 
 def new_salts(count: int) -> bytes:
-    """Random salts, so that the content of a removed entry cannot be guessed."""
+    """Return random salts. They prevent guessing a removed entry's content."""
     return secrets.token_bytes(SALT * count)
 
 
 def digest_of(draft: Draft, position: int, salt: bytes) -> bytes:
-    """The digest of an entry in the chain."""
     conversation, place, name, body = draft.conversation.encode(), b"%d" % position, draft.id.encode(), draft.body
     sizes = _pack_sizes(len(salt), len(conversation), len(place), len(name), len(body))
-    # Each part is preceded by its length, so that no two entries hash the same bytes.
+    # Each part follows its length, so that no two entries hash the same bytes.
     hashed = (sizes[:8], salt, sizes[8:16], conversation, sizes[16:24], place, sizes[24:32], name, sizes[32:], body)
     return sha256(b"".join(hashed)).digest()
 
 
 def is_altered(entry: Entry) -> bool:
-    """Whether an entry's content does not match its digest in the chain; emptied entries have no content."""
+    """Whether an entry's content contradicts its digest. Emptied entries have no content."""
     if entry.body is None:
         return False
     draft = Draft(entry.tenant, entry.conversation or "", entry.kind, entry.body, entry.id or "")
     try:
         return entry.salt is None or digest_of(draft, entry.position or 0, entry.salt) != entry.digest
     except (TypeError, AttributeError, UnicodeError):
-        # A column holds a value Bylaw never writes.
+        # A column holds a value that Bylaw never writes.
         return True
 
 
 def link_of(before: bytes, tenant: str, number: int, time: str, kind: str, digest: bytes) -> bytes:
-    """The chain's hash after an entry; `time` is formatted by Python."""
+    """Return the chain's hash after an entry. Python formats `time`."""
     head = f"{tenant}\0{number}\0{time}\0{kind}\0".encode()
     return sha256(before + head + digest).digest()

@@ -1,12 +1,11 @@
 """Group commit: many threads write, and one sync covers all of them.
 
-An append returns when its entry is on disk. While one batch is synced the next one gathers, so a busy service needs far
-fewer syncs than decisions, and an idle one waits for nobody. Appends by coroutines in one turn of their loop are
-submitted together.
+An append returns when its entry is on disk. The next batch is collected while one batch is synced. A busy service thus
+needs far fewer syncs than decisions, and an idle one does not wait.
 
-A loop that does nothing but decide, such as the service's, may write by itself at the end of each turn: anything
-arriving meanwhile would wait for the log anyway, and two threads competing for the interpreter are slower than one. If
-a server writes, the thread waits for it while the loop continues.
+Appends by coroutines in one turn of their loop are submitted together. A loop that only decides, such as the service's,
+may write by itself at the end of each turn. New requests would wait for the log anyway, and a second thread would
+compete for the interpreter. With a database server, a thread waits while the loop continues.
 """
 
 import asyncio
@@ -23,9 +22,9 @@ from bylaw.record.entry import Conflict, Draft, Entry
 from bylaw.record.store import Store
 
 BATCH = 512
-"""Maximum drafts per transaction."""
+"""The maximum number of drafts per transaction."""
 RECENT = 10.0
-"""How long a write failure is reported if nobody has tried again since, in seconds."""
+"""How long a write failure is reported without a new attempt, in seconds."""
 
 Answers = list[Entry | Conflict]
 _Future = Future[Answers] | asyncio.Future[Answers]
@@ -43,34 +42,33 @@ class Journal:
     """Writes to a log for many threads and coroutines."""
 
     def __init__(self, store: Store, *, wrote: Callable[[str, str], None] | None = None, in_loop: bool = False) -> None:
-        """`wrote` is called with each conversation written to; with `in_loop`, event loops write by themselves."""
+        """Call `wrote` with each written conversation. With `in_loop`, event loops write by themselves."""
         self.store = store
         self._wrote = wrote
         self._in_loop = in_loop and store.connection.reads_at_once
         self._alone = threading.Lock()
-        """Held by the thread of this process that is writing."""
+        """Held by this process's writing thread."""
         self._is_telling = False
-        """Whether a loop has written and the waiting coroutines have not resumed yet."""
+        """Whether a loop has written and waiting coroutines have not resumed yet."""
         self.commits = 0
-        """Number of transactions; each is one sync."""
+        """The number of transactions, each with one sync."""
         self._jobs: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
-        """Submitted jobs."""
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-        """Appends of each loop's current turn."""
+        """The appends of each loop's current turn."""
         self._since = 0.0
-        """When the thread began its current write; 0.0 if it is not writing."""
+        """The start of the thread's current write; 0.0 if it is not writing."""
         self._fault: tuple[float, str] | None = None
-        """When and why the last transaction failed."""
+        """The time and reason of the last transaction's failure."""
         self._closed = False
         self._thread = threading.Thread(target=self._write, name="bylaw-journal", daemon=True)
         self._thread.start()
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
-        """Write drafts in order, all or none; they are on disk when this returns."""
+        """Write drafts in order, all or none. They are on disk when this returns."""
         return self.submit(drafts).result()
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """`append` for coroutines."""
+        """The same as `append`, for coroutines."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Answers] = loop.create_future()
         gathered = self._gathered.get(loop)
@@ -81,16 +79,16 @@ class Journal:
         return await future
 
     def submit(self, drafts: Sequence[Draft]) -> "Future[Answers]":
-        """Submit drafts; the future resolves once they are on disk."""
+        """Submit drafts. The future resolves when they are on disk."""
         future: Future[Answers] = Future()
         self._put([(drafts, future)])
         return future
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Called at the end of a loop's turn."""
+        """Submit a loop's appends at the end of its turn."""
         jobs = self._gathered.pop(loop, [])
         if not self._in_loop or self._closed or self._since:
-            # The loop does not wait for the transaction running in the thread.
+            # The loop does not wait for the thread's current transaction.
             self._put(jobs)
         else:
             try:
@@ -101,7 +99,7 @@ class Journal:
             self._tell_loop(loop, jobs, outcomes)
 
     def _tell_loop(self, loop: asyncio.AbstractEventLoop, jobs: list[_Job], outcomes: Sequence[_Outcome]) -> None:
-        # A loop that was closed meanwhile has nobody waiting.
+        # A closed loop has no waiting coroutines.
         with suppress(RuntimeError):
             _settle([(future, outcome) for (_, future), outcome in zip(jobs, outcomes, strict=True)])
             loop.call_soon(self._told)
@@ -111,9 +109,7 @@ class Journal:
         self._is_telling = False
 
     async def let_others_go_on(self) -> None:
-        """Await this before deciding anything else: coroutines whose entries were written in this turn
-        continue first.
-        """
+        """Let coroutines continue whose entries were written in this turn. Await this before the next decision."""
         if self._is_telling:
             await asyncio.sleep(0)
 
@@ -127,12 +123,12 @@ class Journal:
 
     @property
     def waits_for(self) -> float:
-        """How long the thread's current transaction has taken, in seconds; 0.0 if there is none."""
+        """Return for how many seconds the thread's current transaction has been running; 0.0 without one."""
         return time.monotonic() - since if (since := self._since) else 0.0
 
     @property
     def fault(self) -> str:
-        """Why a recent transaction failed; empty if it did not."""
+        """Return why a recent transaction failed; empty if it did not."""
         since, why = self._fault or (0.0, "")
         return why if why and time.monotonic() - since < RECENT else ""
 
@@ -164,7 +160,7 @@ class Journal:
                 outcomes = [self._unwritten(error) for _ in jobs]
             fault = next((each for each in outcomes if isinstance(each, Exception)), None)
             if fault is not None and not self.store.connection.is_there:
-                # Decisions made meanwhile may rest on others' entries that the server has lost.
+                # New decisions may depend on others' entries that the server has lost.
                 late, last = self._gather([], last=last)
                 jobs, outcomes = [*jobs, *late], [*outcomes, *(fault for _ in late)]
             self._since = 0.0
@@ -173,7 +169,6 @@ class Journal:
                 return
 
     def _taken(self, jobs: Sequence[_Job]) -> Sequence[_Outcome]:
-        """The outcomes of jobs, in order."""
         return self._noted(jobs, self._appended([drafts for drafts, _ in jobs]))
 
     def _noted(self, jobs: Sequence[_Job], outcomes: Sequence[_Outcome]) -> Sequence[_Outcome]:
@@ -191,7 +186,7 @@ class Journal:
             return self._outcomes(groups, error)
 
     def _outcomes(self, groups: Sequence[Sequence[Draft]], outcome: list[Answers] | Exception) -> Sequence[_Outcome]:
-        """The outcome of each group; one that cannot be written does not affect the others."""
+        """Return the outcome of each group. A group that cannot be written does not affect the others."""
         if not isinstance(outcome, Exception):
             self.commits += 1
             return outcome
@@ -200,14 +195,14 @@ class Journal:
         found: list[_Outcome] = []
         for drafts in groups:
             if len(found) > 1 and all(isinstance(each, Exception) for each in found[-2:]):
-                # Two failures in a row mean that the database is at fault, not the drafts.
+                # After two failures in a row, the fault is in the database and not in the drafts.
                 found.append(found[-1])
             else:
                 found += self._appended([drafts])
         return found
 
     def _unwritten(self, error: Exception) -> LogError:
-        """Any database error means that nothing may be reported as written."""
+        """Return the error. After a database error, nothing may be reported as written."""
         return LogError(f"`{self.store.name}` could not be written: {error}")
 
     def _tell_written(
@@ -219,7 +214,7 @@ class Journal:
                 wrote(drafts[0].tenant, drafts[0].conversation)
 
     def _gather(self, first: list[_Job], *, last: bool = False) -> tuple[list[_Job], bool]:
-        """Collect waiting jobs up to the batch size, and whether to close the log after them."""
+        """Collect waiting jobs up to the batch size. Return them, and whether to close the log afterwards."""
         jobs, size = list(first), sum(len(drafts) for drafts, _ in first)
         while size < BATCH and not last:
             try:
@@ -234,7 +229,7 @@ class Journal:
 
 
 def _tell(futures: Sequence[_Future], outcomes: Sequence[_Outcome]) -> None:
-    """Resolve each future; each event loop is woken once."""
+    """Resolve each future. Each event loop is woken once."""
     loops: dict[asyncio.AbstractEventLoop, list[tuple[_Future, _Outcome]]] = {}
     for future, outcome in zip(futures, outcomes, strict=True):
         if isinstance(future, Future):
@@ -242,7 +237,7 @@ def _tell(futures: Sequence[_Future], outcomes: Sequence[_Outcome]) -> None:
         else:
             loops.setdefault(future.get_loop(), []).append((future, outcome))
     for loop, waiting in loops.items():
-        # A loop that was closed meanwhile has nobody waiting.
+        # A closed loop has no waiting coroutines.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, waiting)
 

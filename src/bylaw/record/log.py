@@ -1,9 +1,9 @@
 """The decision log of a running program: one shared writer, and a reader that does not wait for commits.
 
-`LastWriter` remembers which of several processes last wrote to each conversation; that process need not check for
-others' entries. It is only a hint, because other programs may write to the log too. A session notices that when it
-writes, or when something contradicts its state, and then continues from the log. A conversation that no process has
-written to counts as new. With a single process it records conversations no longer in memory.
+`LastWriter` records which of several processes last wrote to each conversation. That process need not check for others'
+entries. This is only a hint, because other programs may write too. A session notices this when it writes, or when an
+event contradicts its state, and then continues from the log. A conversation without a known writer counts as new. With
+a single process, `LastWriter` lists conversations that are no longer in memory.
 """
 
 import mmap
@@ -29,32 +29,31 @@ from bylaw.record.store import open_store
 from bylaw.record.verify import unsupported
 
 LOOKING = 5.0
-"""Seconds after which the chain is looked at again."""
+"""Seconds until the chain is checked again."""
 RECENT = 5_000
-"""Entries at the end of a chain of which each must be there."""
+"""How many entries at the end of a chain must all be present."""
 PLACES = 1 << 17
 _SIZE = 8
 """Bytes per slot: the start of the conversation's hash, and the process."""
 
 
 class LastWriter:
-    """Create it before the processes, and give each process a number from 0."""
+    """Records which process last wrote to a conversation. Create this before the processes, and number these from 0."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, PLACES * _SIZE)
 
     def note(self, tenant: str, conversation: str, process: int) -> None:
-        """Record that this process wrote to a conversation."""
         start, name = _place(tenant, conversation)
         self._memory[start : start + _SIZE] = name + bytes((process + 1,))
 
     def is_process(self, tenant: str, conversation: str, process: int) -> bool:
-        """Whether this process wrote last; False if the slot holds another conversation."""
+        """Whether this process wrote last. False if the slot holds another conversation."""
         start, name = _place(tenant, conversation)
         return self._memory[start : start + _SIZE] == name + bytes((process + 1,))
 
     def is_any(self, tenant: str, conversation: str) -> bool:
-        """Whether some process is known to have written to the conversation."""
+        """Whether a process is known to have written to the conversation."""
         start, name = _place(tenant, conversation)
         return self._memory[start : start + _SIZE - 1] == name
 
@@ -65,11 +64,11 @@ def _place(tenant: str, conversation: str) -> tuple[int, bytes]:
 
 
 class Log(Reading):
-    """The log at a path, or at `postgresql://...`, for all sessions of a process.
+    """The log at a path or at `postgresql://...`, for all sessions of a process.
 
     Set `is_shared` if other processes continue the same conversations. Sessions then read others' entries before they
-    decide, unless `last` says that this `process` wrote last. If they do not read, they notice when they write and
-    decide again.
+    decide, unless `last` says that this `process` wrote last. Without reading, they notice others' entries when they
+    write, and decide again.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class Log(Reading):
         process: int = 0,
         in_loop: bool = False,
     ) -> None:
-        """Set `in_loop` if an event loop does nothing but work that waits for the log; see `Journal`."""
+        """Set `in_loop` if an event loop does only work that waits for the log; see `Journal`."""
         self._is_shared = is_shared
         self._last = last
         self._process = process
@@ -92,22 +91,21 @@ class Log(Reading):
         wrote = partial(last.note, process=process) if last is not None else None
         self.journal = Journal(store, wrote=wrote, in_loop=in_loop)
         self._stops: dict[str, Stops] = {}
-        """The stops last read, by tenant. If they have changed, the decision cannot be written."""
+        """The stops last read, by tenant. After a change, the decision cannot be written."""
         self._looked: dict[str, tuple[float, int]] = {}
-        """By tenant, when its chain was found to be whole, and how many of its entries belonged to no conversation."""
+        """For each tenant: when its chain was last found complete, and how many entries belonged to no conversation."""
         self._changed_stops: set[str] = set()
-        """Tenants whose stops must be read again."""
 
     def append(self, drafts: Sequence[Draft]) -> Answers:
-        """Write drafts in order; they are on disk when this returns."""
+        """Write drafts in order. They are on disk when this returns."""
         return self.journal.append(drafts)
 
     async def append_async(self, drafts: Sequence[Draft]) -> Answers:
-        """`append` for coroutines."""
+        """The same as `append`, for coroutines."""
         return await self.journal.append_async(drafts)
 
     def others_may_have_written(self, tenant: str, name: str) -> bool:
-        """Whether to read other processes' entries in a conversation before deciding."""
+        """Whether a session must read other processes' entries before deciding."""
         last = self._last
         return self._is_shared and (last is None or not last.is_process(tenant, name, self._process))
 
@@ -121,8 +119,10 @@ class Log(Reading):
         return super().conversation(tenant, name, after=after, settled=settled)
 
     def _refuse_gaps(self, tenant: str) -> None:
-        """Raise an error if entries are missing from the database, or were emptied: a conversation that ends earlier
-        than it did may allow what it would not. Only `verify` finds all that can be done to a database."""
+        """Raise if entries are missing or were emptied. A shortened conversation may allow too much.
+
+        Only `verify` detects every kind of tampering.
+        """
         now = time.monotonic()
         looked, removed = self._looked.get(tenant, (-LOOKING, 0))
         if now - looked < LOOKING:
@@ -138,14 +138,14 @@ class Log(Reading):
             return super().approvals(tenant, status=status, id=id)
 
     def supported(self, tenant: str, *, status: Status | None = None) -> tuple[list[Approval], dict[str, str]]:
-        """The approvals confirmed by the log's entries, and the faults of the others by id."""
+        """Return the approvals that the log's entries confirm, and the faults of the others by id."""
         with self.at_one_moment(), self._reading():
             found = self.approvals(tenant, status=status)
             wrong = unsupported(self, tenant, found)
         return [each for each in found if each.id not in wrong], wrong
 
     def asked(self, tenant: str, id: str) -> Approval | None:
-        """An approval confirmed by the log's entries; None if no such approval was requested."""
+        """Return an approval that the log's entries confirm, or None."""
         with self.at_one_moment(), self._reading():
             found = self.approvals(tenant, id=id)
             wrong = unsupported(self, tenant, found)
@@ -154,7 +154,7 @@ class Log(Reading):
         return found[0] if found else None
 
     def stops(self, tenant: str) -> Stops:
-        """The stops in force, as far as known here."""
+        """Return the active stops as last read."""
         return self._stops.get(tenant, NO_STOPS)
 
     def stops_changed(self, tenant: str) -> None:
@@ -162,7 +162,7 @@ class Log(Reading):
         self._changed_stops.add(tenant)
 
     def must_read_stops(self, tenant: str) -> bool:
-        """Whether the stops known here are out of date."""
+        """Whether the stops must be read again."""
         return tenant in self._changed_stops
 
     def read_stops(self, tenant: str) -> None:
@@ -174,7 +174,7 @@ class Log(Reading):
             raise
 
     def every_stop(self, tenant: str) -> list[Stopped]:
-        """Every stop in the log, including those that have ended."""
+        """Return every stop in the log, including ended ones."""
         return self.told_stops(tenant)[0]
 
     def stop(
@@ -188,10 +188,10 @@ class Log(Reading):
         answer: Literal["ask", "deny"] = "deny",
         tenant: str = DEFAULT_TENANT,
     ) -> Stop:
-        """Stop all writes of an agent, of a tool, under a policy or of a tenant, or require a person's approval for
+        """Stop all writes of an agent, of a tool, under a policy or of a tenant, or require a reviewer's approval for
         them.
 
-        It applies to every process at once. Calls already allowed are not undone.
+        The stop applies to every process immediately. Calls that were already allowed are not undone.
         """
         if not by:
             raise UsageError("a stop needs the name of the person who adds it", hint="give `by`")
@@ -232,14 +232,14 @@ class Log(Reading):
         return {each.stop.id: each for each in self.every_stop(tenant)}[id]
 
     def approve(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
-        """Approve one call, once; the approval expires after the pack's `lifetime`."""
+        """Approve one call, once. The approval expires after the pack's `lifetime`."""
         return self._answer(tenant, Change(id, "approved", by, note))
 
     def reject(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT, note: str = "") -> Approval:
         return self._answer(tenant, Change(id, "rejected", by, note))
 
     def withdraw(self, id: str, *, by: str, tenant: str = DEFAULT_TENANT) -> Approval:
-        """Withdraw an approval whose call has not run; the call must be approved again."""
+        """Withdraw an approval before its call runs. The call must then be approved again."""
         for asked in self._approval(tenant, id):
             if asked.status != "approved":
                 raise UsageError(f"approval `{id}` is {asked.status}, so there is nothing to withdraw")
@@ -250,7 +250,7 @@ class Log(Reading):
         raise UsageError(f"there is no approval `{id}`", hint="`bylaw log approvals` lists them")
 
     def attest(self, conversation: str, given: Attestation, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Record a person's statement in a conversation. It decides nothing."""
+        """Record a person's statement in a conversation. It does not affect any decision."""
         if not given.by or not given.reason.strip():
             hint = "give your name and your reason"
             raise UsageError("an attestation needs a name and a reason", hint=hint)
@@ -277,7 +277,7 @@ class Log(Reading):
             (answer,) = self.append([said])
             now = self._approval(tenant, asked.id)[0]
             if now.answer is not None and now.answer != change:
-                # Somebody else answered first.
+                # Another reviewer answered first.
                 raise UsageError(_said_before(now))
             if isinstance(answer, Conflict):
                 raise UsageError(answer.message)
@@ -302,7 +302,7 @@ class Log(Reading):
 
 
 def _said_before(approval: Approval) -> str:
-    """The message that an approval has already been answered: by whom, when, and what happened since."""
+    """Return the message that an approval was already answered: by whom, when, and what happened since."""
     answer = approval.answer
     assert answer is not None
     at = datetime.fromtimestamp(approval.answered, UTC).isoformat(" ", "seconds") if approval.answered else "before"

@@ -1,9 +1,9 @@
 """The log in PostgreSQL, for several machines. Needs the extra `postgres`.
 
-A batch of any size takes two round trips, because all other writers wait for it: one to begin the transaction and read
-everything, and one to write and commit. Other writers do not wait for the disk: a batch is committed before it is
-synced, and both its senders and its readers are answered after the sync. Why nothing can be lost that way:
-docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md.
+All other writers wait for a batch, so each takes only two round trips: one to begin the transaction and read, and one
+to write and commit. Other writers do not wait for the disk. A batch is committed before it is synced, and its senders
+and readers are answered after the sync. docs/decisions/0020-postgresql-commits-are-visible-before-they-are-synced.md
+explains why this is safe.
 """
 
 import os
@@ -18,27 +18,26 @@ from bylaw.errors import MissingExtra, UsageError
 from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, News, Place, Row, entry_of
 
 SETTINGS = {"synchronous_commit": "on"}
-"""Makes commits durable, together with the server's `fsync`; batch commits instead rely on `MARK`."""
+"""With the server's `fsync`, makes commits durable. Batch commits rely on `MARK` instead."""
 MARK = "SELECT pg_logical_emit_message(true, 'bylaw', '')"
-"""A transaction with no content of its own. Once it is on disk, and on the standbys the server waits for, so is
-everything committed before it.
+"""A transaction without content. When it is on disk, and on the standbys that the server waits for, so is every earlier
+commit.
 """
 PLANS = "SET plan_cache_mode = force_generic_plan"
-"""Plan each prepared statement once: no batch statement benefits from a plan for its values."""
+"""Plan each prepared statement once. A plan for its values has no benefit here."""
 CALLS = 10
-"""Connection time-out in seconds."""
+"""The connection time-out in seconds."""
 LOCK = 0x62796C6177
 """The advisory lock that admits one writer at a time."""
 
 HANGS = 30.0
-"""Time-out for a server that does not respond, in seconds."""
+"""The time-out for an unresponsive server in seconds."""
 
 _WANTED = "unnest(%t::text[], %t::text[]) AS wanted (tenant, name)"
 STATEMENTS = {
     "lock": f"SELECT pg_advisory_xact_lock({LOCK}), set_config('synchronous_commit', 'off', true)",
     "heads": "SELECT tenant, number, link FROM heads WHERE tenant = ANY(%t::text[])",
-    # Look up each name separately: for a list of names, a server without table statistics would scan all of a tenant's
-    # rows.
+    # Look up each name separately. Without table statistics, a list of names would scan all of a tenant's rows.
     "lengths": f"""SELECT wanted.tenant, wanted.name, found.length FROM {_WANTED}, LATERAL (
         SELECT length FROM conversations WHERE tenant = wanted.tenant AND name = wanted.name LIMIT 1) AS found""",
     "named": f"""SELECT found.* FROM {_WANTED}, LATERAL (
@@ -54,8 +53,8 @@ STATEMENTS = {
         ON CONFLICT (tenant, name) DO UPDATE SET length = excluded.length""",
     "mark": MARK,
 }
-"""The statements that write a batch. Lists are sent as text (`%t`), because in binary form the driver chooses their
-type by size.
+"""The statements that write a batch. Lists are sent as text (`%t`), because the driver chooses a binary type by
+size.
 """
 _IDLE, _ACTIVE = 0, 1
 """The driver's transaction status when idle, and while a statement runs."""
@@ -66,7 +65,7 @@ class PostgresConnection(Connection):
         """Connect, and create missing tables."""
         self._address = address
         self.name = re.sub(r"(?i)(password=)[^&]*", r"\1...", address.rpartition("@")[2])
-        """Without the password."""
+        """The address without the password."""
         self._is_closed = False
         self._connection = self._connect()
         with self._connection.transaction():
@@ -100,7 +99,7 @@ class PostgresConnection(Connection):
         return self._connection.execute(query.replace("?", "%s"), values).fetchall()
 
     def settle(self) -> None:
-        """Rows are visible as soon as they are committed, before they are synced."""
+        """Sync, because rows are visible as soon as they are committed."""
         self.rows(MARK, ())
 
     def _call(self) -> None:
@@ -146,7 +145,7 @@ class PostgresConnection(Connection):
                 self._send("mark")
         except BaseException:
             if _is_idle(self._connection):
-                # It is committed but perhaps not synced, so it must not be treated as unwritten.
+                # The batch is committed but may not be synced, so it must not count as unwritten.
                 self._connection.close()
             raise
 
@@ -158,7 +157,7 @@ class PostgresConnection(Connection):
 
     def rollback(self) -> None:
         if _is_amid(self._connection):
-            # It is unknown how much of it the server has executed.
+            # It is unknown how much the server has executed.
             self._connection.close()
         if self.is_there:
             self._connection.execute("ROLLBACK")
@@ -169,7 +168,7 @@ class PostgresConnection(Connection):
 
 
 class _Cursor:
-    """A cursor that uses `?` as placeholder, like SQLite's."""
+    """A cursor with the placeholder `?`, like SQLite's."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
@@ -185,7 +184,6 @@ class _Cursor:
 
 
 def _columns(rows: Collection[Row]) -> list[list[Any]]:
-    """Rows, column by column."""
     return [list(column) for column in zip(*rows, strict=True)]
 
 
@@ -195,14 +193,14 @@ def _is_amid(connection: Any) -> bool:
 
 
 def _is_idle(connection: Any) -> bool:
-    """Whether the driver's connection is in no transaction."""
+    """Whether the driver's connection is outside any transaction."""
     return connection.pgconn.transaction_status == _IDLE
 
 
 def _bounded_connection(psycopg: Any) -> Any:
-    """The driver's connection class, with a time-out for responses.
+    """Return the driver's connection class with a time-out for responses.
 
-    The driver limits only the time to connect, and a stopped server cannot enforce a limit of its own.
+    The driver limits only the time to connect, and a stopped server cannot enforce a limit.
     """
 
     class Bounded(psycopg.Connection):
@@ -210,7 +208,7 @@ def _bounded_connection(psycopg: Any) -> Any:
             return psycopg.Connection.wait(self, self._bounded(gen), *more, **named)
 
         def _bounded(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-            """Run the driver's steps, telling it regularly that nothing has arrived."""
+            """Run the driver's steps, and report regularly that no data has arrived."""
             until, ready = time.monotonic() + HANGS, None
             while True:
                 try:
@@ -226,7 +224,7 @@ def _bounded_connection(psycopg: Any) -> Any:
 
 
 def _password_hint(psycopg: Any, address: str) -> str:
-    """Why libpq ignores the password file, which it does not report itself."""
+    """Return why libpq ignores the password file, because libpq does not report this."""
     named = psycopg.conninfo.conninfo_to_dict(address).get("passfile") or os.environ.get("PGPASSFILE")
     file = Path(named or "~/.pgpass").expanduser()
     try:

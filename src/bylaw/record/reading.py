@@ -17,18 +17,18 @@ from bylaw.record.stop import STOPS, Stopped, read_stops
 
 
 class Extent(Struct, frozen=True):
-    """Counts of one tenant's chain."""
+    """The number of entries in one tenant's chain."""
 
     last: int = 0
-    """The number of its last entry."""
+    """The number of the last entry."""
     recent: int = 0
-    """Entries that are there, of the most recent ones."""
+    """How many of the most recent entries are present."""
     without_conversation: int = 0
-    """Removals, and the entries that were emptied."""
+    """How many entries are removals or were emptied."""
 
 
 class Reading:
-    """Reads a log over one connection, for many threads, one at a time."""
+    """Reads a log over one connection. Many threads may use it, one at a time."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Reading:
         fault: type[BylawError] = UsageError,
         lock: AbstractContextManager[object] | None = None,
     ) -> None:
-        """`fault` is raised if reading fails; other users of the connection share `lock`."""
+        """Raise `fault` if reading fails. Other users of the connection share `lock`."""
         self.connection = connection
         self.lock: AbstractContextManager[object] = lock or threading.RLock()
         self._fault = fault
@@ -51,13 +51,13 @@ class Reading:
 
     @property
     def reads_at_once(self) -> bool:
-        """Whether reading a few rows directly is faster than through another thread."""
+        """Whether reading a few rows directly is faster than in another thread."""
         return self.connection.reads_at_once
 
     def conversation(self, tenant: str, name: str, *, after: int = 0, settled: bool = True) -> list[Entry]:
-        """The entries of a conversation in order, after position `after`; with `settled`, all of them on disk.
+        """Return a conversation's entries in order, after position `after`. With `settled`, all are on disk.
 
-        Raises if the conversation was removed: without its past, no call in it can be decided.
+        Raises if the conversation was removed, because no call can be decided without its history.
         """
         where = "tenant = ? AND conversation = ? AND position >= ? ORDER BY position"
         found = self._read(where, (tenant, name, after), settled=settled)
@@ -72,7 +72,7 @@ class Reading:
         return bool(self._rows(query, (tenant, removed_name(name)), settled=False))
 
     def settle(self) -> None:
-        """Wait until everything read so far is on disk."""
+        """Wait until every entry that was read is on disk."""
         with self._reading():
             self.connection.settle()
 
@@ -80,50 +80,49 @@ class Reading:
         return next(iter(self._read("tenant = ? AND id = ?", (tenant, id))), None)
 
     def entries(self, tenant: str, *, page: int = 1000) -> Iterator[Entry]:
-        """A tenant's whole chain in order, read in pages."""
+        """Yield a tenant's whole chain in order, read in pages."""
         number = 0
         while rows := self._read(f"tenant = ? AND number > ? ORDER BY number LIMIT {page}", (tenant, number)):
             yield from rows
             number = rows[-1].number
 
     def latest(self, tenant: str, kind: Kind, *, after: int = 0, limit: int = 100) -> list[Entry]:
-        """The latest entries of a kind after a number, newest first, without removed ones."""
+        """Return the latest entries of a kind after a number, newest first, without removed ones."""
         where = f"tenant = ? AND number > ? AND kind = ? AND body IS NOT NULL ORDER BY number DESC LIMIT {limit}"
         return self._read(where, (tenant, after, kind))
 
     def openings(self, tenant: str, *, since: float) -> list[bytes]:
-        """The bodies of the first entries of a tenant's conversations written to since a time."""
+        """Return the first entries' bodies for a tenant's conversations that were written to since a time."""
         query = """SELECT body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL
             AND conversation IN (SELECT conversation FROM entries WHERE tenant = ? AND time >= ?)"""
         return [bytes(body) for (body,) in self._rows(query, (tenant, tenant, since))]
 
     def opened(self, tenant: str) -> Iterator[tuple[str, bytes]]:
-        """A tenant's conversations that have not been removed, with the body of their first entry."""
+        """Yield a tenant's conversations, without removed ones, with the body of their first entry."""
         query = "SELECT conversation, body FROM entries WHERE tenant = ? AND kind = 'opening' AND body IS NOT NULL"
         for name, body in self._rows(query, (tenant,)):
             yield name, bytes(body)
 
     def heads(self) -> dict[str, tuple[int, bytes]]:
-        """By tenant, the length of its chain and its last hash."""
+        """Return the length of each tenant's chain and its last hash."""
         rows = self._rows("SELECT tenant, number, link FROM heads ORDER BY tenant", ())
         return {tenant: (number, as_bytes(link)) for tenant, number, link in rows}
 
     def tenants(self) -> list[str]:
-        """All tenants with entries or counts."""
         rows = self._rows("SELECT tenant FROM heads UNION SELECT tenant FROM entries ORDER BY tenant", ())
         return [tenant for (tenant,) in rows]
 
     def lengths(self, tenant: str) -> dict[str, int]:
-        """The number of entries written per conversation; removed ones under the hash of their name."""
+        """Return the number of entries by conversation. Removed ones appear under the hash of their name."""
         return dict(self._rows("SELECT name, length FROM conversations WHERE tenant = ?", (tenant,)))
 
     def conversations(self, tenant: str) -> list[str]:
-        """Names of a tenant's conversations that have not been removed."""
+        """Return the names of a tenant's conversations, without removed ones."""
         rows = self._rows("SELECT name FROM conversations WHERE tenant = ? ORDER BY name", (tenant,))
         return [name for (name,) in rows if name != STOPS and not name.startswith(REMOVED)]
 
     def told_stops(self, tenant: str) -> tuple[list[Stopped], int]:
-        """Every stop in the log, and the number of entries about stops."""
+        """Return every stop in the log, and the number of entries about stops."""
         with self.at_one_moment():
             entries = self.conversation(tenant, STOPS)
             length = self.length_of(tenant, STOPS)
@@ -137,8 +136,8 @@ class Reading:
     def latest_uses(
         self, tenant: str, names: Sequence[str], since: float, most: int, returned: Sequence[str] = ()
     ) -> list[float]:
-        """The times of the last places taken under these names, latest first, without decisions about
-        to return theirs.
+        """Return the times of the latest uses under these names, latest first, without uses that are about to be
+        returned.
         """
         query = (
             f"SELECT time, decision FROM uses WHERE tenant = ? AND name IN ({','.join('?' * len(names))}) "
@@ -148,17 +147,16 @@ class Reading:
         return [time for time, decision in rows if decision not in returned][:most]
 
     def uses(self, tenant: str) -> dict[tuple[str, str], float]:
-        """Every place in use: its time, by counted name and decision."""
+        """Return the time of every active use, by counted name and decision."""
         rows = self._rows("SELECT name, decision, time FROM uses WHERE tenant = ?", (tenant,))
         return {(name, decision): time for name, decision, time in rows}
 
     def length_of(self, tenant: str, name: str) -> int:
-        """The number of entries written in one conversation."""
         rows = self._rows("SELECT length FROM conversations WHERE tenant = ? AND name = ?", (tenant, name))
         return int(rows[0][0]) if rows else 0
 
     def approvals(self, tenant: str, *, status: Status | None = None, id: str = "") -> list[Approval]:
-        """The approvals requested, optionally in one state or with one id, oldest first."""
+        """Return approvals, oldest first. `status` and `id` restrict them."""
         query, values = (
             "SELECT id, conversation, status, asked, expires, body FROM approvals WHERE tenant = ?",
             [tenant],
@@ -170,7 +168,7 @@ class Reading:
         return [read_approval(row) for row in self._rows(query + " ORDER BY asked, id", tuple(values))]
 
     def waiting(self, tenant: str | None, now: float) -> tuple[int, float]:
-        """The number of approvals of a tenant, or of all, that wait for a person, and the time of the oldest."""
+        """Return how many approvals of a tenant (or of all) wait for a reviewer, and the time of the oldest."""
         query = "SELECT COUNT(*), MIN(asked) FROM approvals WHERE status = 'waiting' AND expires > ?"
         values: tuple[Any, ...] = (now,)
         if tenant is not None:
@@ -179,16 +177,16 @@ class Reading:
         return count, since or 0.0
 
     def folded(self, tenant: str) -> Folded | None:
-        """The last fold of a tenant's chain; None if it is complete."""
+        """Return the last fold of a tenant's chain; None if the chain is complete."""
         return last_folded(entry.body or b"" for entry in reversed(self._removals(tenant)))
 
     def _removals(self, tenant: str) -> list[Entry]:
-        """The entries of removals, which belong to no conversation, in order."""
+        """Return the entries of removals, in order. They belong to no conversation."""
         where = "tenant = ? AND conversation IS NULL AND kind = 'removal' AND body IS NOT NULL ORDER BY number"
         return self._read(where, (tenant,))
 
     def extent(self, tenant: str, recent: int) -> Extent:
-        """How far a tenant's chain goes, and how many of its entries are there, as one statement counts them."""
+        """Return the length of a tenant's chain and how many entries are present, counted in one statement."""
         query = """SELECT number,
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND number > heads.number - ?),
             (SELECT COUNT(*) FROM entries WHERE tenant = heads.tenant AND conversation IS NULL)
@@ -197,7 +195,7 @@ class Reading:
         return Extent(*rows[0]) if rows else Extent()
 
     def gap(self, tenant: str, recent: int) -> str:
-        """What is missing of the most recent entries, or was emptied without a removal that says so."""
+        """Return which recent entries are missing, or were emptied without a removal entry."""
         with self.at_one_moment():
             found, removals, fold = self.extent(tenant, recent), self._removals(tenant), self.folded(tenant)
         start = fold.until if fold is not None else 0
@@ -223,7 +221,7 @@ class Reading:
 
     @contextmanager
     def at_one_moment(self) -> Generator[None]:
-        """Read a consistent snapshot while others write; when it ends, everything read is on disk."""
+        """Read a consistent snapshot while others write. When it ends, everything read is on disk."""
         with self.lock:
             if self._moment is not None:
                 yield
@@ -255,5 +253,5 @@ class Reading:
             except self._fault:
                 raise
             except Exception as error:
-                # Any database error here means that the file or server is at fault.
+                # At this point, any database error comes from the file or server.
                 raise self._fault(f"`{self.name}` could not be read: {error}") from error

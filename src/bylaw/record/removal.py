@@ -1,8 +1,8 @@
-"""Removes conversations from a log, to keep a retention period or a promise to a person; each removal is signed.
+"""Removes conversations from a log after a retention period or on a person's request. Each removal is signed.
 
-A removal empties the entries of whole conversations and keeps their hashes, so that the chain can still be followed. A
-fold then deletes the emptied beginning of a chain, up to an anchored entry. Both append an entry that says what they
-did, signed with a key that is kept outside the database.
+A removal empties the entries of whole conversations and keeps their hashes, so that the chain still verifies. A fold
+then deletes the emptied start of a chain, up to an anchored entry. Both append an entry about what they did. Its
+signing key is kept outside the database.
 """
 
 import hmac
@@ -24,12 +24,12 @@ from bylaw.record.use import Use, read_use
 
 VARIABLE = "BYLAW_SIGNING_KEY"
 SHORTEST = 32
-"""Bytes a key must have."""
+"""The minimum length of a key in bytes."""
 MAKE_ONE = "generate one with `openssl rand -hex 32`, and store it away from the database"
 
 
 def read_key(path: Path | None) -> bytes | None:
-    """The key in a file, or else in the environment variable; None if there is neither."""
+    """Return the key from a file or from the environment variable; None without either."""
     if path is None:
         key, place = os.environ.get(VARIABLE, "").encode(), f"${VARIABLE}"
     else:
@@ -46,7 +46,7 @@ def read_key(path: Path | None) -> bytes | None:
 
 
 def sign(key: bytes, tenant: str, number: int, before: bytes, body: bytes) -> str:
-    """The signature of an entry's body, bound to its place: the entry's number and the hash of the entry before it."""
+    """Sign an entry's body together with the entry's number and the hash of the entry before."""
     place = f"{tenant}\0{number}\0{before.hex()}\0".encode()
     return hmac.new(key, place + body, sha256).hexdigest()
 
@@ -56,25 +56,25 @@ def is_signed(signature: str, key: bytes, tenant: str, number: int, before: byte
 
 
 class Folded(Struct, frozen=True):
-    """Where the chain begins after a fold."""
+    """The start of the chain after a fold."""
 
     until: int
     """The last deleted entry."""
     link: str
-    """Its hash, which the next entry follows from."""
+    """The hash of the last deleted entry. The next entry follows from this hash."""
     anchors: str = ""
-    """Hash of all anchors up to that entry: each was checked before the fold, and none can be checked after it."""
+    """The hash of all anchors up to that entry. Each was checked before the fold; none can be checked afterwards."""
     removed: str = ""
-    """Hash of the marks of all conversations whose removals were deleted."""
+    """The hash of the marks of all conversations whose removals were deleted."""
 
 
 class Removal(Struct, frozen=True, omit_defaults=True):
-    """The body of a removal's entry: which entries it emptied, and nothing of what they said."""
+    """The body of a removal's entry. It lists the emptied entries without their content."""
 
     entries: list[tuple[int, int]]
-    """First and last number of each run."""
+    """The first and last number of each run of entries."""
     conversations: list[str] = []
-    """Hashes of the removed conversations' names: see `removed_name`."""
+    """Hashes of the removed conversations' names; see `removed_name`."""
     folded: Folded | None = None
     signature: str = ""
 
@@ -83,7 +83,7 @@ class Fold(Struct, frozen=True):
     """The result of a fold."""
 
     entries: int
-    """Rows deleted."""
+    """The number of rows deleted."""
     until: int
     """The last entry that was ever deleted; 0 if none was."""
 
@@ -97,7 +97,7 @@ _decode = msgspec.json.Decoder(Removal).decode
 
 
 def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, before: float | None) -> int:
-    """Empty all entries of a conversation, or of every conversation that ended before a time; returns their number."""
+    """Empty all entries of a conversation, or of every conversation that ended before a time; return their number."""
     numbers: list[int] = []
     names = _names(cursor, tenant, conversation, before)
     for name in names:
@@ -109,7 +109,7 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
     if before is not None:
         numbers += _empty_stops(cursor, tenant, before)
     if numbers:
-        # The names stay taken: a conversation opened under one again would know nothing of its past.
+        # The names stay taken. A new conversation under an old name would lack its history.
         marks = [removed_name(name) for name in names]
         for mark in marks:
             cursor.execute(_MARK, (tenant, mark))
@@ -118,8 +118,9 @@ def remove(cursor: Cursor, tenant: str, key: bytes, conversation: str | None, be
 
 
 def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
-    """The entries of a conversation. Raises UsageError if one was altered, or moved there from another conversation:
-    a signature would cover that up."""
+    """Return a conversation's entries. Raises UsageError if one was altered or moved, because a signature would hide
+    this.
+    """
     cursor.execute(f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND conversation = ?", (tenant, conversation))
     entries = [entry_of(row) for row in cursor.fetchall()]
     for entry in entries:
@@ -132,7 +133,7 @@ def _entries(cursor: Cursor, tenant: str, conversation: str) -> list[Entry]:
 def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float | None) -> list[str]:
     if conversation is not None:
         return [conversation]
-    # A conversation that is still going on must stay whole, or no call in it could be decided.
+    # An ongoing conversation must stay complete, or no call in it could be decided.
     cursor.execute(
         "SELECT conversation FROM entries WHERE tenant = ? AND conversation IS NOT NULL"
         " GROUP BY conversation HAVING MAX(time) < ?",
@@ -144,7 +145,9 @@ def _names(cursor: Cursor, tenant: str, conversation: str | None, before: float 
 
 
 def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
-    """Conversations with a call that still counts against a limit: without it, one call more would be allowed."""
+    """Return conversations with a call that still counts against a limit. Without them, one more call would be
+    allowed.
+    """
     cursor.execute(
         f"SELECT {COLUMNS} FROM entries WHERE tenant = ? AND kind = 'use' AND body IS NOT NULL"
         " AND conversation IN (SELECT conversation FROM uses WHERE tenant = ?)",
@@ -161,9 +164,9 @@ def _still_counted(cursor: Cursor, tenant: str) -> set[str]:
 
 
 def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
-    """Empty the entries about stops if all of them are before a time and no stop is in force; returns their numbers.
+    """Empty the entries about stops if all are older than a time and no stop is active; return their numbers.
 
-    Their count stays: decisions are checked against it to notice that stops have changed.
+    Their count stays, because decisions use it to detect changed stops.
     """
     entries, now = _entries(cursor, tenant, STOPS), clock.time()
     if any(entry.time >= before for entry in entries) or any(each.stands(now) for each in read_stops(entries)):
@@ -173,7 +176,7 @@ def _empty_stops(cursor: Cursor, tenant: str, before: float) -> list[int]:
 
 
 def fold(cursor: Cursor, tenant: str, key: bytes, before: float, anchors: Mapping[int, str]) -> Fold:
-    """Delete the emptied entries before a time, up to the last anchored one; `anchors` are hashes by entry."""
+    """Delete the emptied entries before a time, up to the last anchored one. `anchors` are hashes by entry."""
     earlier = last_folded(_removals(cursor, tenant))
     since = earlier.until if earlier is not None else 0
     end = _end(cursor, tenant, before)
@@ -196,18 +199,18 @@ def fold(cursor: Cursor, tenant: str, key: bytes, before: float, anchors: Mappin
 
 
 def _removals(cursor: Cursor, tenant: str) -> list[bytes]:
-    """The bodies of all removals, the newest first."""
+    """Return the bodies of all removals, newest first."""
     cursor.execute(_REMOVALS, (tenant,))
     return [as_bytes(body) for (body,) in cursor.fetchall()]
 
 
 def hash_marks(marks: Iterable[str]) -> str:
-    """One hash of the marks of removed conversations."""
+    """Return one hash of the marks of removed conversations."""
     return sha256(encode(sorted(marks))).hexdigest()
 
 
 def _end(cursor: Cursor, tenant: str, before: float) -> int:
-    """The last entry before a time such that it and all entries before it are empty, or are removals."""
+    """Return the last entry before a time up to which all entries are empty or removals."""
     cursor.execute(
         "SELECT MIN(number) FROM entries WHERE tenant = ? AND body IS NOT NULL AND kind <> 'removal'", (tenant,)
     )
@@ -220,7 +223,7 @@ def _end(cursor: Cursor, tenant: str, before: float) -> int:
 
 
 def hash_anchors(anchors: Mapping[int, str], until: int) -> str:
-    """One hash of all anchors up to an entry."""
+    """Return one hash of all anchors up to an entry."""
     return sha256(encode(sorted(each for each in anchors.items() if each[0] <= until))).hexdigest()
 
 
@@ -239,7 +242,7 @@ def _append(cursor: Cursor, tenant: str, key: bytes, removal: Removal) -> None:
 
 
 def read_removal(entry: Entry) -> Removal | None:
-    """The removal that an entry tells of; None if it cannot be read."""
+    """Return the removal in an entry; None if it cannot be read."""
     try:
         return _decode(entry.body or b"")
     except msgspec.MsgspecError:
@@ -247,7 +250,7 @@ def read_removal(entry: Entry) -> Removal | None:
 
 
 def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | None) -> str:
-    """Why a removal cannot be trusted; empty if its signature is right."""
+    """Return why a removal cannot be trusted; empty if its signature is right."""
     where = f"the removal in entry {entry.number}"
     if not removal.signature:
         return f"{where} is not signed"
@@ -260,13 +263,13 @@ def signature_fault(entry: Entry, removal: Removal, before: bytes, key: bytes | 
 
 
 def emptied(entry: Entry, removal: Removal, *, after: int = 0) -> Iterable[int]:
-    """The entries after a number that a removal says it emptied; all of them came before it."""
+    """Return the entries after a number that a removal lists as emptied. All of them came before the removal."""
     for first, last in removal.entries:
         yield from range(max(first, after + 1), min(last, entry.number - 1) + 1)
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Numbers as runs, first and last of each."""
+    """Return numbers as runs, each with first and last number."""
     found: list[tuple[int, int]] = []
     for number in sorted(numbers):
         if found and found[-1][1] == number - 1:
@@ -277,7 +280,7 @@ def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def last_folded(bodies: Iterable[bytes]) -> Folded | None:
-    """The last fold among the bodies of removals, the newest first; unreadable ones are skipped."""
+    """Return the last fold among the bodies of removals, newest first. Unreadable bodies are skipped."""
     for body in bodies:
         try:
             if (found := _decode(body).folded) is not None:

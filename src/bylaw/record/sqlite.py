@@ -1,4 +1,4 @@
-"""The log in an SQLite file with a write-ahead log; every commit is synced to disk before it is reported."""
+"""The log in an SQLite file with a write-ahead log. Every commit is synced to disk before it is reported."""
 
 import os
 import sqlite3
@@ -13,29 +13,29 @@ from bylaw.record.database import COLUMNS, SCHEMA, Connection, Cursor, Known, Ne
 
 try:
     import fcntl
-except ImportError:  # Windows
+except ImportError:  # not on Windows
     fcntl = None
 
 SETTINGS = {"journal_mode": "wal", "synchronous": "FULL"}
-"""Makes commits durable; benchmarks print it."""
+"""Makes commits durable. Benchmarks print these settings."""
 BUSY = 10.0
-"""Seconds to wait for another writing process; the service answers nobody meanwhile."""
+"""Seconds to wait for another writing process. The service is blocked meanwhile."""
 WIPE = 200
 """Milliseconds to wait for earlier readers before removed data is wiped."""
 CACHE = 32_000
-"""Cache size per connection in kilobytes."""
+"""The cache size per connection in kilobytes."""
 ROWS = 64
-"""Maximum rows per statement. Each statement lets other threads run and waits for its next turn, so a batch takes only
-a few.
+"""The maximum number of rows per statement. Each statement gives other threads a turn, so a batch needs few
+statements.
 """
 STATEMENTS = 4 * ROWS
-"""Prepared statements to cache: one for each number of rows."""
+"""How many prepared statements to cache: one for each number of rows."""
 CHECKPOINT = 1_000
-"""Rows between checkpoints."""
+"""The number of rows between checkpoints."""
 LARGE = 8_000
-"""Size of the write-ahead log, in pages, at which writers pause briefly so that it can restart."""
+"""At this size of the write-ahead log, in pages, writers pause briefly so that it can restart."""
 TOO_LARGE = 40_000
-"""Size, in pages, at which SQLite checkpoints during a commit."""
+"""At this size, in pages, SQLite checkpoints during a commit."""
 _making = threading.Lock()
 
 
@@ -91,7 +91,7 @@ class SqliteConnection(Connection):
 
     def begin_batch(self, conversations: Collection[Place], ids: Collection[Place]) -> tuple[Cursor, Known]:
         if _file_at(self._path) != self._file:
-            # Anything written to a file that can no longer be opened is lost.
+            # Writes to a file that can no longer be opened are lost.
             raise UsageError("the file was moved, removed or replaced while it was in use", hint="put it back")
         cursor = self.begin(writing=True)
         known = Known({}, {}, {})
@@ -126,7 +126,7 @@ class SqliteConnection(Connection):
         self._connection.rollback()
 
     def wipe(self) -> None:
-        """Removed data is overwritten in the file. The write-ahead log keeps it until it is truncated."""
+        """Truncate the write-ahead log, which still has removed data. The file itself is already overwritten."""
         # A writer waits for this, so do not wait long for a reader.
         self._connection.execute(f"PRAGMA busy_timeout = {WIPE}")
         self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -140,14 +140,14 @@ class SqliteConnection(Connection):
 
 _HEAD_AND_LENGTHS = """SELECT NULL, number, link FROM heads WHERE tenant = ?1 UNION ALL
     SELECT name, length, NULL FROM conversations WHERE tenant = ?1 AND name"""
-"""One statement, because the cost is per statement rather than per row."""
+"""One statement, because each statement costs more than its rows."""
 
 
 def _make(path: Path) -> None:
     """Create the file if it is missing, readable only by its owner.
 
-    An existing file is never opened here. Closing it would release this process's locks on it, including those of other
-    connections, and the next process to close the log would delete the write-ahead log in use.
+    An existing file is never opened here. Closing it would release this process's locks on it, even those of other
+    connections. The next process to close the log would then delete the write-ahead log in use.
     """
     with _making, suppress(FileExistsError):
         try:
@@ -157,7 +157,7 @@ def _make(path: Path) -> None:
 
 
 def _file_at(path: str) -> tuple[int, int] | None:
-    """The identity of the file at a path; None if there is none, as for an in-memory log."""
+    """Return the identity of the file at a path; None if there is none, as for an in-memory log."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -192,15 +192,15 @@ def _insert(cursor: Cursor, into: str, rows: Sequence[Row], known: str = "") -> 
 
 
 class Turns:
-    """A queue of the processes that write to one file; a process that dies leaves it.
+    """A queue of the processes that write to one file. A process that dies leaves the queue.
 
-    SQLite itself admits one writer at a time, but makes the others sleep for longer and longer.
+    SQLite admits one writer at a time but makes the others sleep for longer and longer.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._file: int | None = None
-        """The file used as a lock for the queue."""
+        """The lock file of the queue."""
 
     @contextmanager
     def take(self) -> Generator[None]:
@@ -224,10 +224,10 @@ class Turns:
 
 
 class Checkpoints:
-    """Moves commits from the write-ahead log into the file, in a thread with its own connection.
+    """Moves commits from the write-ahead log to the file, in a thread with its own connection.
 
-    SQLite would do it in the commit that fills the write-ahead log, which would then wait for two more syncs and a
-    thousand pages.
+    Otherwise SQLite does this in the commit that fills the write-ahead log. That commit would wait for two more syncs
+    and a thousand pages.
     """
 
     def __init__(self, path: str) -> None:
@@ -238,7 +238,6 @@ class Checkpoints:
         self._thread: threading.Thread | None = None
 
     def wrote(self, rows: int) -> None:
-        """Count committed rows."""
         self._rows += rows
         if self._rows < CHECKPOINT or self._path == ":memory:":
             return
@@ -256,7 +255,7 @@ class Checkpoints:
             self._thread.join()
 
     def _work(self) -> None:
-        # If this fails, SQLite does it eventually.
+        # If this fails, SQLite will do it later.
         with suppress(sqlite3.Error):
             connection = sqlite3.connect(str(Path(self._path).expanduser()), isolation_level=None)
             connection.execute("PRAGMA synchronous = FULL")
@@ -273,12 +272,12 @@ class Checkpoints:
         with suppress(sqlite3.OperationalError):
             if _pages(connection) >= LARGE:
                 with turns.take():
-                    # Move the few new commits too; once all are in the file, the next writer restarts the write-ahead
+                    # Move the few new commits too. When all are in the file, the next writer restarts the write-ahead
                     # log.
                     _pages(connection)
 
 
 def _pages(connection: sqlite3.Connection) -> int:
-    """Move what can be moved without waiting; returns the number of pages in the write-ahead log."""
+    """Move commits without waiting. Return the number of pages in the write-ahead log."""
     _, pages, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     return pages

@@ -1,8 +1,7 @@
-"""Stops: a person keeps an agent, a tool, a policy or a whole tenant from writing, until a time or until the stop is
-lifted.
+"""Stops: a reviewer keeps an agent, a tool, a policy or a whole tenant from writing, until a time or until lifted.
 
-A stop and its lifting are entries of the tenant's chain, in a conversation of their own. Every transaction reads the
-length of that conversation: if it changed after a decision was made, the decision is repeated.
+A stop and its lifting are entries of the tenant's chain, in a separate conversation. Every transaction reads the length
+of that conversation. If it changed after a decision, the decision is repeated.
 """
 
 import uuid
@@ -20,25 +19,25 @@ STOPS = "bylaw/stops"
 """The conversation of these entries."""
 Target = Literal["agent", "tool", "policy", "all"]
 LONGEST = 366 * 24 * 3600.0
-"""Maximum duration of a stop in seconds; permanent rules belong in the pack."""
+"""The maximum duration of a stop in seconds. Permanent rules belong in the pack."""
 WORDS = 500
-"""Maximum characters in a reason or name."""
+"""The maximum length of a reason or name."""
 
 
 class Stop(Struct, frozen=True, omit_defaults=True, tag="stop"):
-    """A stop: what it covers, and until when."""
+    """What is stopped, and until when."""
 
     id: str
     what: Target
     name: str
     """The agent, tool or policy; empty for `all`."""
     answer: Literal["ask", "deny"]
-    """The decision on covered writes: ask a person about each, or deny all."""
+    """The decision on covered writes: ask a reviewer about each, or deny all."""
     by: str
     reason: str
     until: float
     since: float = 0.0
-    """When its entry was written."""
+    """The time of the entry."""
 
     def stands(self, now: float) -> bool:
         return now < self.until
@@ -53,22 +52,20 @@ class Stop(Struct, frozen=True, omit_defaults=True, tag="stop"):
 
 
 class Lift(Struct, frozen=True, omit_defaults=True, tag="lift"):
-    """Lifts a stop before it expires."""
-
     id: str
     by: str
     reason: str = ""
     at: float = 0.0
-    """When its entry was written."""
+    """The time of the entry."""
 
 
 class Stopped(Struct, frozen=True, omit_defaults=True):
-    """A stop, and who lifted it, if anyone."""
+    """A stop, with the person who lifted it, if any."""
 
     stop: Stop
     lift: Lift | None = None
     warning: str = ""
-    """A warning when it is created: nothing that ever ran matches it."""
+    """A warning at creation: no call so far matches the stop."""
 
     def stands(self, now: float) -> bool:
         return self.lift is None and self.stop.stands(now)
@@ -88,17 +85,17 @@ _decode: Any = msgspec.json.Decoder(Stop | Lift).decode
 
 
 def new_id() -> str:
-    """A new id for a stop, short enough to type."""
+    """Return a new id for a stop, short enough to type."""
     return f"stop-{uuid.uuid4().hex[:8]}"
 
 
 def stop_draft(tenant: str, step: Stop | Lift) -> Draft:
-    """The entry of a stop or of its lifting."""
+    """Return the entry of a stop or of its lifting."""
     return Draft(tenant, STOPS, "stop", _encode(step), f"{step.id}:{'end' if isinstance(step, Lift) else 'begin'}")
 
 
 def read_stops(entries: Iterable[Entry]) -> list[Stopped]:
-    """Every stop in entries, in order; ValueError if an entry was altered."""
+    """Return every stop in entries, in order. Raises ValueError if an entry was altered."""
     found: dict[str, Stopped] = {}
     for entry in entries:
         if is_altered(entry) or entry.body is None:
@@ -114,5 +111,5 @@ def read_stops(entries: Iterable[Entry]) -> list[Stopped]:
 
 
 def standing(found: Sequence[Stopped], revision: int) -> Stops:
-    """The stops that have not been lifted; callers check the clock for expiry."""
+    """Return the stops that have not been lifted. Callers check for expiry."""
     return Stops(revision, tuple(each.stop for each in found if each.lift is None))

@@ -14,14 +14,14 @@ from bylaw.record.use import project_use
 
 
 class Store(Reading):
-    """A log in a database, for one thread at a time; `Journal` lets many share a transaction."""
+    """A log in a database, for one thread at a time. `Journal` lets many threads share a transaction."""
 
     def append(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
-        """Write drafts in order and in one transaction, as far as possible; they are on disk when this returns."""
+        """Write drafts in order in one transaction, as far as possible. They are on disk when this returns."""
         return [answer for answers in self.append_groups([[draft] for draft in drafts]) for answer in answers]
 
     def append_groups(self, groups: Sequence[Sequence[Draft]]) -> list[list[Entry | Conflict]]:
-        """`append` for groups of drafts: each group is written completely or not at all."""
+        """Write groups of drafts. Each group is written completely or not at all."""
         if not any(groups):
             return [[] for _ in groups]
         with self.lock:
@@ -35,9 +35,9 @@ class Store(Reading):
             return answers
 
     def remove(self, tenant: str, *, key: bytes, conversation: str | None = None, before: float | None = None) -> int:
-        """Empty the entries of a conversation, or of all conversations that ended before a time; returns their number.
+        """Empty the entries of a conversation, or of all conversations that ended before a time; return their number.
 
-        The chain still verifies. It gains one entry, signed with `key`, that lists what was emptied.
+        The chain still verifies. It gains one entry, signed with `key`, that lists the emptied ones.
         """
         with self.lock:
             with self._writing() as cursor:
@@ -46,9 +46,9 @@ class Store(Reading):
             return removed
 
     def fold(self, tenant: str, *, key: bytes, before: float, anchors: Iterable[Anchor]) -> Fold:
-        """Delete emptied entries before a time, up to the last anchored one.
+        """Delete emptied entries before a time, up to the last anchored one. Verify the log first.
 
-        The chain still verifies from there on; a signed entry keeps the hash at that point. Verify the log first.
+        The rest of the chain still verifies. A signed entry keeps the hash at its new start.
         """
         noted = {each.number: each.link for each in anchors if each.tenant == tenant}
         with self.lock, self._writing() as cursor:
@@ -56,7 +56,7 @@ class Store(Reading):
 
     @contextmanager
     def _writing(self) -> Generator[Cursor]:
-        """A writing transaction, committed completely or not at all."""
+        """Run a writing transaction, completely or not at all."""
         cursor = self.connection.begin(writing=True)
         try:
             yield cursor
@@ -67,7 +67,7 @@ class Store(Reading):
 
 
 def _places(groups: Sequence[Sequence[Draft]]) -> tuple[set[Place], set[Place]]:
-    """The conversations and idempotency keys of drafts."""
+    """Return the conversations and idempotency keys of drafts."""
     drafts = [draft for each in groups for draft in each]
     conversations = {(draft.tenant, draft.conversation) for draft in drafts}
     conversations |= {(draft.tenant, STOPS) for draft in drafts if draft.under is not None}
@@ -81,11 +81,11 @@ _NOTHING = (0, ROOT)
 
 
 class _Batch:
-    """Turns drafts into entries; heads and lengths are read and written once."""
+    """Turns drafts into entries. Heads and lengths are read and written once."""
 
     def __init__(self, cursor: Cursor, known: Known, size: int) -> None:
-        """`known` is the log's state for the drafts' tenants, conversations and keys; `size` is the
-        number of drafts.
+        """`known` is the log's state for the drafts' tenants, conversations and keys. `size` is the number of
+        drafts.
         """
         self._cursor = cursor
         self._heads, self._lengths, self._ids = known.heads, known.lengths, known.entries
@@ -96,7 +96,7 @@ class _Batch:
         self._salted = 0
 
     def take_all(self, drafts: Sequence[Draft]) -> list[Entry | Conflict]:
-        """The entries of a group of drafts, or, if one of them cannot be written, the reason for each."""
+        """Return the entries of a group of drafts. If one cannot be written, return a reason for each."""
         if len(drafts) == 1:
             return [self.take(drafts[0])]
         heads, size = self._heads.copy(), len(self._rows)
@@ -118,7 +118,7 @@ class _Batch:
         return answers
 
     def take(self, draft: Draft) -> Entry | Conflict:
-        """The entry of a draft, its earlier entry if it is a retry, or why it cannot be written."""
+        """Return a draft's entry, its earlier entry for a retry, or why it cannot be written."""
         tenant, conversation, kind = draft.tenant, draft.conversation, draft.kind
         body, name = draft.body, draft.id or None
         if name is not None and (known := self._ids.get((tenant, name))) is not None:
@@ -158,7 +158,7 @@ class _Batch:
         return known is not None and known.digest == first.digest
 
     def _undo(self, size: int) -> None:
-        """Discard the rows after the first `size`; the caller restores the heads."""
+        """Discard the rows after the first `size`. The caller restores the heads."""
         for tenant, _, _, _, conversation, position, name, *_ in reversed(self._rows[size:]):
             self._lengths[tenant, conversation] = position
             if name is not None:
@@ -175,7 +175,7 @@ class _Batch:
 
 
 def open_store(where: str) -> Store:
-    """Open the log at a path, or at `postgresql://...`, creating it if needed."""
+    """Open the log at a path or at `postgresql://...`, creating it if needed."""
     if where.startswith(("postgresql://", "postgres://")):
         from bylaw.record.postgres import PostgresConnection
 

@@ -1,7 +1,7 @@
-"""Uses: places that calls take under limits across conversations. Entries record them, and a table counts them.
+"""Uses of limits across conversations. Entries record them, and a table counts them.
 
-A place is counted and taken in the transaction that writes the decision, so two workers never both take the last one. A
-refused call returns its place; a call that may have run keeps it.
+A use is counted and added in the transaction that writes the decision, so two workers never both get the last one. A
+refused call returns its use. A call that may have run keeps it.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,53 +17,53 @@ if TYPE_CHECKING:
 
 
 class Use(Struct, frozen=True, omit_defaults=True):
-    """A place that a decision takes or returns, as recorded in its entry."""
+    """A use that a decision adds or returns, as in its entry."""
 
     decision: str
     limit: str
     whose: str = ""
-    """The agent or customer it counts for; empty for the tenant."""
+    """The agent or customer for whom the use counts; empty for the tenant."""
     status: Literal["taken", "returned"] = "taken"
     most: int = 0
-    """Taken only if fewer places are in use; 0 to take it regardless, because a person approved it or the limit is not
-    enforced yet.
+    """Add the use only if there are fewer than this. 0 always adds it, because a reviewer approved it or the limit is
+    not enforced yet.
     """
     within: float = 0.0
 
     @property
     def name(self) -> str:
-        """The name its places are counted under: a hash, because the person may be private."""
+        """The name under which the use is counted. It is hashed, because the person may be private."""
         return counted_under(self.limit, self.whose)
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names whose places count against `most`: its own, and those that may mean the same person."""
+        """The names that count against `most`: its own, and those that may mean the same person."""
         return possible_names(self.limit.removesuffix(PERHAPS), self.whose)
 
 
 PERHAPS = " (perhaps)"
-"""Suffix for places of several names that a tool may treat as one, counted under their common part."""
+"""The suffix for uses of names that a tool may treat as one. They are counted under their common part."""
 _encode = msgspec.json.Encoder().encode
 read_use: Any = msgspec.json.Decoder(Use).decode
 
 
 def counted_under(limit: str, whose: str) -> str:
-    """The name for places under one limit for one person."""
+    """Return the name for uses of one limit by one person."""
     return fingerprint([limit, whose])
 
 
 def possible_names(limit: str, whose: str) -> tuple[str, str]:
-    """The names under which anyone who may be `whose` is counted: the common part of their names."""
+    """Return the names under which `whose`, or a similar name, is counted."""
     return counted_under(limit, whose), counted_under(limit + PERHAPS, whose)
 
 
 def use_entry(use: Use) -> tuple[bytes, str]:
-    """The body and idempotency key of the entry about a place."""
+    """Return the body and idempotency key of the entry about a use."""
     return _encode(use), f"use:{use.decision}:{use.limit}:{use.status}"
 
 
 def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
-    """Update the table of places with an entry; returns the reason if no place is left."""
+    """Add an entry to the table of uses. Return the reason if the limit is reached."""
     use: Use = read_use(draft.body)
     if use.status == "returned":
         cursor.execute(
@@ -85,7 +85,7 @@ def project_use(cursor: "Cursor", draft: Draft, time: float) -> str:
 
 
 def tell_use(found: dict[tuple[str, str], float], entry: Entry) -> None:
-    """Update places with one more entry."""
+    """Update uses with one more entry."""
     use: Use = read_use(entry.body or b"")
     if use.status == "taken":
         found[use.name, use.decision] = entry.time

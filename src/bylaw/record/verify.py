@@ -1,8 +1,8 @@
 """Verifies a log: every entry matches its digest, and every link follows from the previous one.
 
-Anyone who can write to the database can truncate a chain and reset its count, or delete a whole tenant, without leaving
-a trace there. Anchors show it: the end of each chain at a point in time, stored outside the database, on another disk,
-in another account or on paper.
+Anyone who can write to the database can truncate a chain and reset its count, or delete a whole tenant, without a
+trace. Anchors reveal this. An anchor is the end of each chain at a point in time, stored outside the database: on
+another disk, in another account or on paper.
 """
 
 import os
@@ -29,26 +29,24 @@ from bylaw.record.use import tell_use
 
 
 class Verified(Struct, frozen=True):
-    """The result of verifying one tenant's chain."""
-
     tenant: str
     entries: int
     removed: int
-    """Entries with removed content; the chain still covers them, and a signed entry lists them."""
+    """The number of entries with removed content. The chain still covers them, and a signed entry lists them."""
     head: str
     """The last hash. A copy kept elsewhere reveals a truncated log."""
     faults: tuple[str, ...]
     folded: int = 0
-    """Emptied entries deleted from the beginning."""
+    """The number of emptied entries deleted from the start."""
 
 
 def verify(
     store: Reading, tenant: str, *, head: str = "", anchors: Iterable[Anchor] = (), key: bytes | None = None
 ) -> Verified:
-    """Verify a tenant's chain from its first entry.
+    """Verify a tenant's chain from its first entry, in one snapshot of a log that may be in use.
 
     The hash `head`, noted earlier, must be in the chain. Each anchor must match its entry. Removals must be signed with
-    `key`. Everything is read from one snapshot, so a log in use verifies too.
+    `key`.
     """
     with store.at_one_moment():
         return _verify(store, tenant, head, [each for each in anchors if each.tenant == tenant], key)
@@ -62,7 +60,7 @@ def _verify(store: Reading, tenant: str, head: str, noted: Sequence[Anchor], key
     fold = store.folded(tenant)
     start = fold.until if fold is not None else 0
     if fold is not None:
-        # Its entry is checked below: the signature, and that the next entry follows from its hash.
+        # The fold's entry is checked below: its signature, and that the next entry follows from its hash.
         link, number = _hash(fold.link), start
         found_head = found_head or head == fold.link
         if fold.anchors != hash_anchors({each.number: each.link for each in noted}, start) and noted:
@@ -137,8 +135,8 @@ def _those(run: tuple[int, int]) -> str:
 
 
 def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[str]:
-    """Conversations whose number of entries differs from the number written; the count of stops
-    outlives its entries.
+    """Return conversations whose number of entries differs from the number written. Folding keeps the count of
+    stops.
     """
     faults: list[str] = []
     for name in sorted({*found, *written}):
@@ -151,7 +149,7 @@ def _miscounted(found: Mapping[str, int], written: Mapping[str, int]) -> list[st
 
 
 def _misstated(store: Reading, tenant: str, told: Mapping[str, Approval]) -> list[str]:
-    """Rows of the approvals table that contradict the entries, and missing rows."""
+    """Return rows of the approvals table that contradict the entries, and missing rows."""
     try:
         rows = {row.id: row for row in store.approvals(tenant)}
     except msgspec.MsgspecError as error:
@@ -171,7 +169,7 @@ def _faults(entry: Entry, before: bytes) -> list[str]:
 
 
 def unsupported(store: Reading, tenant: str, approvals: Iterable[Approval]) -> dict[str, str]:
-    """Approvals that contradict the entries of their conversations, by id, with the contradiction."""
+    """Return approvals that contradict the entries of their conversations, by id, with the contradiction."""
     found: dict[str, str] = {}
     for approval in approvals:
         told = told_by(store.conversation(tenant, approval.conversation)).get(approval.id)
@@ -181,7 +179,6 @@ def unsupported(store: Reading, tenant: str, approvals: Iterable[Approval]) -> d
 
 
 def told_by(entries: Iterable[Entry]) -> dict[str, Approval]:
-    """The approvals computed from log entries."""
     told: dict[str, Approval] = {}
     for entry in entries:
         if entry.kind == "approval" and entry.body is not None and not is_altered(entry):
@@ -202,7 +199,7 @@ def tell(told: dict[str, Approval], entry: Entry) -> None:
 
 
 def _differs(row: Approval, told: Approval | None) -> str:
-    """How a row of the approvals table differs from the entries; empty if it does not.
+    """Return how a row of the approvals table differs from the entries; empty if it does not.
 
     Earlier versions kept only the last change of a finished approval, without times.
     """
@@ -226,7 +223,7 @@ def _differs(row: Approval, told: Approval | None) -> str:
 OFTEN = 300.0
 """Seconds between two anchors."""
 AGAIN = 10.0
-"""Seconds until the next attempt if an anchor could not be written."""
+"""Seconds until the next attempt after a failure."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -234,14 +231,13 @@ _decode = msgspec.json.Decoder(Anchor).decode
 
 
 def beside(where: str) -> Path:
-    """The anchor file of a log: next to a log file, or in the current folder for a server's database."""
+    """Return the anchor file of a log: next to a log file, or in the current folder for a server's database."""
     if "://" in where:
         return Path(f"{Path(urlsplit(where).path).name or 'decisions'}.anchors")
     return Path(f"{Path(where).expanduser()}.anchors")
 
 
 def read_anchors(path: Path) -> list[Anchor]:
-    """The anchors in a file, in the order written."""
     found: list[Anchor] = []
     try:
         lines = path.read_bytes().splitlines()
@@ -251,7 +247,7 @@ def read_anchors(path: Path) -> list[Anchor]:
         try:
             found.append(_decode(line))
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            # A crash may have truncated the last line; the next anchor starts a new line.
+            # A crash may have truncated the last line. The next anchor starts a new line.
             if number < len(lines):
                 hint = "restore the file, or delete the line if you know why it is broken"
                 raise UsageError("is no anchor", place=f"{path}:{number}", hint=hint) from None
@@ -259,7 +255,7 @@ def read_anchors(path: Path) -> list[Anchor]:
 
 
 def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Anchor]:
-    """Write anchors for the chains that have grown; `known` holds the last anchored entry of each and is updated."""
+    """Write anchors for the chains that have grown. `known` has the last anchored entry of each and is updated."""
     now = time.time()
     made = [
         Anchor(now, tenant, number, link.hex())
@@ -267,12 +263,12 @@ def write_anchors(store: Store, path: Path, known: dict[str, int]) -> list[Ancho
         if known.get(tenant) != number
     ]
     if not made and not os.access(path if path.exists() else path.parent, os.W_OK):
-        # Report it before the first anchor is due.
+        # Report this before the first anchor is due.
         raise UsageError("cannot be written", place=str(path))
     if made:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with open(descriptor, "ab") as stream:
-            # Start a new line after one that a crash truncated.
+            # Start a new line after a truncated one.
             stream.write(b"".join([b"\n" if _is_cut(path) else b"", *(_encode(each) + b"\n" for each in made)]))
             stream.flush()
             os.fsync(stream.fileno())
@@ -290,7 +286,7 @@ def _is_cut(path: Path) -> bool:
 
 
 class Anchoring:
-    """Writes a log's anchors at intervals, in a separate thread, and once more at the end."""
+    """Writes a log's anchors at intervals in a separate thread, and once more at the end."""
 
     def __init__(
         self,
@@ -301,7 +297,7 @@ class Anchoring:
         often: float = OFTEN,
         failing: Callable[[bool], None] = lambda is_failing: None,
     ) -> None:
-        """`failing` is called after each attempt with whether it failed."""
+        """Call `failing` after each attempt, with whether the attempt failed."""
         self._where, self._path, self._tell, self._often, self._failing = where, path, tell, often, failing
         self._known: dict[str, int] = {}
         self._ended = threading.Event()

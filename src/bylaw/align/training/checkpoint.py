@@ -1,4 +1,4 @@
-"""A checkpoint on disk as an agent that plays tasks."""
+"""Runs a checkpoint as an agent that plays tasks."""
 # pyright: basic, reportMissingImports=false
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from bylaw.align.episode import Episode
 from bylaw.align.training.data import CLOSE, with_dialect
 
 LONGEST = 256
-"""Tokens of one output."""
+"""The maximum length of an output in tokens."""
 AT_ONCE = 64
-"""Prompts that are computed together."""
+"""The number of prompts per batch."""
 
 
 class Checkpoint:
-    """Answers greedily."""
+    """Answers by greedy decoding."""
 
     def __init__(self, model: Any, tokenizer: Any, *, longest: int = LONGEST) -> None:
         self.model = model
@@ -27,10 +27,10 @@ class Checkpoint:
 
     @torch.no_grad()
     def answer(self, episodes: Sequence[Episode]) -> list[str]:
-        """The next output in each episode."""
+        """Return the next output for each episode."""
         render = self.tokenizer.apply_chat_template
         prompts = [render(episode.messages, tokenize=False, add_generation_prompt=True) for episode in episodes]
-        # Prompts of similar length are computed together, so that little is padding.
+        # Prompts of similar length share a batch, which saves padding.
         order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
         answers = [""] * len(prompts)
         for start in range(0, len(order), AT_ONCE):
@@ -52,7 +52,7 @@ class Checkpoint:
 
 
 def open_checkpoint(folder: Path) -> Checkpoint:
-    """The model in `folder`, on a GPU if there is one."""
+    """Open the model in `folder`, on a GPU if available."""
     cuda = torch.cuda.is_available()
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16 if cuda else torch.float32)
     tokenizer = with_dialect(AutoTokenizer.from_pretrained(folder))

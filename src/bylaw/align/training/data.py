@@ -1,8 +1,8 @@
-"""The rows a stage learns from, as `bylaw align data` writes them, and the pack that they are graded by.
+"""Reads the rows of a training stage, as `bylaw align data` writes them, and the pack that grades them.
 
-A conversation becomes text as ChatML, with the results of tools as Hermes shows them. Training and evaluation use the
-same template, and so do servers that load a checkpoint. The system message lists the tools, and a call is text like any
-other. `chatml.jinja` marks the agent's turns, so that TRL learns only from them.
+A conversation becomes ChatML text, with tool results in Hermes format. Training, evaluation and servers share this
+template. The system message lists the tools, and a call is ordinary text. `chatml.jinja` marks the agent's turns, so
+that TRL trains only on these.
 """
 
 import gzip
@@ -31,9 +31,9 @@ FILES = {1: "stage1", 2: "stage2", 3: "rl"}
 
 
 def pack_of(data: Path, named: str | None) -> Held:
-    """The pack that rows are graded by: the one that is named, or the one that `data.json` beside them tells of.
+    """Return the pack that grades rows: the named one, or the one in `data.json`.
 
-    An error where neither is there, and where the pack that made the rows has since changed.
+    Raises if neither is known, or if the pack has changed since the rows were made.
     """
     made = find_manifest(data)
     if named is None and made is None:
@@ -50,7 +50,7 @@ def pack_of(data: Path, named: str | None) -> Held:
 
 
 def rows_file(path: Path, stage: int) -> Path:
-    """The file of a stage's rows: the one that is named, or the stage's own in a folder."""
+    """Return the file of a stage's rows: the named file, or the stage's file in a folder."""
     if path.is_dir():
         named = [path / f"{FILES[stage]}{ending}" for ending in (".jsonl", ".jsonl.gz")]
         found = next((file for file in named if file.exists()), None)
@@ -63,7 +63,7 @@ def rows_file(path: Path, stage: int) -> Path:
 
 
 def training_rows(path: Path, stage: int) -> list[dict[str, Any]]:
-    """The rows of a file, or of the stage's file in a folder; JSON lines, compressed or not."""
+    """Return the rows of a file, or of a folder's file for the stage. JSON lines may be compressed."""
     path = rows_file(path, stage)
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     rows: list[dict[str, Any]] = []
@@ -82,7 +82,7 @@ def training_rows(path: Path, stage: int) -> list[dict[str, Any]]:
 
 
 def with_dialect(tokenizer: Any) -> Any:
-    """The tokenizer, with this template and its end of a turn."""
+    """Return the tokenizer with this template and its end of turn."""
     tokenizer.chat_template = _TEMPLATE.read_text(encoding="utf-8").strip()
     tokenizer.eos_token = CLOSE
     tokenizer.pad_token = tokenizer.pad_token or CLOSE

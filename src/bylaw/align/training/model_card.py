@@ -1,4 +1,4 @@
-"""The model card beside a trained model: what it learned from, by which reward, and what nobody has measured yet."""
+"""Writes a trained model's card: its data, its reward, and what has not been measured."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ STAGES = {
 
 
 def source_of(data: Path, file: Path, model: Path) -> dict[str, Any]:
-    """Where a run's rows and its first weights came from, with their hashes."""
+    """Return the source of a run's rows and initial weights, with hashes."""
     found: dict[str, Any] = {
         "data": {"file": file.name, "sha256": digest_of(file)},
         "model": {"name": model.name, "sha256": weights_digest(model)},
@@ -30,7 +30,7 @@ def source_of(data: Path, file: Path, model: Path) -> dict[str, Any]:
 
 
 def weights_digest(folder: Path) -> str:
-    """The hash of a model's weights, file by file in the order of their names."""
+    """Return the hash of a model's weights, file by file in order of name."""
     whole = hashlib.sha256()
     for file in sorted(folder.glob("*.safetensors")):
         with file.open("rb") as stream:
@@ -39,7 +39,7 @@ def weights_digest(folder: Path) -> str:
 
 
 def write_model_card(out: Path, done: Mapping[str, Any]) -> Path:
-    """`README.md` beside the model, from its run's record."""
+    """Write `README.md` next to the model from its run's record."""
     source: Mapping[str, Any] = done.get("source") or {}
     lines = [f"Trained by `bylaw align train`: {STAGES[done['stage']]}, {done['steps']} steps, seed {done['seed']}."]
     if model := source.get("model"):

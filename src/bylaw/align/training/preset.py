@@ -1,4 +1,4 @@
-"""The settings of the three stages: `paper` as in PA3 (tables 9 and 10), `small` for one GPU, `tiny` for a CPU."""
+"""Settings of the three stages: `paper` as in PA3 (tables 9 and 10), `small` for one GPU, `tiny` for a CPU."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -18,13 +18,13 @@ class Supervised(Struct, frozen=True, forbid_unknown_fields=True):
     least_learning_rate: float
     epochs: float
     batch: int
-    """Conversations of one step, over all devices."""
+    """Conversations per step, over all devices."""
     at_once: int
-    """Conversations one device computes at once."""
+    """Conversations per device at once."""
     longest: int
-    """Tokens; longer conversations are left out, and counted."""
+    """The maximum length in tokens. Longer conversations are left out and counted."""
     recompute: bool = False
-    """Compute activations twice to keep fewer."""
+    """Whether to compute activations twice to save memory."""
     warmup: float = 0.05
     gradient_norm: float = 1.0
 
@@ -36,22 +36,22 @@ class Reinforced(Struct, frozen=True, forbid_unknown_fields=True):
     least_learning_rate: float
     epochs: float
     batch: int
-    """Answers of one step, over all devices."""
+    """Answers per step, over all devices."""
     at_once: int
-    """Answers one device computes at once."""
+    """Answers per device at once."""
     longest_answer: int
-    """Tokens."""
+    """The maximum length of an answer in tokens."""
     rollout: int | None = None
-    """Answers written in one go, over all devices, from which as many steps are taken as have room in it; None for
-    those of one step."""
+    """Answers generated at once, over all devices, for several steps. None means the answers of one step."""
     recompute: bool = False
     beta: float = 0.1
     generations: int = 4
     iterations: int = 1
     temperature: float = 1.0
     scale: Literal["group", "batch", "none"] = "group"
-    """What an answer's reward, less its prompt's mean, is divided by: the spread among the prompt's answers, as in the
-    paper, or in the whole batch; `group` makes a small difference count as much as a large one."""
+    """The divisor of an answer's reward, after subtracting its prompt's mean: the spread among the prompt's answers, as
+    in the paper, or in the whole batch. With `group`, small differences count as much as large ones.
+    """
     warmup: float = 0.05
     gradient_norm: float = 1.0
 
@@ -60,7 +60,7 @@ Settings = Supervised | Reinforced
 
 
 class Preset(Struct, frozen=True):
-    """All settings of a training run that are not about this very run."""
+    """The settings that all runs of a preset share."""
 
     supervised: Supervised
     reinforced: Reinforced
@@ -73,7 +73,7 @@ PRESETS: dict[PresetName, Preset] = {
     ),
     "small": Preset(
         Supervised(5e-5, 5e-6, epochs=2, batch=32, at_once=32, longest=12288),
-        # Larger steps than these made a model worse (lab/results/pages/align-history.md).
+        # Larger steps made a model worse (lab/results/pages/align-history.md).
         Reinforced(2e-6, 2e-7, epochs=3, batch=256, at_once=128, longest_answer=224),
     ),
     "tiny": Preset(
@@ -84,7 +84,7 @@ PRESETS: dict[PresetName, Preset] = {
 
 
 def settings_of(preset: PresetName, stage: int, changes: Mapping[str, Any]) -> Settings:
-    """The settings of a stage, with some of them changed."""
+    """Return the settings of a stage with some changes."""
     chosen = PRESETS[preset].reinforced if stage == 3 else PRESETS[preset].supervised
     try:
         return msgspec.convert({**msgspec.to_builtins(chosen), **changes}, type(chosen))

@@ -1,4 +1,4 @@
-"""One stage of training with TRL, from a model and a data set to a folder with the trained model."""
+"""Runs one stage of training with TRL, from a model and a data set to a folder with the trained model."""
 # pyright: basic, reportMissingImports=false
 
 import json
@@ -21,11 +21,11 @@ from bylaw.align.training.model_card import write_model_card
 from bylaw.align.training.preset import PresetName, Reinforced, Settings, Supervised, settings_of
 
 SAVE_EVERY = 90.0
-"""Seconds between checkpoints: a run that is killed loses less than two minutes."""
+"""Seconds between checkpoints. A killed run loses less than two minutes."""
 
 
 class Lines(TrainerCallback):
-    """Appends every logged set of metrics to `metrics.jsonl`, with its step and the seconds since the run began."""
+    """Appends logged metrics to `metrics.jsonl`, with the step and the seconds since the start."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -41,7 +41,7 @@ class Lines(TrainerCallback):
 
 
 class Clock(TrainerCallback):
-    """Asks for a checkpoint when the last one is older than `seconds`, and ends a run whose time is up."""
+    """Requests a checkpoint when the last one is older than `seconds`, and ends a run after its time limit."""
 
     def __init__(self, seconds: float | None, until: float | None = None) -> None:
         self.seconds = seconds
@@ -62,7 +62,7 @@ class Clock(TrainerCallback):
 
 
 def last_checkpoint(out: Path) -> Path | None:
-    """The newest whole checkpoint. One that a kill left half written is removed."""
+    """Return the newest complete checkpoint. An incomplete one is removed."""
     found = sorted(out.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     while found:
         # The trainer writes its own state last.
@@ -75,37 +75,37 @@ def last_checkpoint(out: Path) -> Path | None:
 Stage = Literal[1, 2, 3]
 Row = Mapping[str, Any]
 Score = Callable[[Sequence[str], Sequence[Row]], list[Mapping[str, float]]]
-"""The terms of the reward for each completion of a row's turn, and their `total`."""
+"""Returns the terms of the reward, with `total`, for each completion of a row's turn."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """What one run of a stage is to do."""
+    """The settings of one run of a stage."""
 
     stage: Stage
     model: Path
-    """The folder of the model to begin with."""
+    """The folder of the initial model."""
     out: Path
     preset: PresetName = "small"
     seed: int = 1
     lora: int | None = None
-    """Rank of the adapters; all weights are trained without it."""
+    """The rank of the adapters. Without adapters, all weights are trained."""
     steps: int | None = None
-    """Steps to take, if the preset's epochs do not say it."""
+    """The number of steps, if it differs from the preset's epochs."""
     changes: Mapping[str, Any] = {}
-    """Settings of the preset to change."""
+    """Changes to the preset's settings."""
     save_every: float | None = SAVE_EVERY
-    """Seconds between checkpoints; None for none."""
+    """Seconds between checkpoints; None for no checkpoints."""
     until: float | None = None
     """The `time.monotonic()` at which the run ends, finished or not."""
     resume: bool = True
-    """Go on from the last checkpoint in `out`, if there is one."""
+    """Whether to continue from the last checkpoint in `out`."""
     tensorboard: bool = True
     source: Mapping[str, Any] = {}
-    """Where rows, first weights and reward came from, for the record."""
+    """The source of rows, initial weights and reward, for the record."""
 
 
 def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str, Any]:
-    """Run the stage over `rows`; stage 3 needs `score`. Leaves the model in `run.out` and returns the run's record."""
+    """Run the stage on `rows`, save the model in `run.out` and return the run's record. Stage 3 needs `score`."""
     began = time.monotonic()
     run.out.mkdir(parents=True, exist_ok=True)
     settings = settings_of(run.preset, run.stage, run.changes)
@@ -142,7 +142,7 @@ def train(run: Run, rows: Sequence[Row], score: Score | None = None) -> dict[str
 def make_trainer(
     run: Run, settings: Settings, tokenizer: Any, rows: Sequence[Row], score: Score | None = None
 ) -> tuple[Any, int]:
-    """TRL's own trainer: SFT for stages 1 and 2, GRPO for stage 3; and the number of rows that are too long for it."""
+    """Return TRL's trainer (SFT for stages 1 and 2, GRPO for stage 3), and the number of rows that are too long."""
     given: dict[str, Any] = {
         "model": AutoModelForCausalLM.from_pretrained(run.model, dtype=torch.float32),
         "processing_class": tokenizer,
@@ -160,7 +160,7 @@ def make_trainer(
 
 
 def extras(run: Run) -> dict[str, Any]:
-    """What every trainer gets beside its arguments: metrics, checkpoints by the clock, adapters."""
+    """Return what every trainer gets besides its arguments: metrics, timed checkpoints and adapters."""
     adapters = None
     if run.lora:
         from peft import LoraConfig
@@ -171,7 +171,7 @@ def extras(run: Run) -> dict[str, Any]:
 
 
 def arguments(run: Run, settings: Settings) -> dict[str, Any]:
-    """The trainer's arguments that every stage shares."""
+    """Return the trainer arguments that all stages share."""
     devices = int(os.environ.get("WORLD_SIZE", "1"))
     at_once = min(settings.at_once, settings.batch)
     if run.tensorboard:
@@ -205,12 +205,12 @@ def _tokens(tokenizer: Any, row: Row) -> int:
 
 
 def sft_config(shared: dict[str, Any]) -> SFTConfig:
-    """Stages 1 and 2: only the agent's turns are learned."""
+    """Return the configuration of stages 1 and 2, which train only on the agent's turns."""
     return SFTConfig(**shared, max_length=None, assistant_only_loss=True, packing=False, loss_type="nll")
 
 
 def grpo_config(shared: dict[str, Any], settings: Reinforced) -> GRPOConfig:
-    """Stage 3, by the paper's loss."""
+    """Return the configuration of stage 3 with the paper's loss."""
     return GRPOConfig(
         **shared,
         beta=settings.beta,
@@ -226,7 +226,7 @@ def grpo_config(shared: dict[str, Any], settings: Reinforced) -> GRPOConfig:
 
 
 def rewarded(rows: Sequence[Row], score: Score) -> Callable[..., list[float]]:
-    """`score` as TRL calls a reward; the mean of each term is logged under its name."""
+    """Return `score` as a TRL reward. The mean of each term is logged under its name."""
 
     def reward(completions: Any, row: list[int], log_metric: Any = None, **_: Any) -> list[float]:
         terms = score([output_of(each) for each in completions], [rows[place] for place in row])

@@ -1,4 +1,4 @@
-"""The reward of stage 3: which of its terms count, and each term's value for the log."""
+"""The reward of stage 3: which terms count, and each term's value for the log."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -19,13 +19,13 @@ PARTS: dict[str, tuple[Term, ...]] = {
     "lp": ("length",),
     "vc": ("compliance",),
 }
-"""The paper's names in its table 5, and `vc`, the verified-compliance term; `vc=3` is the same with weight 3."""
+"""Terms by their names in the paper's table 5, and `vc`, the compliance term. `vc=3` gives it weight 3."""
 FULL = "tf+pr+hp+lp"
 _PENALTIES = frozenset(("hallucination", "length", "compliance"))
 
 
 def terms_of(said: str) -> tuple[Term, ...]:
-    """The terms that `tf+pr` and the like name; `full` is the paper's whole reward."""
+    """Return the terms in a text such as `tf+pr`. `full` is the paper's whole reward."""
     parts = [part.partition("=")[0] if part.startswith("vc=") else part for part in _parts(said)]
     if unknown := [part for part in parts if part not in PARTS]:
         raise UsageError(f"unknown reward term `{unknown[0]}`", hint=f"full, or some of {', '.join(PARTS)} joined by +")
@@ -33,7 +33,7 @@ def terms_of(said: str) -> tuple[Term, ...]:
 
 
 def weight_of(said: str) -> float:
-    """The weight of verified compliance; 0 where it is not among the terms."""
+    """Return the weight of the compliance term; 0 if it is not included."""
     weights = [part.removeprefix("vc").removeprefix("=") for part in _parts(said) if part.startswith("vc=")]
     if not weights:
         return 1.0 if "vc" in _parts(said) else 0.0
@@ -58,7 +58,7 @@ def grades(
     mismatch: Mismatch = "floor",
     judge: ModelJudge | None = None,
 ) -> list[dict[str, float]]:
-    """Each output's terms, and as `total` the sum of those that count."""
+    """Return each output's terms, with the sum of those that count as `total`."""
     terms = terms_of(said)
     grader = _grader(pack, weight_of(said), mismatch, judge)
     golds = [gold_of(row) for row in rows]
@@ -75,7 +75,7 @@ def grades(
 def scorer(
     said: str = "full", *, pack: str = "clinic", mismatch: Mismatch = "floor", judge: ModelJudge | None = None
 ) -> Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
-    """`grades` for one choice of terms."""
+    """Return `grades` for one choice of terms."""
     terms_of(said)
     weight_of(said)
     return partial(grades, said=said, pack=pack, mismatch=mismatch, judge=judge)
@@ -84,7 +84,7 @@ def scorer(
 def graded(
     rows: Sequence[Mapping[str, Any]], pack: str, *, has_judge: bool = False
 ) -> tuple[list[Mapping[str, Any]], int]:
-    """The rows that can be graded, and how many cannot; an error where they are not of this pack."""
+    """Return the rows that can be graded and the number of others. Raises if the rows belong to another pack."""
     known = pack_named(pack).policies
     for number, row in enumerate(rows, start=1):
         if strange := [name for name in gold_of(row).required if name not in known]:
@@ -99,7 +99,7 @@ def graded(
 
 
 def open_judge(said: str | None) -> ModelJudge | None:
-    """The judge that `--judge` means; None where texts are marked by their slots."""
+    """Return the judge that `--judge` names; None if texts are graded by slots."""
     return None if said is None else ModelJudge(open_chat(said, concurrency=16))
 
 
