@@ -7,7 +7,7 @@ ROOT = Path(__file__).parent.parent
 WORDS = {
     "README.md": 900,
     "docs/guides": 19_000,
-    "docs/reference": 30_650,
+    "docs/reference": 26_800,
     "docs/results": 2_500,
     "docs/decisions": 3_130,
     "docs": 65_000,
