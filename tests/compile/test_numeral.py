@@ -2,7 +2,7 @@
 
 import pytest
 
-from bylaw.compile.numeral import replaced_numbers, unused_numbers
+from bylaw.compile.guards import replaced_numbers, unused_numbers
 from tests.compile.shop import LIMIT
 
 

@@ -10,7 +10,7 @@ import pytest
 from bylaw.compile.assemble import assemble
 from bylaw.compile.bench import Bench
 from bylaw.compile.check import Check
-from bylaw.compile.numeral import replaced_numbers
+from bylaw.compile.guards import replaced_numbers
 from bylaw.compile.pipeline import CompileError, compile_pack
 from bylaw.compile.things import Things
 from bylaw.errors import PackError

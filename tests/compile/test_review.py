@@ -10,7 +10,7 @@ import pytest
 from bylaw.compile.assemble import assemble
 from bylaw.compile.pipeline import compile_pack
 from bylaw.compile.report import forecast, report_lines
-from bylaw.compile.writing import place
+from bylaw.compile.update import place
 from bylaw.pack import Pack, load_pack
 from bylaw.pack.review import held_to, standings
 from bylaw.policy.tool import Postures

@@ -10,8 +10,18 @@ import pytest
 from msgspec.structs import replace
 
 from bylaw.compile.pipeline import Source, compile_pack
-from bylaw.compile.update import MadeOf, Update, differences, owner_of, read_before, rejections, write_pack
-from bylaw.compile.writing import place, recover, stage
+from bylaw.compile.update import (
+    MadeOf,
+    Update,
+    differences,
+    owner_of,
+    place,
+    read_before,
+    recover,
+    rejections,
+    stage,
+    write_pack,
+)
 from bylaw.llm import Answer, Request
 from bylaw.llm.recorded import Recordings
 from bylaw.pack.review import standings

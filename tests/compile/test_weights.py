@@ -12,7 +12,7 @@ from bylaw.compile.assemble import assemble
 from bylaw.compile.card import Card
 from bylaw.compile.lesson import Label
 from bylaw.compile.pipeline import Source, compile_pack
-from bylaw.compile.writing import place
+from bylaw.compile.update import place
 from bylaw.errors import UsageError
 from bylaw.pack import Pack
 from bylaw.pack.review import standings

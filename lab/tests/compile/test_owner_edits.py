@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from bylaw.compile.items import Items, read_items
 from bylaw.compile.pipeline import Source, Work, compile_pack
-from bylaw.compile.update import MadeOf, owner_of, read_before, write_pack
-from bylaw.compile.writing import faults_of
+from bylaw.compile.update import MadeOf, faults_of, owner_of, read_before, write_pack
 from bylaw.llm import Request
 from bylaw.policy.document import Document
 from lab.tests.compile.test_clinic_compiled import made

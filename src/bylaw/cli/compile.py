@@ -61,8 +61,7 @@ def compile_command(
     from bylaw.compile.reading import read_documents
     from bylaw.compile.report import forecast, report_lines
     from bylaw.compile.tools import read_tools, with_logs
-    from bylaw.compile.update import MadeOf, owner_of, read_before, rejections, write_pack
-    from bylaw.compile.writing import recover
+    from bylaw.compile.update import MadeOf, owner_of, read_before, recover, rejections, write_pack
     from bylaw.llm.source import open_chat, remarks
     from bylaw.policy.document import stated_clock
     from bylaw.policy.folder import read_folder

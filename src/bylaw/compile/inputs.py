@@ -1,12 +1,21 @@
-"""Generates calls in invented worlds, one world per seed, from the constants in guards.
+"""The calls on which a generated guard is tried, and what its cases leave out.
 
-Every field of every entity has a value from a small pool around the constants. Values thus fall on both sides of
-limits, and ids often match.
+Calls are generated in invented worlds, one world per seed, from the constants in guards. Every field of every entity
+has a value from a small pool around the constants. Values thus fall on both sides of limits, and ids often match.
+
+Cases may leave out enumeration values that a guard reads, and bounds. Both are found among generated calls: one whose
+record has such a value, and one on which the guard differs from a variant with `<` instead of `<=`. A referee
+interprets the sentences. The owner is asked about what they leave undecided.
+
+A guard that fails on some recorded calls, or denies most, is reconsidered once. Complaints contain counts, code
+locations and denial texts, but no values from records.
 """
 
 import ast
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -14,13 +23,17 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from bylaw.compile.bench import Case
+from bylaw.compile.bench import Bench, Case
+from bylaw.compile.card import names_in
 from bylaw.compile.things import Schema, holds_records, is_shorter
+from bylaw.engine.finished import verdicts
 from bylaw.facts.entity import ABSENT, Entity, Field, Key, NoValue
 from bylaw.facts.value import coerce, key_of, leaves
 from bylaw.guard import Guard, evaluate
 from bylaw.policy.python import parse_python
+from bylaw.policy.statement import Policy
 from bylaw.policy.tool import Tool
+from bylaw.trace import Call, Trajectory
 
 WORLDS = 400
 _ABSENT_SHARE = 0.03
@@ -335,3 +348,132 @@ def _absent_share(entity: Entity) -> float:
 def _name(thing: tuple[str, Key]) -> str:
     kind, key = thing
     return f"{kind}[{', '.join(map(str, key))}]" if key else kind
+
+
+_TRIED = 200
+"""The maximum number of recorded conversations per guard."""
+_FEWEST = 5
+"""Denials are odd if they are at least this many and more than half of the calls."""
+ADVICE = (
+    ". Most of what was recorded is right: if the check asks for more than the policy does, or reads a record otherwise"
+    " than it is, mend it; else write it again as it is"
+)
+_FAILURE = re.compile(r"guards/[^:]*:(\d+): (.*)", re.DOTALL)
+_QUOTED = re.compile(r"`([^`]*)`")
+
+
+def complaint(bench: Bench, policy: Policy, guard: Guard) -> str:
+    """Return what is odd about a guard's results on recorded calls, or an empty text."""
+    pack = bench.with_guard(policy, guard)
+    called = set(policy.tools)
+    said: list[tuple[str, str]] = []
+    for trajectory in _calling(bench.trajectories, called):
+        for call in verdicts(pack, trajectory).calls:
+            said += [(each.determined, each.because) for each in call.policies if each.policy.id == policy.id]
+    failures = Counter(f"line {found[1]}: {found[2]}" for _, why in said if (found := _FAILURE.match(why)))
+    if failures:
+        why = _QUOTED.sub(lambda match: match[0] if match[1] in _names(bench) else "`...`", next(iter(failures)))
+        return f"it fails on {failures.total()} of {len(said)} recorded calls: {why}"
+    denied = Counter(_denial(guard, why) for verdict, why in said if verdict == "violation")
+    if denied.total() >= _FEWEST and 2 * denied.total() > len(said):
+        listed = "; ".join(f"{text} ({count})" for text, count in denied.most_common(3))
+        return f"it denies {denied.total()} of {len(said)} recorded calls: {listed}{ADVICE}"
+    return ""
+
+
+def rule_complaint(bench: Bench, policy: Policy, rules: Mapping[str, Any]) -> str:
+    """Return a complaint if a rule is broken in most recorded conversations with a write, or an empty text."""
+    pack = bench.on_its_clock(bench.with_rules([policy], rules))
+    writes = {tool.name for tool in pack.schema.tools.values() if tool.effect == "write"}
+    talks = _calling(bench.trajectories, writes)
+    broken = sum(bool(verdicts(pack, each).findings) for each in talks)
+    if broken >= _FEWEST and 2 * broken > len(talks):
+        return f"it is broken in {broken} of {len(talks)} recorded conversations{ADVICE}"
+    return ""
+
+
+def _calling(trajectories: Iterable[Trajectory], tools: set[str]) -> list[Trajectory]:
+    """Return the first conversations that call one of these tools."""
+    found = (
+        each for each in trajectories if any(isinstance(event, Call) and event.tool in tools for event in each.events)
+    )
+    return [each for _, each in zip(range(_TRIED), found, strict=False)]
+
+
+def _denial(guard: Guard, because: str) -> str:
+    """Return a denial's text without values."""
+    for text in guard.denials:
+        if re.fullmatch(".*".join(map(re.escape, text.split("..."))), because, re.DOTALL):
+            return text
+    return "there is no such thing"
+
+
+def _names(bench: Bench) -> set[str]:
+    """Return the names of arguments, entities and fields, including those inside records."""
+    schema = bench.base.schema
+    found = {name for entity in schema.entities.values() for name in (entity.name, *entity.key, *entity.fields)}
+    for card in bench.cards.values():
+        found |= {*card.parameters, *names_in(card.output), *names_in({"properties": card.parameters})}
+    return found
+
+
+_OTHER: Mapping[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
+
+
+class Gap(Struct, frozen=True):
+    """A situation without a case."""
+
+    about: str
+    """The situation, such as `Bill.status: Awaiting Payment`."""
+    case: Case
+    """A generated call in that situation, without an expected outcome."""
+    outcome: str
+    """The guard's outcome."""
+
+
+def gaps(bench: Bench, trials: Sequence[Trial], cases: Sequence[Case], code: str) -> list[Gap]:
+    """Return enumeration values that the guard reads and no case has, each with the shortest such call.
+
+    Calls for a missing record are left out, because their outcome does not depend on the value.
+    """
+    read = arguments_read(code)
+    known = {each for case in cases for each in _words(bench, case)}
+    found: list[Gap] = []
+    for trial in sorted(trials, key=lambda trial: len(str(trial.case))):
+        if trial.is_broken or trial.outcomes[0] == "failed" or None in trial.case["facts"].values():
+            continue
+        words = set(_words(bench, trial.case, read)) - known
+        if words:
+            found.append(Gap(", ".join(sorted(words)), trial.case, trial.outcomes[0]))
+            known |= words
+    return found
+
+
+def variants(code: str) -> Iterator[tuple[str, str]]:
+    """Yield variants of the guard with one bound changed, each with the original comparison."""
+    count = sum(isinstance(node, ast.Compare) for node in ast.walk(parse_python(code)))
+    for number in range(count):
+        tree = parse_python(code)
+        compared = [node for node in ast.walk(tree) if isinstance(node, ast.Compare)][number]
+        other = _OTHER.get(type(compared.ops[0]))
+        if other is not None and len(compared.ops) == 1:
+            told = ast.unparse(compared)
+            compared.ops = [other()]
+            yield told, ast.unparse(tree)
+
+
+def _words(bench: Bench, case: Case, read: Container[str] | None = None) -> Iterator[str]:
+    """Yield the enumeration values in a case, by field and by argument. With `read`, only these arguments count."""
+    entities = bench.base.schema.entities
+    for thing, fields in cast(dict[str, Any], case.get("facts") or {}).items():
+        kind = thing.partition("[")[0]
+        for name, value in cast(dict[str, Any], fields or {}).items():
+            field = entities[kind].fields.get(name) if kind in entities else None
+            if field is not None and field.type == "enum":
+                yield f"{kind}.{name}: {value}"
+    for tool, arguments in cast(dict[str, dict[str, Any]], case.get("call") or {}).items():
+        for name, value in arguments.items():
+            if (read is None or name in read) and cast(
+                dict[str, Any], bench.cards[tool].parameters.get(name) or {}
+            ).get("enum"):
+                yield f"{name}: {value}"

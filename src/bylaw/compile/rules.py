@@ -15,7 +15,7 @@ from bylaw.compile.check import UNANSWERED, Check, Question, rule_on, ruled
 from bylaw.compile.context import bound_tools_text, catalogue_text
 from bylaw.compile.desk import Desk, Prompt, Unanswered, grouped, sent_back, stage, yaml_answer
 from bylaw.compile.extract import Draft
-from bylaw.compile.logged import ADVICE, rule_complaint
+from bylaw.compile.inputs import ADVICE, rule_complaint
 from bylaw.compile.naming import digest_of, used_in
 from bylaw.compile.sort import Sorted, draft_text
 from bylaw.llm import Request

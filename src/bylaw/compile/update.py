@@ -1,7 +1,15 @@
-"""Updates a pack after a change of its document, and keeps the owner's edits."""
+"""Updates a pack after a change of its document, and keeps the owner's edits.
+
+All files are replaced, or none. Files are first written to a staging folder and moved when complete. A compile that is
+killed while writing leaves the pack unchanged. A compile that is killed while moving leaves a list of remaining moves,
+which the next compile finishes first.
+"""
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import os
+import shutil
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -13,24 +21,102 @@ from bylaw.compile.assemble import assembled, record
 from bylaw.compile.card import Card
 from bylaw.compile.check import Question
 from bylaw.compile.guards import functions_of
-from bylaw.compile.items import Items, Key, edited, read_items
-from bylaw.compile.merge import Merge, differing, merge, merged_value
+from bylaw.compile.items import Items, Key, Merge, differing, edited, merge, merged_value, read_items
 from bylaw.compile.naming import function_name, used_in
 from bylaw.compile.pipeline import Owner, Source, Work
-from bylaw.compile.reading import Reading
+from bylaw.compile.reading import FOLDER, Reading
 from bylaw.compile.span import Draft, first_place
 from bylaw.compile.things import Things, entities_file, tools_file
-from bylaw.compile.writing import digest, faults_of, is_copy, others, place, recover, stage
-from bylaw.errors import BylawError, UsageError
+from bylaw.errors import BylawError, PackError, UsageError
+from bylaw.pack import build_pack
 from bylaw.pack.review import COMPILED, Sides, read_signatures, sides_of, standings
-from bylaw.policy.document import Document
-from bylaw.policy.folder import PackFolder, own_record, read_folder
+from bylaw.policy.document import TEXTS, Document
+from bylaw.policy.folder import NothingEnforces, PackFolder, own_record, read_folder
 from bylaw.policy.statement import StatementError
 from bylaw.policy.yaml import read_yaml_file
 from bylaw.review.case import CaseResult, run_cases
 from bylaw.review.check import loaded
 from bylaw.scan.written import dump
 from bylaw.trace import Call, Trajectory
+
+_RECORDS = frozenset(("policy.md", "compiled.yaml", "sources.yaml"))
+"""The compiler's own files: copies and notes that nobody edits."""
+
+
+def digest(text: str) -> str:
+    """Return a file's digest, ignoring the `unenforced` entries that `bylaw review` adds."""
+    lines = [line for line in text.split("\n") if not line.startswith("  unenforced: ")]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def is_copy(path: str) -> bool:
+    """Whether a file is the compiler's own: a copy of a document, or a note that nobody edits."""
+    return path in _RECORDS or path.startswith(f"{FOLDER}/")
+
+
+def others(root: Path, made: Container[str]) -> list[str]:
+    """Return other files of the compiler's kinds."""
+    paths = [each for folder in ("guards", "cases", "lookups") for each in sorted((root / folder).glob("*"))]
+    paths = [path for path in paths if path.is_file() and path.suffix in (".py", ".yaml")]
+    paths += [
+        root / f"{name}.yaml" for name in ("pack", "tools", "entities", "policies", "rules", "weights", "sources")
+    ]
+    paths += [path for path in sorted((root / FOLDER).rglob("*")) if path.suffix in TEXTS]
+    names = (path.relative_to(root).as_posix() for path in paths if path.is_file())
+    return [name for name in names if name not in made]
+
+
+_ASIDE = ".writing"
+_WHOLE = "whole.json"
+"""Marks the staged files as complete and lists the files to remove."""
+
+
+def stage(root: Path, files: Mapping[str, str]) -> Path:
+    """Write files to a staging folder, which is a complete pack."""
+    aside = root / _ASIDE
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    for path, text in files.items():
+        (aside / path).parent.mkdir(parents=True, exist_ok=True)
+        (aside / path).write_text(text, encoding="utf-8")
+    return aside
+
+
+def place(root: Path, files: Mapping[str, str], removed: Sequence[str] = ()) -> None:
+    stage(root, files)
+    commit(root, removed)
+
+
+def faults_of(root: Path) -> list[BylawError]:
+    """Return why a staged pack would not load, ignoring missing acceptances."""
+    try:
+        build_pack(read_folder(root))
+    except PackError as error:
+        return [fault for fault in error.faults if not isinstance(fault, NothingEnforces)]
+    return []
+
+
+def commit(root: Path, removed: Sequence[str] = ()) -> None:
+    """Move staged files into place and remove files that no longer exist."""
+    part = root / _ASIDE / f"{_WHOLE}.part"
+    part.write_bytes(msgspec.json.encode(list(removed)))
+    os.replace(part, root / _ASIDE / _WHOLE)
+    recover(root)
+
+
+def recover(root: Path) -> None:
+    """Finish a complete staging and discard an incomplete one."""
+    aside = root / _ASIDE
+    if (aside / _WHOLE).is_file():
+        removed = msgspec.json.decode((aside / _WHOLE).read_bytes(), type=list[str])
+        for each in sorted(path for path in aside.rglob("*") if path.is_file() and path.name != _WHOLE):
+            target = root / each.relative_to(aside)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(each, target)
+        for path in removed:
+            (root / path).unlink(missing_ok=True)
+    shutil.rmtree(aside, ignore_errors=True)
+
 
 MADE_OF = "made-of.yaml"
 WORK = "work.json"
