@@ -1,4 +1,4 @@
-"""One kind of action, what it is recognised by, and all actions of a pack."""
+"""Actions of a pack, and how each is recognised."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -14,14 +14,14 @@ Otherwise = Literal["ask", "deny", "allow"]
 
 
 class ElementTerms(Struct, frozen=True):
-    """An element, by its role and name."""
+    """Describes an element by role and name."""
 
     roles: tuple[str, ...] = ()
     name: str = ""
     named: Pattern | None = None
 
     def fits(self, element: Any) -> bool:
-        """Whether an element of a page is such a one."""
+        """Whether an element of a page matches."""
         if self.roles and element.role not in self.roles:
             return False
         name = " ".join(element.name.split())
@@ -29,19 +29,19 @@ class ElementTerms(Struct, frozen=True):
 
 
 class TargetTerms(Struct, frozen=True):
-    """The element an action targets, and where it is."""
+    """Describes the element that an action targets, and its page."""
 
     page: Pattern | None
     element: ElementTerms
     within: ElementTerms | None = None
     url: Pattern | None = None
-    """Of a link, where it leads."""
+    """For a link: a pattern for its target."""
     names_host: bool = False
-    """Whether `page` fits pages of one host only."""
+    """Whether `page` matches pages of one host only."""
 
 
 class ReadTerms(Struct, frozen=True):
-    """The argument an action is read from, and what must be in it."""
+    """The argument from which an action is read, and what it must contain."""
 
     argument: str
     kind: Kind
@@ -60,11 +60,11 @@ class ReadTerms(Struct, frozen=True):
     host: Pattern | None = None
     path: Pattern | None = None
     names_host: bool = False
-    """Whether `host` fits one host only."""
+    """Whether `host` matches one host only."""
 
 
 class Action(Struct, frozen=True):
-    """One kind of action that calls of some tools perform."""
+    """An action that calls of some tools perform."""
 
     name: str
     of: tuple[str, ...]
@@ -76,16 +76,16 @@ class Action(Struct, frozen=True):
 
     @property
     def kind(self) -> Kind:
-        """What it is recognised by: a part of the call that a reader finds, or the call as a whole."""
+        """How the action is recognised: by a part of the call that a reader finds, or by the call as a whole."""
         return "page" if self.on is not None else "call" if self.reads is None else self.reads.kind
 
     @property
     def is_of_any_call(self) -> bool:
-        """Whether every call of its tools performs it."""
+        """Whether every call of its tools performs the action."""
         return self.kind == "call" and not self.where
 
     def fits_call(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether the call's plain arguments are as its `where` has them."""
+        """Whether the call's plain arguments match `where`."""
         return all(
             isinstance(value := arguments.get(name), str | int | float) and pattern.occurs(str(value))
             for name, pattern in self.where.items()
@@ -93,7 +93,7 @@ class Action(Struct, frozen=True):
 
 
 class PageTerms(Struct, frozen=True):
-    """How pages come into a conversation."""
+    """How pages enter a conversation."""
 
     tools: tuple[str, ...]
     unchanged_by: tuple[str, ...]
@@ -104,11 +104,11 @@ class PageTerms(Struct, frozen=True):
     content: tuple[ElementTerms, ...] = ()
 
     def changes_with(self, tool: str) -> bool:
-        """Whether a call of the tool may change the page, or show another."""
+        """Whether a call of the tool may change the page or show another."""
         return _is_one(tool, self.tools) and not _is_one(tool, self.unchanged_by)
 
     def shows(self, tool: str) -> bool:
-        """Whether a snapshot in the tool's result is believed."""
+        """Whether a snapshot in the tool's result counts."""
         return self.changes_with(tool) and not _is_one(tool, self.not_shown_by)
 
 
@@ -117,10 +117,8 @@ def _is_one(tool: str, patterns: tuple[str, ...]) -> bool:
 
 
 class Actions(Struct, frozen=True):
-    """All actions of a pack."""
-
     by_tool: Mapping[str, tuple[Action, ...]]
     otherwise: Mapping[str, Otherwise]
     pages: PageTerms
     plain: Mapping[str, Tool]
-    """The tools, as they count beside the actions that a call of them performs: those say what is changed."""
+    """The tools without the changes that their actions declare."""

@@ -1,4 +1,4 @@
-"""Reads `actions`, `otherwise` and `pages` of tools.yaml; every fault has its line."""
+"""Reads `actions`, `otherwise` and `pages` of tools.yaml. Every error has its line."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -30,9 +30,9 @@ _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "path": ("path", frozenset(("root", "inside"))),
     "url": ("url", frozenset(("scheme", "host", "path"))),
 }
-"""By what `reads` reads an argument as, its kind and the conditions that go with it."""
+"""For each value of `reads`: the kind of action and its conditions."""
 _NEEDS = {"sql": ("sqlglot", "read-sql"), "shell": ("tree_sitter_bash", "read-shell")}
-"""What reads it, and the extra that installs that."""
+"""For each reader: the package it needs and the extra that installs it."""
 _SCHEMAS: Mapping[TakenType, str] = {
     "text": "string",
     "money": "string",
@@ -45,7 +45,7 @@ _SCHEMAS: Mapping[TakenType, str] = {
 def action_tools(
     file: ToolsFile, source: Located, faults: list[BylawError]
 ) -> Iterator[tuple[str, WrittenTool, tuple[str, ...]]]:
-    """Each action as a tool with the parameters it takes, and the tools it is of."""
+    """Yield each action as a tool with its parameters, and the tools that perform it."""
     for name, body in file.actions.items():
         record = body or WrittenAction()
         if name in file.tools:
@@ -82,7 +82,7 @@ def action_tools(
 
 
 def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, list[BylawError]]:
-    """The actions of a file whose tools were read."""
+    """Return the actions of a file whose tools were read."""
     file, source, _ = read_record(source, ToolsFile)
     reader = _Reader(source, tools)
     actions = [
@@ -92,7 +92,7 @@ def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, l
     for action in actions:
         for tool in action.of:
             by_tool.setdefault(tool, []).append(action)
-    # Of a tool without an action, no call is any.
+    # A call of a tool without actions performs none.
     by_tool |= {tool: [] for tool in file.otherwise if tool in tools and tool not in by_tool}
     otherwise = reader.otherwise(file.otherwise, by_tool)
     plain = {name: replace(tools[name], effect="read") for name in by_tool if name in tools}
@@ -101,12 +101,12 @@ def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, l
 
 
 def default_pages() -> PageTerms:
-    """How pages come into a conversation if the pack does not say."""
+    """Return how pages enter a conversation by default."""
     return _Reader(Located("tools.yaml", {}, {}), {}).pages(None)
 
 
 class _Reader:
-    """Reads one action after the other; keeps every fault it meets."""
+    """Reads actions and collects every error."""
 
     def __init__(self, source: Located, tools: Mapping[str, Tool]) -> None:
         self._source = source
@@ -117,7 +117,6 @@ class _Reader:
         self.faults.append(ActionError(message, place=self._source.place(*at), hint=hint, lacks=lacks))
 
     def action(self, name: str, body: WrittenAction) -> Action:
-        """One action."""
         at = ("actions", name)
         of = _listed(body.of)
         if not of:
@@ -210,7 +209,7 @@ class _Reader:
         )  # fmt: skip
 
     def _must_take(self, argument: str, of: Sequence[str], *at: str) -> None:
-        """Every tool of the action takes the argument, or declares none."""
+        """Check that every tool of the action has the argument or declares none."""
         for tool in of:
             declared = self._tools.get(tool)
             if declared is not None and declared.parameters and argument not in declared.parameters:
@@ -225,7 +224,7 @@ class _Reader:
             return None
 
     def otherwise(self, given: Mapping[str, Scalar], by_tool: Mapping[str, Any]) -> dict[str, Otherwise]:
-        """By tool, what becomes of a call that matches no action."""
+        """Return, by tool, the answer to a call that matches no action."""
         found: dict[str, Otherwise] = dict.fromkeys(by_tool, "ask")
         for tool, answer in given.items():
             at = ("otherwise", tool)
@@ -241,7 +240,6 @@ class _Reader:
         return found
 
     def pages(self, body: WrittenPages | None) -> PageTerms:
-        """How pages come into the conversation."""
         record = body or WrittenPages()
         content = tuple(self._element(each, ("pages", "content", place)) for place, each in enumerate(record.content))
         for place, each in enumerate(content):
@@ -254,7 +252,7 @@ class _Reader:
 
 
 def type_of(error: BylawError) -> type[BylawError]:
-    """The class of an error, to raise it again at its place."""
+    """Return the class of an error, to raise it again with its place."""
     return type(error)
 
 

@@ -1,4 +1,4 @@
-"""Which results of generic tools are evidence: those in which every value comes from a source that the pack names."""
+"""Finds results of generic tools that count as evidence: every value must come from a source that the pack names."""
 
 import re
 from collections.abc import Container, Iterable
@@ -10,10 +10,10 @@ _USE_ACTION = "observe an action of it that reads one table (`reads: {as: sql, t
 
 
 def shows_facts(action: Action, found: Any = None) -> bool:
-    """Whether what calls of an action return may be evidence; of one call, if `found` was read in it.
+    """Whether results of an action may be evidence. `found` is what a reader found in one call.
 
-    A query shows plain columns of a table that the pack names, an address is of a host that it names. What a shell
-    prints, and what is in a file, an agent may have written itself; pages have observations of their own.
+    A query may show plain columns of a table that the pack names, an address content of a host that it names. An agent
+    may have written a shell's output and a file's content itself. Pages have separate observations.
     """
     terms = action.reads
     if terms is None:
@@ -24,7 +24,7 @@ def shows_facts(action: Action, found: Any = None) -> bool:
 
 
 def why_no_evidence(actions: Actions, tool: str, bodies: Iterable[str], keys: Container[str]) -> tuple[str, str]:
-    """Why the results of a tool or action cannot show facts, and what to do; empty if they can.
+    """Return why results of a tool or action cannot show facts, and what to do; empty if they can.
 
     `bodies` are its observations as text, `keys` the keys of their entities.
     """

@@ -1,4 +1,4 @@
-"""The page that an agent was shown last in a conversation, as long as nothing may have changed it since."""
+"""Tracks the page that the agent was last shown, until a call may have changed it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,49 +13,49 @@ from bylaw.reading.page import Element, Page, read_page
 from bylaw.trace.event import Call, Result
 
 _KEYED = frozenset(("button", "link", "menuitem", "menuitemcheckbox", "menuitemradio", "tab"))
-"""Roles of elements that Enter presses; in any other, it submits the form."""
+"""Roles of elements that Enter presses. In any other element, Enter submits the form."""
 _PRESSED = _KEYED | {"checkbox", "radio", "switch"}
-"""Roles of elements that do something of their own when they are pressed."""
+"""Roles of elements that react when pressed."""
 _FIELDS = frozenset(("textbox", "searchbox", "combobox", "spinbutton"))
 _TICKED = frozenset(("checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"))
 _CONTROLS = _PRESSED | _FIELDS | {"option", "slider", "listbox", "treeitem"}
 FRAME = ElementTerms(("iframe",))
-"""A part of a page that is of another document."""
+"""A part of a page from another document."""
 _FORMS = frozenset(("form", "search"))
 _TABLES = frozenset(("table", "grid", "treegrid"))
 _ELSEWHERE = ("selector", "css", "xpath", "locator", "index", "x", "y", "coordinate", "coordinates", "position")
-"""Arguments by which other servers name an element, as no snapshot shows it."""
+"""Arguments with which other servers name an element that no snapshot shows."""
 _QUIET_KEY = re.compile(
     r"[^\r\n]|Space|Tab|Escape|Backspace|Delete|Insert|CapsLock|Home|End|(?:Arrow|Page)(?:Up|Down|Left|Right)"
     r"|F[0-9]{1,2}|(?:Shift|Control|Alt|Meta)(?:Left|Right)?|ControlOrMeta|AltGraph|Key[A-Z]|(?:Digit|Numpad)[0-9]"
 )
-"""Keys that submit no form; any other may be Enter."""
+"""Keys that submit no form. Any other key may be Enter."""
 _OF_FOCUS = frozenset(("key", "keys", "text", "submit", "slowly", "delay"))
-"""Arguments of a call that acts on the element with the focus."""
+"""Arguments of a call that acts on the focused element."""
 _MARKS = ("```yaml", "Page Snapshot", "### Snapshot", "Page URL:")
-"""What a snapshot in a result begins with: an argument that has it may be echoed in the result, as if it were one."""
+"""The start of a snapshot in a result. The result may echo an argument with such a text."""
 
 
 class PageState:
-    """What is known of the browser's page; `unknown` says why nothing is."""
+    """What is known of the browser's page. `unknown` says why nothing is known."""
 
     def __init__(self, terms: PageTerms) -> None:
         self.terms = terms
         self.shown_to = ""
         self._unknown = "no page has been shown yet"
         self._result: Result | None = None
-        """The result with the last snapshot; None if nothing is known of the page."""
+        """The result with the last snapshot; None if the page is unknown."""
         self._last = -1
         """The step of the last call that may have changed the page."""
         self._shown = -1
-        """The step of the call that showed it."""
+        """The step of the call that showed the page."""
         self._under_way: dict[int, int] = {}
-        """The steps of such calls without a result, with their turns."""
+        """The steps of page-changing calls without a result, with their turns."""
         self._beside: set[int] = set()
-        """The steps of snapshots that were asked for meanwhile: which page they show is not known."""
+        """The steps of snapshots requested meanwhile. It is unknown which page they show."""
 
     def call(self, step: int, call: Call) -> None:
-        """A call is made, or was refused before it ran."""
+        """Record a call or a refused one."""
         if call.refused or not self.terms.changes_with(call.tool):
             return
         if call.tool == self.terms.snapshot:
@@ -67,13 +67,13 @@ class PageState:
         self._unknown = f"the page may have changed with `{call.tool}`, and was not shown since"
 
     def result(self, result: Result, call: Call) -> None:
-        """A tool has answered."""
+        """Record a tool's result."""
         step = -1 if result.call is None else result.call
         is_snapshot = call.tool == self.terms.snapshot
         if not is_snapshot and step < self._shown and not call.refused:
             self._result = None
             self._unknown = f"the page may have changed with `{call.tool}`, which has ended since it was shown"
-        # Whoever goes on to another turn waits no longer for the calls of the last.
+        # An agent in its next turn no longer waits for calls of the last turn.
         self._under_way = {each: turn for each, turn in self._under_way.items() if turn >= call.turn and each != step}
         if call.refused or not self.terms.shows(call.tool) or step < self._last or step in self._beside:
             return
@@ -84,11 +84,11 @@ class PageState:
 
     @property
     def page(self) -> Page | None:
-        """The page, if it is known; it is read when it is first needed."""
+        """The page if known, read on demand."""
         return page if isinstance(page := self._read(), Page) else None
 
     def _read(self) -> Page | str:
-        """The page, or why it is not known."""
+        """Return the page, or why it is unknown."""
         if self._result is None:
             return self._unknown
         page = page_in(text_of(self._result.value()))
@@ -97,7 +97,7 @@ class PageState:
         return page if page.is_complete else "the last snapshot shows a part of the page only"
 
     def page_for(self, call: Call) -> Page:
-        """The page that the agent of a call has seen; NotTaken if it may be another by now."""
+        """Return the page that a call's agent has seen. Raises NotTaken if the page may have changed."""
         page = self._read()
         if isinstance(page, str):
             raise NotTaken(page)
@@ -107,7 +107,7 @@ class PageState:
 
 
 def has_mark(value: Any) -> bool:
-    """Whether arguments hold what a snapshot begins with, which the result may echo."""
+    """Whether arguments contain the start of a snapshot, which the result may echo."""
     if isinstance(value, str):
         return any(mark in value for mark in _MARKS)
     if isinstance(value, Mapping):
@@ -116,22 +116,25 @@ def has_mark(value: Any) -> bool:
 
 
 class Targeted(NamedTuple):
-    """An element that a call acts on."""
+    """An element on which a call acts."""
 
     element: Element
     chain: tuple[Element, ...]
-    """The elements that an action may name for it."""
+    """The elements that an action may name for this one."""
     item: Mapping[str, Any] = {}
-    """The record in a list of arguments that names it, such as the field of a form; else empty."""
+    """The record in a list of arguments that names the element, such as a form field; otherwise empty."""
     act: int = 0
-    """The number of the act within the call; one act may work on several elements."""
+    """The number of the act within the call. One act may affect several elements."""
     is_typed: bool = False
-    """Whether the call types before it presses the element."""
+    """Whether the call types before pressing the element."""
 
 
 def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
-    """What a call acts on: the elements it names, for a key else the one with the focus, and the button of the form
-    that it submits. NotTaken if one is not known."""
+    """Return the elements on which a call acts: those it names, the focused one for a key, and the form's submit
+    button.
+
+    Raises NotTaken if an element is unknown.
+    """
     arguments = call.arguments
     nothing: Mapping[str, Any] = {}
     named = _named(page, call, terms)
@@ -153,7 +156,7 @@ def targets_of(page: Page, call: Call, terms: PageTerms) -> list[Targeted]:
 
 
 def _submits(arguments: Mapping[str, Any]) -> bool:
-    """Whether a call may submit the form of the element it acts on."""
+    """Whether a call may submit the form of its element."""
     text = str(arguments.get("text", ""))
     if arguments.get("submit") not in (None, False) or "\n" in text or "\r" in text:
         return True
@@ -161,7 +164,7 @@ def _submits(arguments: Mapping[str, Any]) -> bool:
 
 
 def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapping[str, Any]]]:
-    """The elements that the arguments of a call name, each with the record that names it."""
+    """Return the elements in a call's arguments, each with its record."""
     found: list[tuple[Element, Mapping[str, Any]]] = []
     for item in (call.arguments, *_items(call.arguments)):
         if any(item.get(name) is not None for name in _ELSEWHERE if name not in terms.target):
@@ -176,12 +179,12 @@ def _named(page: Page, call: Call, terms: PageTerms) -> list[tuple[Element, Mapp
 
 
 def _is_quiet(key: Any) -> bool:
-    """Whether a key submits no form; one that is not known may."""
+    """Whether a key submits no form. An unknown key may."""
     return isinstance(key, str) and all(map(_QUIET_KEY.fullmatch, re.split(r"(?<=.)\+", key, flags=re.DOTALL)))
 
 
 def _worked_on(page: Page, element: Element, item: Mapping[str, Any], act: int) -> Iterator[Targeted]:
-    """What acting on an element works on: the control that it is, or is a part of, and every one around that."""
+    """Yield the controls affected: the one that the element is, contains or belongs to, and every one around it."""
     inside = next((each for each in page.descendants(element) if each.role in _PRESSED), None)
     if inside is not None and element.role not in _FIELDS:
         raise NotTaken(f"{name_of(page, element)} has {name_of(page, inside)} inside, which the call may press")
@@ -197,7 +200,7 @@ def _worked_on(page: Page, element: Element, item: Mapping[str, Any], act: int) 
 
 
 def _items(arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The records in the lists among the arguments, such as the fields of a form."""
+    """Yield the records in lists among the arguments, such as form fields."""
     for value in arguments.values():
         if isinstance(value, list):
             listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
@@ -212,7 +215,7 @@ def _by_ref(page: Page, ref: str) -> Element:
 
 
 def _submit_button(page: Page, element: Element) -> Element:
-    """The button that submits the element's form: the only one of it, or of the page if it shows no form."""
+    """Return the submit button of an element's form, or the page's only one if it shows no form."""
     form = next((each for each in page.ancestors(element) if each.role in _FORMS), None)
     buttons = list(page.find("button", inside=form))
     if len(buttons) != 1:
@@ -222,12 +225,12 @@ def _submit_button(page: Page, element: Element) -> Element:
 
 
 def fits_page(page: Page, url: Pattern | None) -> bool:
-    """Whether a pattern occurs in the address of a page, without its query."""
+    """Whether a pattern occurs in a page's address without its query."""
     return url is None or url.occurs(_address(page))
 
 
 def content_of(page: Page, content: Sequence[ElementTerms]) -> set[int]:
-    """The places of the elements in parts of a page that anybody may have written."""
+    """Return the positions of elements in parts of a page that may have any author."""
     found: set[int] = set()
     roles = {role for terms in content for role in terms.roles}
     is_by_role = all(terms.roles for terms in content)
@@ -240,7 +243,7 @@ def content_of(page: Page, content: Sequence[ElementTerms]) -> set[int]:
 
 
 def fits_target(page: Page, target: Targeted, terms: TargetTerms) -> bool:
-    """Whether what a call acts on is what an action targets."""
+    """Whether a call's target is the element that an action describes."""
     if terms.page is not None and (page.is_in_frame(target.element) or not fits_page(page, terms.page)):
         return False
     for each in target.chain:
@@ -256,13 +259,13 @@ def _address(page: Page) -> str:
 
 
 def name_of(page: Page, element: Element) -> str:
-    """An element in words, by what the page shows."""
+    """Return an element in words from the page."""
     name = " ".join((element.name or page.text_of(element)).split())
     return f'{element.role} "{name[:100]}" on {page.url}'
 
 
 def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:
-    """What the page shows for a parameter; NotTaken if it shows nothing, or several values."""
+    """Return the page's value for a parameter. Raises NotTaken if there is none or there are several."""
     match take.source, take.field:
         case "page", "url" if take.pattern is None:
             return page.url
@@ -308,7 +311,7 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
 
 
 def _shown(page: Page, element: Element) -> str:
-    """The text in an element; NotTaken if what was typed into a field is a part of it."""
+    """Return the text in an element. Raises NotTaken if it includes what was typed into a field."""
     if _has_field(page, element):
         raise NotTaken("what is typed into a field is not what the page shows")
     return page.text_of(element)
@@ -319,7 +322,7 @@ def _has_field(page: Page, element: Element) -> bool:
 
 
 def _cell(page: Page, row: Element, column: str) -> Element | None:
-    """The cell of a row under a heading, as `Page.cell` has it; the headings of a table are read once."""
+    """Return a row's cell under a heading. A table's headings are read once."""
     table = next((each for each in page.ancestors(row) if each.role in _TABLES), None)
     if table is None:
         return None
@@ -334,7 +337,7 @@ def _cell(page: Page, row: Element, column: str) -> Element | None:
 
 
 def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
-    """What a pattern finds in a text, line by line: its first group, or the whole match."""
+    """Yield what a pattern finds in a text, line by line: its first group or the whole match."""
     for found in pattern.finditer(text) if pattern is not None else ():
         value = found[1] if found.lastindex else found[0]
         if value and "\n" not in (found[0] or "") and value.strip():
@@ -342,7 +345,7 @@ def _found_in(pattern: Pattern | None, text: str) -> Iterator[str]:
 
 
 def _field(take: Take, page: Page, terms: PageTerms) -> str:
-    """What is in the one field of a form that has a name."""
+    """Return the value of the only form field with a name."""
     fields = [each for each in page.elements if each.role in _FIELDS and " ".join(each.name.split()) == take.column]
     if len(fields) != 1 or fields[0].at in content_of(page, (*terms.content, FRAME)):
         raise NotTaken(f"the page has no one field `{take.column}`")
@@ -350,7 +353,7 @@ def _field(take: Take, page: Page, terms: PageTerms) -> str:
 
 
 def _filled_in(take: Take, page: Page) -> list[str]:
-    """What the fields of a page hold and which of its boxes are ticked, each with its name; NotTaken if none is."""
+    """Return the values of a page's fields and ticked boxes, with names. Raises NotTaken if there are none."""
     found: list[str] = []
     for element in page.elements:
         if element.role in _TICKED:
@@ -369,12 +372,12 @@ def _filled_in(take: Take, page: Page) -> list[str]:
 
 
 def _typed_in(page: Page, inside: Sequence[Element]) -> str:
-    """What was typed into a field, where a snapshot shows it as texts of its own."""
+    """Return what was typed into a field, if the snapshot shows it as separate texts."""
     return " ".join(each.text for each in inside if each.role == "text")
 
 
 def _texts(page: Page, content: tuple[ElementTerms, ...]) -> Sequence[str]:
-    """The lines of a page, in texts of a length that patterns search whole; made once for a page."""
+    """Return the lines of a page in texts that patterns can search whole. Cached per page."""
     own: Any = page.__dict__
     kept: dict[tuple[ElementTerms, ...], Sequence[str]] = own.setdefault("kept_texts", {})
     if content not in kept:
@@ -395,7 +398,7 @@ def _in_texts(lines: Iterator[str]) -> Sequence[str]:
 
 
 def text_of(value: Any) -> str:
-    """The one text of a result, which may have pictures beside it; empty if there is none, or are several."""
+    """Return the only text of a result, which may also have pictures; empty if there is not exactly one."""
     parts: Any = cast("Mapping[str, Any]", value).get("content") if isinstance(value, Mapping) else value
     if isinstance(parts, list):
         listed = [cast("Mapping[str, Any]", each) for each in cast("list[Any]", parts) if isinstance(each, Mapping)]
@@ -406,7 +409,7 @@ def text_of(value: Any) -> str:
 
 @lru_cache(maxsize=8)
 def page_in(text: str) -> Page | Unreadable:
-    """The page that a snapshot shows; a text is read once, whoever asks."""
+    """Return the page in a snapshot. Cached."""
     try:
         return read_page(text)
     except Unreadable as error:
@@ -424,8 +427,10 @@ def _one(take: Take, found: Iterator[str]) -> str:
 
 
 def lines_of(page: Page, content: Sequence[ElementTerms]) -> Iterator[str]:
-    """The texts of a page, one by one: the name and the text of each element, and what is side by side in one. Parts of
-    other documents, those that anybody may have written, and what was typed into fields are left out."""
+    """Yield the texts of a page: the name and text of each element, and neighbouring texts within one element.
+
+    Parts of other documents, parts that may have any author, and typed text are left out.
+    """
     typed = {above.at for each in page.elements if each.role in _FIELDS for above in page.ancestors(each)}
     left, at = -1, 0
     for element in page.elements:
@@ -435,7 +440,7 @@ def lines_of(page: Page, content: Sequence[ElementTerms]) -> Iterator[str]:
         if element.role == "iframe" or element.role in _FIELDS or any(terms.fits(element) for terms in content):
             left = at + len(page.descendants(element))
             continue
-        # The name of an element may be made of all that is in it.
+        # An element's name may be composed of all its content.
         if element.name and not element.name.startswith("/") and at not in typed:
             yield " ".join(element.name.split())
         if element.text:
@@ -446,7 +451,7 @@ def lines_of(page: Page, content: Sequence[ElementTerms]) -> Iterator[str]:
 
 
 def shows_value(text: str, value: str, terms: PageTerms, arguments: Mapping[str, Any]) -> bool:
-    """Whether a snapshot shows a value outside of the parts that anybody may have written, and in none of them."""
+    """Whether a snapshot shows a value, but not in parts that may have any author."""
     page = page_in(text)
     if isinstance(page, Unreadable) or has_mark(arguments):
         return False

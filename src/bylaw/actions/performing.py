@@ -1,7 +1,7 @@
-"""What the calls of a conversation do: each call of a generic tool is resolved to the actions that it performs.
+"""Resolves each call of a generic tool to the actions that it performs.
 
-Live and in an audit, this happens at one place, where a call enters judgement. The parameters of an action are taken
-from evidence alone: the call's own arguments, read by a reader made for them, or the page that was shown last.
+Live and in an audit, this happens where a call enters judgement. An action's parameters come only from evidence: the
+call's own arguments, read by a suitable reader, or the page shown last.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -18,70 +18,70 @@ from bylaw.reading import Unreadable
 from bylaw.trace.event import Call, Event, Result
 
 MOST = 50
-"""Actions of one call, at most."""
+"""The maximum number of actions in a call."""
 LONGEST = 200
-"""Letters of a part of a call that a message repeats."""
+"""The maximum length of a part of a call in a message."""
 
 
 class Performed(Struct, frozen=True):
     """What one call does."""
 
     calls: tuple[Call, ...]
-    """The actions it performs, as calls of them, in order."""
+    """The performed actions as calls, in order."""
     unresolved: str = ""
-    """Why it is not known what it does; empty if it is."""
+    """Why the actions are unknown; empty if known."""
     otherwise: Otherwise = "ask"
-    """What becomes of it if that is not known."""
+    """The answer to a call with unknown actions."""
     shown: Call | None = None
-    """The call as a person is shown it then, without the agent's own description of an element."""
+    """The unresolved call as a reviewer sees it, without the agent's description of an element."""
     look_up: str = ""
-    """The tool to call first, if a look at the page would tell."""
+    """The tool to call first, if a look at the page would help."""
     is_evidence: bool = False
-    """Whether all that its result shows comes from the source that its one action names, and nothing from the agent."""
+    """Whether the result comes only from the source that the call's one action names, with nothing from the agent."""
     untold: tuple[Mapping[str, Any], ...] = ()
-    """By action, what the call says besides its parameters: two calls that differ in it are not the same."""
+    """For each action, what the call says besides its parameters. Calls with different values differ."""
 
 
 class Part(Struct, frozen=True):
-    """One thing that a call does, as a reader found it: a statement, a command, an element that is acted on."""
+    """A part of a call as a reader found it: a statement, a command, or an element."""
 
     kind: Kind
     argument: str
     value: Any
     words: str
-    """It in words, for a message."""
+    """The part in words, for a message."""
     item: Mapping[str, Any] = {}
-    """The record in a list of arguments that it is about; else empty."""
+    """The record in a list of arguments; otherwise empty."""
     is_moved: bool = False
-    """Whether the folder a command runs in may be another than the first."""
+    """Whether a command may run in another folder than the first."""
     target: Any = None
-    """Of an element, how it is acted on."""
+    """How an element is acted on."""
 
 
 class Performing:
-    """Follows a conversation, and says of each call what it does."""
+    """Follows a conversation and resolves each call to its actions."""
 
     def __init__(self, actions: Actions) -> None:
         self._actions = actions
         self._calls: dict[int, Call] = {}
-        """The calls without results, by step, of tools that may show a page."""
+        """Calls without results, by step, of tools that may show a page."""
         self._state: Any = None
         self._shells = {tool for tool, found in actions.by_tool.items() if any(map(_goes_on, found))}
-        """Tools whose shell goes on from call to call."""
+        """Tools whose shell continues from call to call."""
         self._moved: set[str] = set()
-        """Those of them that may have left the folder they began in."""
+        """Tools whose shell may have left its first folder."""
         if any(action.on is not None for found in actions.by_tool.values() for action in found):
             from bylaw.actions.page_state import PageState
 
             self._state = PageState(actions.pages)
 
     def read_ahead(self) -> None:
-        """Read the page that was shown last, while nobody waits."""
+        """Read the last page in advance, while nobody waits."""
         if self._state is not None:
             _ = self._state.page
 
     def observe(self, step: int, event: Event) -> None:
-        """Take in the next event."""
+        """Process the next event."""
         if type(event) is Call and event.tool in self._shells and not event.refused and _may_move(event):
             self._moved.add(event.tool)
         state = self._state
@@ -97,7 +97,7 @@ class Performing:
                 state.result(event, call)
 
     def of(self, call: Call) -> Performed | None:
-        """What a call about to be made does; None if its tool has no actions."""
+        """Return what a call will do; None if its tool has no actions."""
         actions = self._actions.by_tool.get(call.tool)
         if actions is None:
             return None
@@ -113,7 +113,7 @@ class Performing:
             why = error.reason if isinstance(error, Unreadable) else str(error)
             return self._unresolved(call, why, otherwise)
         except Exception as error:
-            # A reader that fails has not read it: this can be anything an agent wrote.
+            # A failed reader has not read the call; its text may be anything.
             return self._unresolved(call, f"it cannot be read ({type(error).__name__})", otherwise)
         calls, untold = tuple(each for each, _ in found), tuple(each for _, each in found)
         return Performed(calls, untold=untold, is_evidence=len(calls) == 1 and resolving.is_evidence)
@@ -132,7 +132,7 @@ class Performing:
         return Performed((), why, otherwise, replace(call, arguments=arguments), look_up)
 
     def _shown_targets(self, call: Call) -> dict[str, Any]:
-        """The elements that a call targets, as the page shows them."""
+        """Return the elements that a call targets, as the page shows them."""
         from bylaw.actions.page_state import name_of, targets_of
 
         try:
@@ -144,7 +144,7 @@ class Performing:
 
 
 def _undescribed(value: Any, terms: PageTerms) -> Any:
-    """A value of a call without the agent's own words for the elements in its records."""
+    """Remove the agent's own descriptions of elements from a value."""
     if isinstance(value, list):
         return [_undescribed(each, terms) for each in cast("list[Any]", value)]
     record: Any = value
@@ -158,12 +158,12 @@ def _goes_on(action: Action) -> bool:
 
 
 def _may_move(call: Call) -> bool:
-    """Whether the folder of a shell that goes on may be another after a call."""
+    """Whether a continuing shell may be in another folder after a call."""
     texts = [each for each in call.arguments.values() if isinstance(each, str)]
     try:
         return bool(call.fault) or any(each.program in _MOVING for text in texts for each in _commands(text))
     except Exception:
-        # What cannot be read may do anything.
+        # An unreadable command may do anything.
         return True
 
 
@@ -178,21 +178,21 @@ def _commands(text: str) -> tuple[Any, ...]:
 
 
 class _Resolving:
-    """One call, and the actions of its tool."""
-
     def __init__(self, call: Call, actions: tuple[Action, ...], state: Any, pages: PageTerms, is_moved: bool) -> None:
         self._call = call
         self._actions = actions
         self._state = state
         self._pages = pages
         self._is_moved = is_moved
-        """Whether its shell may have left the folder it began in."""
+        """Whether the shell may have left its first folder."""
         self._page: Any = None
         self.is_evidence = True
-        """Whether no part that was found lets the agent say what the result shows."""
+        """Whether no part of the call lets the agent choose what the result shows."""
 
     def calls(self) -> list[tuple[Call, Mapping[str, Any]]]:
-        """The actions performed, as calls, each with what it leaves untold; NotTaken or Unreadable if not known."""
+        """Return the performed actions as calls, with what each leaves out. Raises NotTaken or Unreadable if
+        unknown.
+        """
         arguments = self._call.arguments
         whole = [each for each in self._actions if each.kind == "call" and each.fits_call(arguments)]
         found = [(self._made(action, None), self._untold(action, None), -1) for action in whole]
@@ -208,11 +208,11 @@ class _Resolving:
                 act = place if part.target is None else part.target.act
                 found.append((self._made(action, part), self._untold(action, part), act))
         if not parts:
-            # An action that any call performs says nothing of a call whose parts are what matters.
+            # An action of every call does not explain a call whose parts matter.
             is_whole = all(each.kind == "call" for each in self._actions)
             if not any(is_whole or not each.is_of_any_call for each in whole):
                 raise NotTaken("no action is declared for this call")
-        # A write counts as often as it is performed: once in each act.
+        # A write counts once in each act.
         counted = {each.name for each in self._actions if each.effect == "write"}
         listed: list[tuple[str, Any, int]] = []
         known: list[tuple[Call, Mapping[str, Any]]] = []
@@ -224,13 +224,15 @@ class _Resolving:
         if len(known) > MOST:
             raise NotTaken(f"it does more than {MOST} things")
         if len(known) > 1:
-            # A yes to an action by itself is none to the same among others.
+            # Consent to an action alone does not cover the same action among others.
             together = [each.tool for each, _ in known]
             known = [(each, {**untold, "made together": together}) for each, untold in known]
         return known
 
     def _check_typed(self, action: Action, part: Part) -> None:
-        """What a call types changes the page on which it presses a button, so only the text itself is known of it."""
+        """Check a call that types before it presses a button. Its typing changes the page, so only the typed text is
+        known.
+        """
         if part.target is None or not part.target.is_typed or action.effect != "write":
             return
         sources = [(take.source, take.field) for take in action.takes]
@@ -238,7 +240,7 @@ class _Resolving:
             raise NotAtOnce(f"it types and presses {part.words} at once. Type first, look at the page, then press it")
 
     def _parts(self) -> Iterator[Part]:
-        """What the call does, by every reader that its tool's actions name."""
+        """Yield the parts of the call from every reader that its tool's actions name."""
         read: set[tuple[str, str, str | None]] = set()
         for action in self._actions:
             if action.on is not None and ("page", "", None) not in read:
@@ -294,10 +296,10 @@ class _Resolving:
         return Call(action.name, arguments, call.id, call.by, call.turn, call.agent, "", call.time, call.refused)
 
     def _untold(self, action: Action, part: Part | None) -> dict[str, Any]:
-        """What the call says that no parameter of the action tells whole."""
+        """Return what the call says and no parameter of the action fully states."""
         told = {take.field for take in action.takes if take.source == "argument"}
         if part is None or part.kind != "page":
-            # A path that is resolved says all that the argument does.
+            # A resolved path states the whole argument.
             if action.reads is not None and any((take.source, take.field) == ("path", "path") for take in action.takes):
                 told.add(action.reads.argument)
             return _as_untold(self._call.arguments, told)
@@ -338,7 +340,7 @@ def _as_untold(given: Mapping[str, Any], told: Container[str]) -> dict[str, Any]
 
 
 def _found(terms: ReadTerms, text: str) -> Iterator[tuple[Any, str]]:
-    """What a reader finds in a text; it is loaded when it is first needed."""
+    """Yield what a reader finds in a text. The reader is loaded on demand."""
     match terms.kind:
         case "sql":
             from bylaw.reading.sql import read_sql
@@ -374,7 +376,7 @@ def _fits_statement(terms: ReadTerms, part: Part, action: Action) -> bool:
 
 
 def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
-    """Whether a command may be such a one: words that are not known before it runs may be any."""
+    """Whether a command may match. Words that are unknown before the run may be anything."""
     command = part.value
     if command.writes and action.effect != "write":
         return False
@@ -394,7 +396,7 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
 
 
 def _is_inside(root: str, part: Part) -> bool:
-    """Whether all that a command may name is in a folder for certain."""
+    """Whether everything that a command may name is certainly in a folder."""
     from bylaw.reading.path import resolve_path
 
     try:
@@ -404,7 +406,7 @@ def _is_inside(root: str, part: Part) -> bool:
 
 
 def paths_of(part: Part) -> list[str]:
-    """What a command may name as files, from where it runs; NotTaken if a word is not known before it runs."""
+    """Return what a command may name as files, from its folder. Raises NotTaken if a word is unknown before the run."""
     command = part.value
     if command.paths is None:
         raise NotTaken("a word of the command, or the folder it runs in, is not known before it runs")

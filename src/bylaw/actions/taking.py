@@ -22,7 +22,7 @@ from bylaw.errors import BylawError
 from bylaw.policy.pattern import Pattern, compile_pattern
 
 Kind = Literal["call", "page", "sql", "shell", "path", "url"]
-"""What an action is recognised by."""
+"""How an action is recognised."""
 TakenType = Literal["text", "number", "money", "list", "boolean"]
 
 FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
@@ -39,7 +39,7 @@ FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "path": ("path", frozenset(("path", "inside"))),
     "url": ("url", frozenset(("scheme", "host", "port", "path", "query"))),
 }
-"""By source, what an action must be recognised by to use it, and its fields; any argument may be named."""
+"""For each source: the kind of action that may use it, and its fields. Any argument may be named."""
 
 _OF_PAGES = ("page", "element", "row")
 _TAKE = re.compile(r"\$([a-z]+)\.([A-Za-z_][A-Za-z0-9_-]*)(?:\((.*)\))?", re.DOTALL)
@@ -55,28 +55,28 @@ class ActionError(BylawError):
 
 
 class NotTaken(Exception):
-    """The evidence does not show the value; the message says why, to follow `because`."""
+    """The evidence does not show the value. The message gives the reason, to follow `because`."""
 
 
 class NotAtOnce(NotTaken):
-    """A call does at once what has to be done one by one: it is refused whatever becomes of unknown calls."""
+    """A call combines what must be done one by one. It is always refused."""
 
 
 class Take(Struct, frozen=True):
-    """One parameter of an action."""
+    """A parameter of an action."""
 
     name: str
     source: str
     field: str
     pattern: Pattern | None = None
-    """Of `$page.text` and its like: the first group is the value, or the whole match."""
+    """For `$page.text` and similar: the first group is the value, or the whole match."""
     column: str | int = ""
-    """Of `$row.cell`: a heading, or a number from 1. Of `$page.field`: its name."""
+    """For `$row.cell`: a heading, or a number from 1. For `$page.field`: the field's name."""
     type: TakenType = "text"
     optional: bool = False
 
     def fitted(self, value: Any) -> Any:
-        """The value as its type has it; `NotTaken` if it is not of that type."""
+        """Return the value converted to its type. Raises `NotTaken` if it does not fit."""
         if self.type == "list":
             return [str(each) for each in cast("list[Any]", value)] if isinstance(value, list | tuple) else [str(value)]
         if isinstance(value, list | tuple):
@@ -87,7 +87,7 @@ class Take(Struct, frozen=True):
             return value
         if self.type == "number":
             return _number(self.name, value)
-        # Browsers join white space on pages; in a call's arguments it may have a meaning.
+        # Browsers join white space on pages. In a call's arguments it may matter.
         return " ".join(value.split()) if isinstance(value, str) and self.source in _OF_PAGES else value
 
 
@@ -107,15 +107,17 @@ def _number(name: str, value: Any) -> int | float:
 
 
 def names_element(argument: str) -> bool:
-    """Whether an argument names another element of a page, as `startRef` does."""
+    """Whether an argument names another element of a page, such as `startRef`."""
     return argument.endswith(("Target", "Ref"))
 
 
 def compile_take(
     name: str, text: str, kinds: frozenset[Kind], type: TakenType, *, optional: bool, arguments: Mapping[str, Any]
 ) -> Take:
-    """The parameter that a text of tools.yaml describes; `kinds` are those of its action, `arguments` those of its
-    tools. Raises `ActionError`, or `PatternError` for a pattern that does not compile."""
+    """Compile a parameter from tools.yaml. `kinds` are the action's, `arguments` those of its tools.
+
+    Raises `ActionError`, or `PatternError` for an invalid pattern.
+    """
     known = ", ".join(f"${source}" for source, (kind, _) in FIELDS.items() if kind == "call" or kind in kinds)
     found = _TAKE.fullmatch(text.strip())
     if found is None:

@@ -2,11 +2,13 @@
 
     app = App(name="shop", root_agent=agent, plugins=[ShieldPlugin("pack")])
 
-It stands before the tools of all agents of the app. The history is the session's own events: after a restart, or in
-another worker, the shield knows what they show. What a node of a workflow or an agent that works for another is given
-as its input looks like the user's word there, and is not. A callback of an agent's own (`before_tool_callback`) is run
-after the plugins: one that changes arguments there changes a call that was allowed. An agent that is a tool of another
-(`AgentTool`), or that a tool runs by itself, is an inner one: its calls are decided on in the outer conversation.
+The shield covers the tools of all agents of the app. The history is the session's own events, so that the shield knows
+it after a restart and in another worker. The input of a workflow node, or of an agent that works for another, looks
+like the user's message but does not count as one.
+
+An agent's own `before_tool_callback` runs after the plugins. If it changes the arguments, the call is decided again. An
+agent that is another's tool (`AgentTool`), or that a tool runs, is an inner agent. Its calls are decided in the outer
+conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -31,7 +33,7 @@ from bylaw.trace.readers.parts import unwrapped
 
 UNHEARD = "Not done: the shield does not know the conversation in which `{}` is called."
 OWN = "adk_request_"
-"""Prefix of calls that ADK makes itself to ask for a confirmation or a credential."""
+"""The prefix of ADK's own calls, which ask for a confirmation or a credential."""
 
 
 class _Allowed(NamedTuple):
@@ -39,19 +41,19 @@ class _Allowed(NamedTuple):
 
     follower: Follower
     agent: str
-    """The inner agent that makes it."""
+    """The inner agent that makes the call."""
     decision: Decision
     arguments: dict[str, Any]
-    """The arguments that were decided on."""
+    """The arguments that were decided."""
 
 
 class ShieldPlugin(Adapter, BasePlugin):
-    """The shield before the tools of an app's agents; conversations are its sessions.
+    """Shields the tools of an app's agents. The app's sessions are the conversations.
 
-    With `pauses`, a call that waits for the user's yes or a person's asks for a confirmation of ADK's, with a `Prompt`
-    as its payload. It is confirmed with an answer as payload: `{"id": prompt["id"], "confirm": True}` for the user's,
-    `"approve": True, "by": "ann"` for a person's. One that is not confirmed is a no. With `instruct`, the shield's
-    instructions are added to those of the agents.
+    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval asks for an ADK confirmation,
+    with a `Prompt` as payload. The answer is a payload too: `{"id": prompt["id"], "confirm": True}` for the user,
+    `"approve": True, "by": "ann"` for a reviewer. A confirmation that ADK declines is a denial. With `instruct`, the
+    shield's instructions are added to the agents'.
     """
 
     def __init__(
@@ -64,21 +66,18 @@ class ShieldPlugin(Adapter, BasePlugin):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct, name="bylaw")
         self._failed: set[tuple[str, str]] = set()
-        """Calls, by conversation and id, whose tools raised; the model's view of that, if any, is in
-        the next events.
-        """
+        """Calls whose tools raised, by conversation and id. The next events show what the model sees of the error."""
         self._allowed: dict[tuple[str, str], _Allowed] = {}
         """Running calls, by conversation and id."""
         self._rewound: dict[str, set[str]] = {}
         """The known rewinds, by conversation."""
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
-        """Add the instructions to the system prompt."""
         if told := self.instructions:
             llm_request.append_instructions([told])
 
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> Any:
-        """None lets the call through; else this is the tool's answer."""
+        """Decide a call. None lets the call run; any other value is the tool's answer."""
         if self.is_idle:
             return None
         try:
@@ -95,11 +94,11 @@ class ShieldPlugin(Adapter, BasePlugin):
 
     @property
     def is_idle(self) -> bool:
-        """Whether what runs here is none of its business."""
+        """Whether the shield ignores this call."""
         return False
 
     def _hold(self, tool: Any) -> None:
-        """Decide again, at the tool, if an agent's own callback, which runs after this plugin, changed the call."""
+        """Decide again at the tool if an agent's own callback, which runs after this plugin, changed the call."""
         run = tool.run_async
         if getattr(run, "bylaw", None) is self:
             return
@@ -115,7 +114,7 @@ class ShieldPlugin(Adapter, BasePlugin):
                 _, _, decision = await asyncio.to_thread(self._decide, tool.name, args, tool_context)
                 if not decision.allowed:
                     return {"error": decision.feedback}
-            # `on_tool_error_callback` sees a tool that raises.
+            # `on_tool_error_callback` handles a tool that raises.
             call = Asked(id, tool.name, args)
             async with Execution(follower, call, allowed.decision, agent, reported=(BaseException,)):
                 result = await run(args=args, tool_context=tool_context)
@@ -127,7 +126,7 @@ class ShieldPlugin(Adapter, BasePlugin):
         tool.run_async = run_async
 
     async def after_tool_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, result: Any) -> Any:
-        """Append advice to the result. A call waiting for a confirmation has no result yet."""
+        """Append advice to the result. A call that waits for a confirmation has no result yet."""
         place = _place(tool_context)
         allowed = self._allowed.pop(place, None)
         if allowed is None:
@@ -141,12 +140,11 @@ class ShieldPlugin(Adapter, BasePlugin):
         return {"result": with_note(as_text(_shown(result)), allowed.decision.feedback)}
 
     async def on_tool_error_callback(self, *, tool: Any, tool_args: Any, tool_context: Any, error: Exception) -> None:
-        """It may have been carried out or not."""
+        """Record that the call may or may not have run."""
         self._allowed.pop(_place(tool_context), None)
         self._failed.add(_place(tool_context))
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
-        """Report the agent's final message."""
         await asyncio.to_thread(self._end, invocation_context.session)
 
     def _end(self, session: Any) -> None:
@@ -154,7 +152,7 @@ class ShieldPlugin(Adapter, BasePlugin):
             self._guard.end(_key(session), session, self._heard(session))
 
     def follower(self, conversation: Any) -> Follower | None:
-        """The follower of a session."""
+        """Return the follower of a session."""
         return super().follower(_key(conversation))
 
     def _decide(self, tool: str, arguments: dict[str, Any], tool_context: Any) -> tuple[Follower, str, Decision]:
@@ -163,7 +161,7 @@ class ShieldPlugin(Adapter, BasePlugin):
         return self._guard.decide(_key(session), session, parts, call, _answers(tool_context) if self._pauses else None)
 
     def _heard(self, session: Any) -> list[Part]:
-        """The history of a session, without what was rewound; calls whose tools raised have no known outcome."""
+        """Return a session's history without rewound events. Calls whose tools raised have no known outcome."""
         key = _key(session)
         follower = self._guard.followers.get(key, session)
         events = list(session.events)
@@ -183,7 +181,7 @@ class ShieldPlugin(Adapter, BasePlugin):
 
 
 class _InnerPlugin(ShieldPlugin):
-    """Shields the tools of a runner created without the shield while a shielded tool runs it."""
+    """Shields the tools of a runner that a shielded tool runs, if the runner has no shield."""
 
     @property
     def is_idle(self) -> bool:
@@ -191,7 +189,7 @@ class _InnerPlugin(ShieldPlugin):
 
 
 def _watched(run: Any) -> Any:
-    """A runner that a shielded tool makes use of has the shield among its plugins."""
+    """Wrap a runner's method so that, inside a shielded tool, the shield is among its plugins."""
 
     def watched(self: Any, *given: Any, **more: Any) -> Any:
         outer, manager = carried(), self.plugin_manager
@@ -207,7 +205,7 @@ for _name in ("run_async", "run_live"):
 
 
 def _key(session: Any) -> str:
-    """The same id may belong to another user's session."""
+    """Return a session's key. Two users' sessions may have the same id."""
     return f"{session.app_name}/{session.user_id}/{session.id}"
 
 
@@ -216,7 +214,7 @@ def _place(tool_context: Any) -> tuple[str, str]:
 
 
 def _live(events: Sequence[Any]) -> list[Any]:
-    """The events that no rewind has removed."""
+    """Return the events that no rewind has removed."""
     kept: list[Any] = []
     for event in events:
         if before := _rewinds(event):
@@ -228,12 +226,12 @@ def _live(events: Sequence[Any]) -> list[Any]:
 
 
 def _rewinds(event: Any) -> str:
-    """The invocation from which an event rewinds; empty if it does not."""
+    """Return the invocation from which an event rewinds; empty for other events."""
     return getattr(event.actions, "rewind_before_invocation_id", None) or ""
 
 
 def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: False) -> list[Part]:
-    """The parts of events; `is_told` identifies inner agents' calls that were decided where they were made."""
+    """Return the parts of events. `is_told` identifies inner agents' calls that were already decided."""
     parts: list[Part] = []
     made = {call.id for event in events for call in event.get_function_calls() if call.id}
     for event in events:
@@ -266,18 +264,18 @@ def _parts(events: Sequence[Any], is_told: Callable[[str], bool] = lambda _: Fal
 
 
 def _node(event: Any) -> str:
-    """The workflow node of an event. User messages have none: one that does is input another agent gave to the node."""
+    """Return an event's workflow node. User messages have none; a message with a node is another agent's input."""
     return getattr(getattr(event, "node_info", None), "path", "") or ""
 
 
 def _is_aside(event: Any, calls: set[str]) -> bool:
-    """Whether the speaker works for another agent as its tool; the user may never see this message."""
+    """Whether the speaker works for another agent as a tool. The user may never see this message."""
     steps = (event.branch or "").replace(".", "@").split("@")
     return getattr(event, "isolation_scope", None) is None and any(step in calls for step in steps)
 
 
 def _answers(tool_context: Any) -> Callable[[Prompt], Any]:
-    """Show a prompt by stopping the call. ADK asks once per call: a repeated call is not stopped again."""
+    """Return a function that shows a prompt by stopping the call. ADK asks only once per call."""
     confirmation = tool_context.tool_confirmation
     if confirmation is None:
         return once(None)
@@ -286,7 +284,7 @@ def _answers(tool_context: Any) -> Callable[[Prompt], Any]:
 
 
 def _declined(tool_context: Any) -> dict[str, Any]:
-    """Treat a declined confirmation as a no, whatever else its payload contains."""
+    """Treat a declined confirmation as a denial, whatever else its payload contains."""
     payload, id = tool_context.tool_confirmation.payload, tool_context.function_call_id
     asked = [event.actions.requested_tool_confirmations.get(id) for event in tool_context.session.events]
     prompts = [each.payload for each in asked if each is not None and isinstance(each.payload, dict)]

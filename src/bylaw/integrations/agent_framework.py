@@ -2,10 +2,9 @@
 
     agent = Agent(client=client, tools=[...], middleware=ShieldMiddleware("pack").all)
 
-Two middlewares that work together: one hears what the model is told and what it asks for, the other stands before the
-functions. Conversations are the framework's sessions; a run without one is a conversation of its own. An agent that a
-function of another runs is an inner one, with the middleware or without: its calls are decided on in the outer
-conversation.
+The middlewares work together: some follow the model's input and output, one decides before a function runs. The
+framework's sessions are the conversations. A run without a session is a separate conversation. An agent that another's
+function runs is an inner agent, with or without the middleware. Its calls are decided in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -37,11 +36,9 @@ from bylaw.trace.event import with_note
 
 
 class _Running(Struct, frozen=True, eq=False):
-    """A run that is going on."""
-
     follower: Follower
     histories: frozenset[str] = frozenset()
-    """The names of what the agent keeps its messages in."""
+    """The names of the providers that store the agent's messages."""
 
 
 _RUN: ContextVar[_Running | None] = ContextVar("run", default=None)
@@ -51,12 +48,12 @@ UNHEARD = "the shield does not know the conversation: install all of its middlew
 
 
 class ShieldMiddleware(Adapter):
-    """The shield for an agent; `all` is its middleware, to be put last in the agent's list.
+    """Shields an agent. Put `all` last in the agent's list of middleware.
 
-    With `pauses`, a call that waits for the user's yes or a person's is a request for approval, with a `Prompt` under
-    `bylaw` in its additional properties. The response holds the answer there: `{"id": prompt["id"], "confirm": True}`
-    for the user's, `"approve": True, "by": "ann"` for a person's. With `instruct`, the shield's instructions are added
-    to the agent's.
+    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval becomes an approval request,
+    with a `Prompt` under `bylaw` in its additional properties. The response has the answer there: `{"id": prompt["id"],
+    "confirm": True}` for the user, `"approve": True, "by": "ann"` for a reviewer. With `instruct`, the shield's
+    instructions are added to the agent's.
     """
 
     @property
@@ -66,7 +63,7 @@ class ShieldMiddleware(Adapter):
 
 
 class _Run(AgentMiddleware):
-    """Knows which conversation a run belongs to."""
+    """Finds the conversation of a run."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -91,7 +88,7 @@ class _Run(AgentMiddleware):
 
 
 class _Model(ChatMiddleware):
-    """Hears each request to the model, and its answer: the calls in it are decided as one turn."""
+    """Follows each model request and its answer. The calls in an answer are decided as one turn."""
 
     def __init__(self, guard: Guard, instructions: str = "") -> None:
         self._guard = guard
@@ -127,7 +124,7 @@ class _Model(ChatMiddleware):
 
 
 class _Tool(FunctionMiddleware):
-    """Lets a function run, or answers in its place."""
+    """Lets a function run, or answers instead of it."""
 
     def __init__(self, guard: Guard, *, pauses: bool = False) -> None:
         self._guard = guard
@@ -148,7 +145,7 @@ class _Tool(FunctionMiddleware):
         if not decision.allowed:
             context.result = decision.feedback
             return
-        # The model's view of a failed call is in its next messages.
+        # The next messages show what the model sees of a failed call.
         is_known = follower is not None
         async with Execution(follower, call, decision, agent, reported=(Exception,)) if is_known else nullcontext():
             await call_next()
@@ -164,26 +161,26 @@ class _Tool(FunctionMiddleware):
 
 
 def _answer(response: Any) -> Any:
-    """The answer in a response to an approval request; the prompt sent with the request is not one."""
+    """Return the answer in a response to an approval request. The request's own prompt does not count."""
     found = (response.additional_properties or {}).get(PROMPT) if response is not None else None
     return None if isinstance(found, Mapping) and "whom" in found else found
 
 
 def _request(context: Any, prompt: Prompt, *, is_again: bool) -> Content:
-    """A call that waits, as the framework asks for approvals."""
+    """Return a waiting call as an approval request of the framework."""
     id, occurrence = context.metadata["call_id"], context.metadata.get("function_call_occurrence_id")
     call = Content.from_function_call(id, context.function.name, arguments=prompt.arguments)
     call.id = occurrence
     marks: dict[str, Any] = {PROMPT: to_builtins(prompt)}
     name = occurrence or id
     if is_again:
-        # A second question about the same call: the framework considers the first one finished.
+        # For a second question about the same call, the framework considers the first one finished.
         name, marks["_replacement_approval_request"] = f"{name}:{prompt.id}", True
     return Content.from_function_approval_request(name, call, additional_properties=marks)
 
 
 def _watched_run(run: Any) -> Any:
-    """Give the shield's middleware to every agent that runs inside a function call."""
+    """Wrap a run method so that every agent inside a function call gets the shield's middleware."""
 
     def watched(self: Any, *given: Any, **more: Any) -> Any:
         outer, own = carried(), [*(self.middleware or ()), *(more.get("middleware") or ())]
@@ -199,7 +196,7 @@ def _watched_pipeline(pipeline: Any) -> Any:
     def watched(self: Any, runtime_middleware: Any) -> Any:
         outer, given = carried(), list(runtime_middleware)
         if outer is not None and not any(isinstance(each, _Tool) for each in (*self.function_middleware, *given)):
-            # A client that is asked without an agent.
+            # A client may be called without an agent.
             given.append(_Tool(Guard(shield_of(outer.follower.session))))
         return pipeline(self, given)
 
@@ -245,7 +242,7 @@ def _parts(messages: Sequence[Any], histories: Set[str] = frozenset()) -> list[P
 
 
 def _is_nobodys(message: Any, histories: Set[str]) -> bool:
-    """Whether the framework wrote a message: a summary of others, or what a provider of context knows besides."""
+    """Whether the framework wrote a message: a summary of others, or context from a provider."""
     marks = message.additional_properties or {}
     group, source = marks.get("_group"), marks.get("_attribution")
     if any(

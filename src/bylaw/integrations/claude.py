@@ -4,11 +4,13 @@
     async for message in guard.hear(query(prompt="Refund order 7", options=guard.protect(options))):
         ...
 
-A hook that fails or takes too long lets the call through there, so nothing in here may fail and nothing may wait for
-long: what is not decided in time is refused. Hooks are not told what the agent says, nor which calls it asks for at
-once; that is heard from the messages, so a call whose message was not heard is refused too. Where a hook of the host
-changes a call's arguments, the changed ones are decided on; what comes too late for that is refused. A subagent is an
-inner one: its calls are decided on in this conversation, and what it is told is not the user's word.
+In the SDK, a hook that fails or takes too long lets the call run. So a hook here never fails and never waits long: a
+call that is not decided in time is refused. Hooks do not see the agent's text or its parallel calls, which come from
+the messages. A call without a message is refused too.
+
+If a hook of the host changes a call's arguments in time, the changed arguments are decided. A later change stops the
+call. A subagent is an inner agent: its calls are decided in this conversation, and its input does not count as the
+user's message.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -37,35 +39,35 @@ MOST = 100
 PATIENCE = 10.0
 """Seconds to wait for a call's message."""
 LIMIT = 30.0
-"""Time-out for a decision in seconds."""
+"""The time limit for a decision in seconds."""
 UNHEARD = "the shield did not hear the message that asks for this call: wrap the messages in `guard.hear(...)`"
 LATE = "it was heard of after calls that were asked for beside it: ask for it once more"
 UNSURE = "the shield was told of words that may be the user's, and they have not come with the messages"
 REPLAY = "replay-user-messages"
 """The program's option to send back what the host has sent."""
 APPEND = "append-system-prompt"
-"""The program's option for text after a system prompt that it reads from a file."""
+"""The program's option for text after a system prompt from a file."""
 
 
 class Prompts:
     """Submitted prompts whose author is not yet known.
 
-    The hook receives every prompt: the user's, and those the program creates when a subagent ends, a task is due or a
-    call continues. Only the host's own prompts come back among the messages, and summaries are never submitted. So a
-    prompt that is both submitted and returned is the user's.
+    The hook receives every prompt: the user's, and those that the program creates when a subagent ends, a task is due
+    or a call continues. Only the host's own prompts come back among the messages, and summaries are never submitted. A
+    prompt that was both submitted and returned is therefore the user's.
     """
 
     def __init__(self) -> None:
         self._submitted: deque[str] = deque(maxlen=MOST)
         self._before = 0
-        """Number of these submitted in finished runs."""
+        """How many prompts finished runs have submitted."""
 
     def submit(self, text: str) -> None:
         self._submitted.append(text)
         self._before = min(self._before, len(self._submitted) - 1)
 
     def sent(self, content: str | Sequence[Any]) -> str | None:
-        """Handle a message with the user's role; returns its text if it is the user's."""
+        """Handle a message with the user's role. Return its text if the user wrote it."""
         blocks = [] if isinstance(content, str) else [each.text for each in content if isinstance(each, TextBlock)]
         text = content if isinstance(content, str) else "\n".join(blocks)
         if text not in self._submitted:
@@ -75,17 +77,16 @@ class Prompts:
         return text
 
     def end(self) -> None:
-        """A run is over."""
         self._before = len(self._submitted)
 
     @property
     def is_open(self) -> bool:
-        """Whether a prompt of this run that may be the user's has not come back yet."""
+        """Whether a prompt of this run, perhaps the user's, has not come back yet."""
         return any(not each.startswith(INJECTED) for each in list(self._submitted)[self._before :])
 
 
 class HostHooks:
-    """The changes the host's own hooks make to call arguments, by call id."""
+    """The changes that the host's own hooks make to call arguments, by call id."""
 
     def __init__(self) -> None:
         self._running: dict[str, int] = {}
@@ -96,7 +97,7 @@ class HostHooks:
         """The arguments of each decision."""
 
     def watched(self, hook: Callable[..., Any]) -> Callable[..., Any]:
-        """A hook of the host that is waited for; what it changes too late stops the call."""
+        """Wrap a hook of the host, so that the decision waits for it. A change after the decision stops the call."""
 
         async def run(told: Any, id: Any, context: Any) -> Any:
             name = told.get("tool_use_id") or id or ""
@@ -116,7 +117,7 @@ class HostHooks:
         return run
 
     def permitting(self, may: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap the host's permission check, which runs after the decision and must not change it."""
+        """Wrap the host's permission check, which runs after the decision and must not change the call."""
 
         async def run(tool: str, given: dict[str, Any], context: Any) -> Any:
             answer = await may(tool, given, context)
@@ -129,7 +130,7 @@ class HostHooks:
         return run
 
     async def arguments(self, id: str, given: dict[str, Any], patience: float) -> dict[str, Any]:
-        """The arguments to decide on, after the host's hooks have run."""
+        """Return the arguments to decide, after the host's hooks have run."""
         with anyio.move_on_after(patience):
             async with self._idle:
                 while self._running.get(id):
@@ -143,20 +144,20 @@ class HostHooks:
         return changed[0]
 
     def ran(self, id: str, given: Any) -> None:
-        """A tool has run with these arguments."""
+        """Record the arguments with which a tool has run."""
         decided = self._decided.pop(id, given)
         if decided != given:
             log.error("a tool ran with arguments that were not decided on: a hook in a settings file changed them")
 
 
 def denied(why: str) -> dict[str, Any]:
-    """A hook's word that a call may not run."""
+    """Return a hook's refusal of a call."""
     about = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
     return {"hookSpecificOutput": {**about, "permissionDecisionReason": why}}
 
 
 def _instructed(options: ClaudeAgentOptions, told: str) -> ClaudeAgentOptions:
-    """The options with instructions at the end of the system prompt, whichever form that has."""
+    """Add instructions to the end of the system prompt, whatever its form."""
     given: Any = options.system_prompt
     match given:
         case _ if not told:
@@ -173,21 +174,21 @@ def _instructed(options: ClaudeAgentOptions, told: str) -> ClaudeAgentOptions:
 
 
 class _Made(NamedTuple):
-    """A call that was let through."""
+    """A call that may run."""
 
     follower: Follower
     decision: Decision
     agent: str
-    """The subagent that makes it."""
+    """The subagent that makes the call."""
 
 
 class ShieldHooks:
-    """One conversation. Use it for the options and for the messages of every run of it.
+    """Shields one conversation. Use the same object for all its runs, for options and messages.
 
-    With `pauses`, a call that waits for the user's yes or a person's is deferred: the run ends, and its result has it
-    as `deferred_tool_use`. `asked` says what to put to whom, `confirm` and `approve` take the answer, and a client that
-    resumes the session goes on with the call. With `instruct`, `protect` adds the shield's instructions to the system
-    prompt.
+    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval is deferred: the run ends, and
+    its result has the call as `deferred_tool_use`. `asked` returns the prompts, and `confirm` and `approve` take the
+    answers. A client that resumes the session continues the call. With `instruct`, `protect` adds the shield's
+    instructions to the system prompt.
     """
 
     def __init__(
@@ -207,34 +208,34 @@ class ShieldHooks:
         self._patience = patience
         self._limit = limit
         self._turn: tuple[str, Any] | None = None
-        """The message of the model that is being heard, and what holds its turn open."""
+        """The current message of the model, and what keeps its turn open."""
         self._heard: dict[str, anyio.Event] = {}
-        """Calls by id: set where the message that asks for it was heard."""
+        """An event for each call, set when the message with the call arrives."""
         self._made: dict[str, _Made] = {}
-        """Calls that were let through and have no answer yet."""
+        """Calls that may run and have no result yet."""
         self._advice: dict[str, str] = {}
         self._inner: dict[str, tuple[str, Asked]] = {}
-        """Calls by id that subagents asked for and that were not decided on, each with the message that asks for it."""
+        """Undecided calls of subagents by id, each with its message."""
         self._planned: set[str] = set()
-        """Messages of subagents whose calls were decided on."""
+        """Messages of subagents whose calls were decided."""
         self._agent = ""
-        """The name of the inner agent that these hooks are for."""
+        """The inner agent that these hooks are for."""
         self._main: ShieldHooks | None = None
         self._host = HostHooks()
         self._order = anyio.Lock()
-        """Reports messages to the session in order."""
+        """Keeps reports to the session in order."""
 
     def inner(self, agent: str) -> "ShieldHooks":
-        """The hooks for an agent whose prompts your code or another agent writes, in the same conversation.
+        """Return hooks for an inner agent, whose prompts your code or another agent writes, in the same conversation.
 
-        Not needed for the program's own subagents. Name each such agent.
+        The program's own subagents do not need this. Give each inner agent a name.
         """
         other = ShieldHooks(self.session, patience=self._patience, limit=self._limit)
         other._agent, other._main, other._order = agent, self, self._order
         return other
 
     def protect(self, options: ClaudeAgentOptions) -> ClaudeAgentOptions:
-        """The options with the shield among their hooks."""
+        """Return the options with the shield's hooks."""
         hooks: dict[Any, list[HookMatcher]] = {name: list(given) for name, given in (options.hooks or {}).items()}
         hooks["PreToolUse"] = [
             dataclasses.replace(each, hooks=[self._host.watched(hook) for hook in each.hooks])
@@ -253,21 +254,21 @@ class ShieldHooks:
         )
 
     async def asked(self, call: Any) -> list[Prompt]:
-        """The prompts a deferred call waits for; empty if the host's own hook deferred it."""
+        """Return the prompts of a deferred call; empty if the host's own hook deferred it."""
         follower = await self._ready()
         waiting = await anyio.to_thread.run_sync(partial(follower.asked, call.id, call.name, call.input))
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-        """Report the user's answer to a card; `by` says how, such as the button pressed."""
+        """Report the user's answer to a card. `by` says how the user answered, such as the button."""
         await anyio.to_thread.run_sync(partial(confirm, self.session, prompt, yes, by=by))
 
     async def approve(self, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
-        """A person answered for the policy; `by` is their name, which the log keeps."""
+        """Report a reviewer's answer. `by` is the reviewer's name, which the log keeps."""
         await anyio.to_thread.run_sync(partial(approve, self.session, prompt, yes, by=by, note=note))
 
     async def hear(self, messages: AsyncIterable[Any]) -> AsyncIterator[Any]:
-        """Pass on the messages of a run while reporting them."""
+        """Yield the messages of a run and report them to the shield."""
         async for message in messages:
             try:
                 await self._hear(message)
@@ -301,7 +302,7 @@ class ShieldHooks:
                 pass
 
     async def _ready(self) -> Follower:
-        """The follower, after reading the conversation's log."""
+        """Return the follower, after reading the conversation's log."""
         if self._main is not None:
             return await self._main._ready()
         async with self._order:
@@ -310,7 +311,7 @@ class ShieldHooks:
         return self._follower
 
     async def _in_turn(self, work: Callable[[], None]) -> None:
-        """Run work that may wait for the log, in order, without blocking the event loop."""
+        """Run work in order, without blocking the event loop. The work may wait for the log."""
         async with self._order:
             await anyio.to_thread.run_sync(work)
 
@@ -326,13 +327,13 @@ class ShieldHooks:
         self._prompts.end()
         for id, made in list(self._made.items()):
             if made.agent and not self._agent:
-                # It may still be at work.
+                # The call may still be running.
                 continue
             del self._made[id]
             if id == deferred:
                 made.follower.interrupted(id, made.decision)
             else:
-                # It may have been carried out or not.
+                # The call may or may not have run.
                 made.follower.answered(id, "", captured=False, agent=made.agent)
         self.session.flush()
 
@@ -373,12 +374,12 @@ class ShieldHooks:
         except Exception as error:
             decision = undecided(self.session.shield, tool, arguments, error)
         if decision.allowed:
-            # No word on what may run: whatever else the host asks before a call is still asked.
+            # An empty answer leaves the host's other checks in force.
             return {}
         return _deferred() if self._is_put(told, decision) else denied(decision.feedback)
 
     def _is_put(self, told: Any, decision: Decision) -> bool:
-        """Whether a call pauses until somebody answers; a subagent's does not, because it could not be continued."""
+        """Whether a call pauses until somebody answers. A subagent's call does not, because it could not continue."""
         if not self._pauses or told.get("agent_id"):
             return False
         return bool(prompts(decision)) and not is_declined(self.session, decision)
@@ -405,13 +406,13 @@ class ShieldHooks:
         return decision
 
     def _plan(self, follower: Follower, call: Asked, agent: str) -> None:
-        """Treat a subagent's simultaneous calls as their own turn, separate from the main agent's."""
+        """Treat a subagent's parallel calls as a separate turn."""
         self._end_turn()
         name, _ = self._inner.get(call.id, ("", call))
         beside = [each for id, (message, each) in self._inner.items() if message == name and id != call.id]
         tool = self.session.pack.schema.tools.get(call.tool)
         if name in self._planned and (tool is None or tool.effect == "write"):
-            # Other calls of its turn may have returned results the subagent had not seen.
+            # Other calls of the turn may have returned results that the subagent had not seen.
             raise RuntimeError(LATE)
         if name:
             self._planned.add(name)
@@ -420,7 +421,6 @@ class ShieldHooks:
             self._inner.pop(each.id, None)
 
     async def _after(self, told: Any, id: Any, _context: Any) -> Any:
-        """Add advice to the result."""
         self._host.ran(told.get("tool_use_id") or id or "", told.get("tool_input"))
         advice = self._advice.pop(told.get("tool_use_id") or id or "", "")
         if not advice:

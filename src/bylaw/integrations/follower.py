@@ -1,6 +1,6 @@
 """Follows a conversation as a framework keeps it: reports new messages to the session, and decides each turn once.
 
-Nothing is reported twice, and anything missing later was still seen; `history` finds out which is which.
+Each message is reported once. A message that is missing later was still seen. `history` aligns both.
 """
 
 import threading
@@ -32,56 +32,55 @@ from bylaw.trace.event import Call, Message, Result
 
 Arguments = Mapping[str, Any] | str
 Answers = Literal["all", "heard", "none"]
-"""All answers of the user's count, or those to words of the agent that were heard here before, or none."""
+"""Which of the user's answers count: all, those to agent messages that were reported here, or none."""
 log = own_log()
 NAME_IT = "give each conversation a name, such as LangGraph's `thread_id`"
 INNER = " / "
-"""Between the name of an inner agent and the id of its call."""
+"""Separates an inner agent's name from the id of its call."""
 
 
 class Follower:
-    """One conversation in a framework. Everything it does is safe to call from several threads."""
+    """One conversation in a framework. Several threads may use it."""
 
     def __init__(
         self, session: LiveSession, *, is_linked: bool = False, answers: Answers = "all", makes_calls: bool = True
     ) -> None:
-        """Set `is_linked` if somebody else has spoken earlier in the same history. `answers` says which of the user's
-        answers count: without a conversation name, a request may be a repeat, or an inner agent's. Without
-        `makes_calls`, calls are decided here and made elsewhere.
+        """Follow `session`. Set `is_linked` if another principal has spoken earlier in the same history.
+
+        `answers` says which of the user's answers count. Without a conversation name, a request may be a repeat or an
+        inner agent's. Set `makes_calls` to False if calls are decided here and made elsewhere.
         """
         self.session = session
         self._makes_calls = makes_calls
         self._answers = answers
         self._is_passing = is_linked
-        """Others have spoken in the history since this conversation last had the word."""
+        """Whether others have spoken in the history since this conversation's last message."""
         self._known = KnownMessages()
         self._planned: dict[str, Decision] = {}
-        """Decisions on calls of the last turn that have not been made yet, by id."""
+        """Decisions by id on the last turn's calls that were not made yet."""
         self._plans: set[tuple[str, str]] = set()
-        """Messages of inner agents whose calls were decided on."""
+        """Messages of inner agents whose calls were decided."""
         self._given: dict[str, str] = {}
-        """The session's name for the last call of an id."""
+        """The session's name for the last call with an id."""
         self._names: set[str] = set()
         self._inner: set[str] = set()
-        """Ids of inner agents' calls."""
         self._before: dict[str, str] = {}
-        """The earlier id of each call that was repeated after a question was answered, by its new id."""
+        """The earlier id of a call that was repeated after a question was answered, by its new id."""
         self._answered: set[str] = set()
-        """Ids of calls with reported results."""
         self._unannounced: set[str] = set()
-        """Ids of calls that were decided on before the message that asks for them was heard."""
+        """Ids of calls that were decided before their message arrived."""
         self._open: set[str] = set()
-        """Names of calls that were allowed and have no result yet."""
+        """Names of allowed calls without a result."""
         self._past: set[str] = set()
-        """Names of calls that a history tells of without their results."""
+        """Names of calls that a history shows without results."""
         self._running: dict[str, str] = {}
-        """Tools of calls that this process is running, by id."""
+        """Tools of the calls that this process is running, by id."""
         self._foreign: dict[str, str] = {}
-        """By call id, the name of an inner agent whose history was passed as the user's."""
+        """The inner agent of a call whose history was passed as the user's, by call id."""
         self._foreign_heard: set[str] = set()
         """User messages in such histories."""
         self._events = 0
-        """Number of the session's events known here."""
+        """The number of the session's events known here."""
         self._lock = threading.RLock()
         self._recall()
 
@@ -91,12 +90,12 @@ class Follower:
             self._recall()
 
     def _recall(self) -> None:
-        """Mark everything read from the log, or added by another worker, as already reported."""
+        """Mark everything from the log or from another worker as already reported."""
         events = self.session.trajectory().events
         calls: dict[str, Call] = {}
         turns: dict[int, Known] = {}
         confirmed = -1
-        """The turn in which the user last answered a card shown by the host."""
+        """The turn in which the user last answered a card that the host displayed."""
         for step, event in enumerate(events):
             if isinstance(event, Result):
                 made = events[event.call] if event.call is not None else None
@@ -115,7 +114,7 @@ class Follower:
             if isinstance(event, Call):
                 calls[event.id] = event
         said = [event for event in events[self._events :] if isinstance(event, Message) and event.confirmation is None]
-        # Another worker handed it over to somebody else.
+        # Another worker handed the conversation to another principal.
         last = [event.by for event in said[-2:] if not event.captured]
         self._is_passing = self._is_passing or last == ["agent", "user"]
         self._events = len(events)
@@ -139,13 +138,13 @@ class Follower:
             self._before[event.id] = before
             self._known.rename(id, before, event.id)
         elif not event.agent:
-            # An inner agent's calls are not part of the history passed in.
+            # The history does not contain an inner agent's calls.
             known = self._of_turn(event.turn, turns)
             known.names[id] = event.id
             known.mark = replace(known.mark, calls=tuple(known.names))
 
     def _close(self, name: str) -> None:
-        """A call has its result."""
+        """Record that a call has its result."""
         self._answered.add(name)
         self._open.discard(name)
         self._past.discard(name)
@@ -156,21 +155,21 @@ class Follower:
         return turns[turn]
 
     def follow(self, parts: Sequence[Part]) -> None:
-        """The history so far. A turn whose calls have no answers yet is decided; an older one happened."""
+        """Process the history so far. A last turn without results is decided; an older turn has already happened."""
         with self._lock:
             self.session.channel.reports_user = True
             try:
                 self._catch_up()
                 self._follow(parts)
             except Exception as error:
-                # The history has a gap from here on, so nothing that depends on it is allowed.
+                # From here on, the history has a gap, so nothing that depends on it is allowed.
                 tell(error, "a conversation could not be followed")
                 self.session.lacks = f"part of the conversation could not be read: {error}"
             finally:
                 self._events = self.session.length
 
     def leave(self) -> None:
-        """Somebody else continues in the same history; their messages are not reported here."""
+        """Record that another principal continues in the same history. Their messages are not reported here."""
         with self._lock:
             if not self._is_passing and self._events:
                 self.session.unheard()
@@ -179,32 +178,30 @@ class Follower:
             self._is_passing = True
 
     def hear(self, context: Mapping[str, Any] | None) -> None:
-        """Continue with the principal of `context`; if it is another one, earlier speakers' messages
-        are not repeated.
-        """
+        """Continue with the principal of `context`. Another principal's earlier messages are not reported again."""
         with self._lock:
             if self.session.vouch(context or {}):
                 self._is_passing = True
 
     def lose(self) -> None:
-        """Part of the conversation was removed, so earlier agreement no longer counts."""
+        """Record that part of the conversation was removed. Earlier agreement no longer counts."""
         with self._lock:
             if self._events:
                 self.session.unheard()
                 self._events = self.session.length
 
     def is_inner(self, id: str) -> bool:
-        """Whether an inner agent made the call with this id."""
+        """Whether an inner agent made the call."""
         with self._lock:
             return id in self._inner
 
     def _pass_over(self, parts: Sequence[Part]) -> None:
-        """Skip everything except the user's current message: it belongs to somebody else, or is in the log."""
+        """Skip everything but the user's current message. The rest belongs to another principal or is in the log."""
         self._is_passing = False
         last = max((at for at, part in enumerate(parts) if isinstance(part, Heard)), default=len(parts))
         marks = [part.mark for part in parts[: last + 1] if isinstance(part, Heard | Turn)]
         if self._known and marks and self._known.place(marks)[0][-1] is not None:
-            # They have not spoken yet: the last message is an earlier one.
+            # The user has not spoken yet; the last message is an earlier one.
             last = len(parts)
         self._known = KnownMessages()
         for part in parts[:last]:
@@ -250,33 +247,35 @@ class Follower:
         self._known.keep(marks, found, told, is_sure=gap is None)
 
     def _distrust(self) -> None:
-        """Distrust the user's latest answer, which may already have been given and used in an unconnected run."""
+        """Distrust the user's latest answer, which an unconnected run may already have used."""
         log.warning("the user's answers in a conversation without a name do not count: %s", NAME_IT)
         self.session.channel.reports_user = False
         self.session.unheard()
 
     def begin(self, id: str, tool: str, *, agent: str = "") -> None:
-        """This process carries out a call that was allowed, until `finish`."""
+        """Record that this process runs an allowed call until `finish`."""
         with self._lock:
             self._running[_inner(agent, id)] = tool
 
     def finish(self, id: str, *, agent: str = "") -> None:
-        """The call has returned, or failed."""
+        """Record that the call has returned or failed."""
         with self._lock:
             self._running.pop(_inner(agent, id), None)
             if not self._running:
                 self._foreign, self._foreign_heard = {}, set()
 
     def _is_foreign(self, marks: Sequence[Mark], told: Set[int]) -> bool:
-        """Whether a history with new messages in the user's name does not show the call that is under way: an inner
-        agent's, which that call runs in a thread of its own."""
+        """Whether a history with new user messages belongs to an inner agent that a running call started in another
+        thread.
+        """
         if not self._running or not any(marks[at].by == "user" for at in told):
             return False
         return not any(call in self._running for mark in marks for call in mark.calls)
 
     def _follow_foreign(self, parts: Sequence[Part]) -> None:
-        """Follow a history with an inner agent's calls. The user may still have said its messages in another run, so
-        they are recorded as messages with unknown words.
+        """Follow a history with an inner agent's calls.
+
+        The user may still have written its messages in another run, so they are recorded with unknown words.
         """
         heard = {part.words for part in parts if isinstance(part, Heard)}
         if not heard <= self._foreign_heard:
@@ -291,9 +290,7 @@ class Follower:
             self.plan(fresh, agent)
 
     def plan(self, calls: Sequence[Asked], agent: str, key: str = "") -> None:
-        """Decide an inner agent's simultaneous calls, requested in the message with this id. Its words are not said to
-        the user.
-        """
+        """Decide an inner agent's parallel calls from the message with id `key`. The user does not see its text."""
         with self._lock:
             if key and (agent, key) in self._plans:
                 return
@@ -304,25 +301,25 @@ class Follower:
                         id = _inner(agent, call.id)
                         self._planned[id] = self._decide(Asked(id, call.tool, call.arguments), agent)
             except Exception as error:
-                # They are decided one by one when they are made.
+                # The calls will be decided one by one when they are made.
                 tell(error, f"what `{agent}` asks for could not be decided on")
             self._events = self.session.length
 
     def plan_last(self, parts: Sequence[Part], id: str, agent: str) -> None:
-        """`plan` for the last turn of a history that is about to make the call with this id."""
+        """Plan the last turn of a history that contains the call with this id."""
         turn = next((part for part in reversed(parts) if isinstance(part, Turn) and part.calls), None)
         if turn is not None and any(call.id == id for call in turn.calls):
             self.plan(turn.calls, agent, turn.key or turn.calls[0].id)
 
     def decide(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Decision:
-        """Decide a call about to be made by the main agent or an inner one."""
+        """Decide a call before it is made. `agent` names an inner agent."""
         agent = agent or self._foreign.get(id, "")
         id = _inner(agent, id)
         with self._lock:
             try:
                 decision = self._planned.pop(id, None) or self._resumed(id, tool, arguments)
                 if decision is None or not is_same(decision, tool, arguments):
-                    # A call that was not announced, was changed by somebody else, or is repeated.
+                    # The call was not announced, was changed, or is a repeat.
                     waiting = self._waiting(id, tool, arguments)
                     before = self._given.get(id, "")
                     self.session.resume_turn()
@@ -345,8 +342,9 @@ class Follower:
             return decision
 
     def result_of(self, id: str, tool: str, arguments: Arguments) -> Result | None:
-        """The result of a write made under this id, for frameworks that repeat calls. After the user's next message it
-        is a new call, because some models reuse ids.
+        """Return the result of a write already made under this id, for frameworks that repeat calls.
+
+        After the user's next message, the id means a new call, because some models reuse ids.
         """
         with self._lock:
             declared = self.session.pack.schema.tools.get(tool)
@@ -363,13 +361,13 @@ class Follower:
             return result if result.captured and not result.error else None
 
     def asked(self, id: str, tool: str, arguments: Arguments, *, agent: str = "") -> Decision | None:
-        """The decision that asked somebody about this call, if the call is waiting for the answer."""
+        """Return the decision that asked about this call, if the call still waits for the answer."""
         with self._lock:
             self._catch_up()
             return self._waiting(self._id(agent, id), tool, arguments)
 
     def asked_before(self, id: str) -> list[Decision]:
-        """The decisions that asked somebody about this call, after whose answers the call was repeated."""
+        """Return the decisions that asked about this call and were answered before the call was repeated."""
         with self._lock:
             found, name = list[Decision](), self._given.get(id, "")
             while id not in self._planned and (name := self._before.get(name, "")):
@@ -381,7 +379,7 @@ class Follower:
         return waiting if waiting is not None and is_same(waiting, tool, arguments) else None
 
     def comes_back(self, id: str, tool: str, arguments: Arguments) -> bool:
-        """Whether this call was made before, here or elsewhere, and waits for an answer or to continue."""
+        """Whether this call was made before, here or elsewhere, and now waits for an answer or continues."""
         with self._lock:
             if self.asked(id, tool, arguments) is not None:
                 return True
@@ -391,35 +389,35 @@ class Follower:
             return decision is not None
 
     def pause(self, id: str, *, agent: str = "") -> None:
-        """Pause a call until its question is answered; repeated, it is decided again."""
+        """Pause a call until its question is answered. When repeated, the call is decided again."""
         with self._lock:
             self._planned.pop(self._id(agent, id), None)
 
     def planned(self, id: str, *, agent: str = "") -> Decision | None:
-        """The decision on a requested call that has not been made yet."""
+        """Return the decision on a requested call that was not made yet."""
         with self._lock:
             return self._planned.get(self._id(agent, id))
 
     def interrupted(self, id: str, decision: Decision, *, agent: str = "") -> None:
-        """Interrupt an allowed call before it is done. Repeated here or elsewhere, it continues."""
+        """Interrupt an allowed call before it is done. When repeated here or elsewhere, it continues."""
         id = self._id(agent, id)
         with self._lock:
             self._planned.pop(id, None)
             try:
                 self.session.interrupt(self._given[id], decision)
             except Exception as error:
-                # Made again it is decided anew, and its own yes is spent.
+                # When made again, the call is decided anew, and its confirmation is used up.
                 tell(error, f"that `{decision.tool}` was interrupted could not be kept")
 
     def _resumed(self, id: str, tool: str, arguments: Arguments) -> Decision | None:
-        """The decision on an interrupted call that continues now."""
+        """Return the decision on an interrupted call that continues now."""
         name, given = self._given.get(id), as_object(arguments)
         return self.session.resume(name, tool, given) if name is not None and given is not None else None
 
     def answered(
         self, id: str, content: Any, *, error: bool | None = None, captured: bool = True, agent: str = ""
     ) -> None:
-        """Report the result of a call as shown to the agent."""
+        """Report a call's result as the agent sees it."""
         id = self._id(agent, id)
         with self._lock:
             name = self._given.get(id)
@@ -428,12 +426,12 @@ class Follower:
             try:
                 self._catch_up()
                 if name in self._answered:
-                    # If another worker repeated it meanwhile, it may have run.
+                    # Another worker may have repeated the call, which may then have run.
                     return
                 self._close(name)
                 self.session.result(plain(content), id=name, error=error, captured=captured)
                 if not captured:
-                    # Others continue the conversation, and this worker may never see it again.
+                    # Other workers may continue the conversation, and this one may never see it again.
                     self.session.flush()
             except Exception as fault:
                 tell(fault, f"the result of {id} could not be kept")
@@ -441,9 +439,9 @@ class Follower:
             self._events = self.session.length
 
     def end(self) -> None:
-        """End a run: write the events since the last call to the log.
+        """End a run and write the events since the last call to the log.
 
-        Calls that were requested but held by the framework continue when they are made.
+        Calls that the framework holds continue when they are made.
         """
         with self._lock:
             for id, decision in list(self._planned.items()):
@@ -465,11 +463,11 @@ class Follower:
         return decision
 
     def _id(self, agent: str, id: str) -> str:
-        """The id of a call here, which an inner agent may have made."""
+        """Return the id under which a call, perhaps of an inner agent, is known here."""
         return _inner(agent or self._foreign.get(id, ""), id)
 
     def _lose(self, name: str) -> None:
-        """Nobody knows what became of a call that was allowed."""
+        """Record that the outcome of an allowed call is unknown."""
         self._close(name)
         self.session.result("", id=name, captured=False)
 
@@ -478,7 +476,7 @@ class Follower:
         return made is not None and (made[1].tool, made[1].arguments) == (tool, as_object(arguments))
 
     def _made_as(self, name: str) -> tuple[int, Call] | None:
-        """The call of this name, and its step."""
+        """Return the call with this name and its step."""
         events = self.session.trajectory().events
         found = ((step, each) for step, each in enumerate(events) if isinstance(each, Call) and each.id == name)
         return next(found, None)
@@ -492,10 +490,10 @@ class Follower:
         return name
 
     def _tell(self, part: Heard | Turn, *, is_open: bool) -> dict[str, str]:
-        """Tell the session of a message; the names of the calls in it."""
+        """Report a message to the session. Return the names of its calls."""
         match part:
             case Heard(text, whole=whole):
-                # Calls that another run of the conversation was about to make are decided on anew.
+                # Calls that another run of the conversation was about to make are decided again.
                 self._planned = {id: decision for id, decision in self._planned.items() if INNER in id}
                 for name in {*self.session.running, *self._past} if self._makes_calls else ():
                     if INNER not in name and name.partition("#")[0] not in self._running:
@@ -520,7 +518,7 @@ class Follower:
         return {call.id: self._given[call.id] for call in part.calls}
 
     def _answer(self, part: Answered, name: str | None) -> None:
-        """Tell the session what a tool answered, once."""
+        """Report a tool's result to the session, once."""
         if name in self._answered:
             return
         if name is not None and name in self._open:
@@ -534,7 +532,7 @@ class Follower:
 
 
 def _goes_on(before: Call | None, call: Call, confirmed: int) -> bool:
-    """Whether a call is a refused one, repeated after its question was answered."""
+    """Whether a call repeats a refused one after its question was answered."""
     if before is None or not before.refused or (before.tool, before.arguments) != (call.tool, call.arguments):
         return False
     return call.turn == before.turn or (before.card is not None and before.turn < confirmed == call.turn - 1)
@@ -549,12 +547,12 @@ def _inner(agent: str, id: str) -> str:
 
 
 def tell(error: Exception, what: str) -> None:
-    """Write a fault to the program's own log: in one line if the user can mend it, else with its traceback."""
+    """Log an error: a user's error on one line, any other with its traceback."""
     log.error("%s: %s", what, error, exc_info=None if isinstance(error, BylawError) else error)
 
 
 def undecided(shield: Host, tool: str, arguments: Mapping[str, Any] | str, error: Exception) -> Decision:
-    """The decision on a call that could not be judged: as the pack says for reads and writes, never a silent allow."""
+    """Return the decision on a call that could not be judged, as the pack says. It is never a silent allow."""
     tell(error, f"no decision on {tool}")
     binding = Binding(shield.pack, shield.postures, tool)
     ground = binding.ground("", "call", binding.on_error(), str(error) or "it could not be decided on")

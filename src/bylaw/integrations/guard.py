@@ -1,11 +1,11 @@
-"""What the adapters of all frameworks share: conversations by name, inner agents, pauses, and one way to a decision.
+"""What all adapters share: conversations by name, inner agents, pauses, and one path to a decision.
 
-An inner agent is run by a tool of another. Its messages were written by the outer agent, so they are nobody's word; its
-own words are not said to the user. Its calls are decided on in the outer conversation, so that one yes is one write.
+A tool runs an inner agent. The outer agent writes its messages, so they do not count as the user's, and the user does
+not see its text. Its calls are decided in the outer conversation, so that one confirmation covers one write.
 
-A call that waits for somebody's yes is a pause of the framework: one prompt for one write, and its answer. The user
-answers a card, which is a confirmation. A person who answers for the policy gives an approval, with their name; it
-never counts as the user's yes. The call is then made again, the same by its id and its arguments.
+A call that waits for a confirmation or approval pauses the framework, with one prompt per write. The user confirms a
+card. A reviewer approves with their name; this never counts as the user's confirmation. The call is then repeated with
+the same id and arguments.
 """
 
 import asyncio
@@ -33,20 +33,20 @@ from bylaw.trace.event import Call, Message
 
 
 class Prompt(Struct, frozen=True):
-    """A question that a call waits for."""
+    """A question for which a call waits."""
 
     whom: Whom
-    """Who must answer: `user`, or `person` for somebody responsible for the policy."""
+    """Who must answer: the `user`, or a reviewer (`person`) responsible for the policy."""
     text: str
     """The text to show."""
     tool: str
     arguments: dict[str, Any]
     id: str
-    """The id of the card or approval; an answer carries it, so that it cannot be mistaken for another's."""
+    """The id of the card or approval. An answer repeats it, so that answers cannot be mixed up."""
 
 
 class Paused(Exception):
-    """A call stops here until its prompt is answered."""
+    """Stops a call until its prompt is answered."""
 
     def __init__(self, prompt: Prompt) -> None:
         super().__init__(f"`{prompt.tool}` waits for an answer")
@@ -54,7 +54,9 @@ class Paused(Exception):
 
 
 def once(answer: Any) -> Callable[[Prompt], Any]:
-    """Show a prompt by stopping the call, unless the call is repeated with an answer, which is used once."""
+    """Return a function that shows a prompt by stopping the call. If the call is repeated with an answer, the answer is
+    used once.
+    """
     answers = [answer] if answer is not None else []
 
     def put(prompt: Prompt) -> Any:
@@ -66,7 +68,7 @@ def once(answer: Any) -> Callable[[Prompt], Any]:
 
 
 def prompts(decision: Decision) -> list[Prompt]:
-    """The prompts to answer before a call may run; empty if it may run, or if no answer would allow it."""
+    """Return the prompts to answer before a call may run; empty if it may run or no answer would allow it."""
     if not decision.is_put:
         return []
     found: list[Prompt] = []
@@ -79,8 +81,8 @@ def prompts(decision: Decision) -> list[Prompt]:
 
 
 def is_declined(session: LiveSession, decision: Decision) -> bool:
-    """Whether the user has declined a card for any spelling of the call and said nothing since, so that they are not
-    asked again. A yes to another spelling does not count for this one.
+    """Whether the user has declined a card for any spelling of the call and said nothing since. They are then not asked
+    again.
     """
     if decision.card is None:
         return False
@@ -102,14 +104,14 @@ def is_declined(session: LiveSession, decision: Decision) -> bool:
 
 
 def confirm(session: LiveSession, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-    """Report the user's answer to a card; `by` says how, such as the button pressed."""
+    """Report the user's answer to a card. `by` says how the user answered, such as the button."""
     if prompt.whom != "user":
         raise UsageError(f"`{prompt.tool}` waits for a person here, not for the user", hint="use `approve`")
     session.confirm(prompt.id, yes, by=by)
 
 
 def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
-    """A person answered for the policy; `by` is their name, which the log keeps."""
+    """Report a reviewer's answer. `by` is the reviewer's name, which the log keeps."""
     if prompt.whom != "person":
         hint = "show them the card, and use `confirm`"
         raise UsageError(f"`{prompt.tool}` waits for the user here: nobody else can say yes for them", hint=hint)
@@ -121,10 +123,10 @@ def approve(session: LiveSession, prompt: Prompt, yes: bool, *, by: str, note: s
 def decide(
     follower: Follower, call: Asked, put: Callable[[Prompt], Any] | None, *, agent: str = "", replays: bool = False
 ) -> Decision:
-    """Decide a call after its prompts were answered; `put` returns the answer, or ends the run for now. Without `put`
-    nobody is asked.
+    """Decide a call after its prompts were answered. `put` returns the answer or ends the run for now.
 
-    Each prompt is shown once. A framework that `replays` runs all of this again and expects the same prompts in order.
+    Without `put`, nobody is asked. Each prompt is shown once. A framework that `replays` runs all of this again and
+    expects the same prompts in order.
     """
     session, made = follower.session, (call.id, call.tool, call.arguments)
     if put is None:
@@ -149,9 +151,7 @@ def decide(
 
 
 def _next(decision: Decision, was_put: set[tuple[Whom, str]]) -> Prompt | None:
-    """The first prompt not yet shown, which is then marked as shown. The card and the approval of one call may have the
-    same id.
-    """
+    """Return the first prompt not yet shown and mark it as shown. A call's card and approval may have the same id."""
     found = next((each for each in prompts(decision) if (each.whom, each.id) not in was_put), None)
     if found is not None:
         was_put.add((found.whom, found.id))
@@ -159,7 +159,7 @@ def _next(decision: Decision, was_put: set[tuple[Whom, str]]) -> Prompt | None:
 
 
 def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
-    """The answer to this prompt; an answer to another one, or without id or name, does not count."""
+    """Return the answer to this prompt. An answer to another prompt, or without id or name, does not count."""
     while True:
         given = put(prompt)
         if isinstance(given, Mapping):
@@ -171,14 +171,14 @@ def _answer(prompt: Prompt, put: Callable[[Prompt], Any]) -> Mapping[str, Any]:
 
 
 def _is_signed(prompt: Prompt, answer: Mapping[str, Any]) -> bool:
-    """Whether an answer names its author if it must: a person's answer needs a name, or their prompt stays."""
+    """Whether an answer names its author if needed. A reviewer's answer without a name leaves the prompt open."""
     return prompt.whom != "person" or "approve" not in answer or bool(str(answer.get("by") or "").strip())
 
 
 def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bool | None:
-    """Take in an answer: `{"id": ..., "confirm": True, "by": "app"}`, or `{"id": ..., "approve": False, "by": "ann"}`.
+    """Process an answer: `{"id": ..., "confirm": True, "by": "app"}`, or `{"id": ..., "approve": False, "by": "ann"}`.
 
-    None where it does not say what was answered here: an approval is not the user's yes.
+    Return None for the wrong kind of answer. An approval is not the user's confirmation.
     """
     by, note = str(answer.get("by") or ""), str(answer.get("note") or "")
     yes = answer.get("confirm" if prompt.whom == "user" else "approve")
@@ -190,31 +190,31 @@ def _take(session: LiveSession, prompt: Prompt, answer: Mapping[str, Any]) -> bo
         else:
             approve(session, prompt, yes, by=by, note=note)
     except BylawError as error:
-        # What happened meanwhile is found when the call is decided again.
+        # The next decision on the call takes changes in the meantime into account.
         tell(error, f"an answer about `{prompt.tool}` does not count")
         return None
     return yes
 
 
 MOST = 1_000
-"""Conversations kept at once."""
+"""The maximum number of conversations kept."""
 Vouched = Mapping[str, Any] | None
 Context = Vouched | Callable[[Any], Vouched]
-"""The host's context: the same for all conversations, or a function of the run."""
+"""The host's context: a fixed value, or a function of the run."""
 
 
 class Carried(Struct, eq=False):
-    """A call that is being carried out."""
+    """A call that is running."""
 
     tool: str
     id: str
     follower: Follower
     agent: str
-    """The inner agent that makes it."""
+    """The inner agent that makes the call."""
     place: str = ""
-    """Its position in the framework."""
+    """The call's position in the framework."""
     is_running: bool = False
-    """Whether the tool itself was seen to begin."""
+    """Whether the tool itself has started."""
 
 
 Carrying = tuple[Carried, ...]
@@ -222,24 +222,23 @@ _WITHIN: ContextVar[Carrying] = ContextVar("bylaw_within", default=())
 
 
 def begin(tool: str, id: str, follower: Follower, place: str = "") -> Token[Carrying]:
-    """From here on this task carries out a call: every agent that it runs is an inner one."""
+    """Record that this task runs a call. Every agent started inside is an inner agent."""
     agent = inner_agent()
     follower.begin(id, tool, agent=agent)
     return _WITHIN.set((*_WITHIN.get(), Carried(tool, id, follower, agent, place)))
 
 
 def end(token: Token[Carrying]) -> None:
-    """The call is done."""
     done = _WITHIN.get()[-1]
     done.follower.finish(done.id, agent=done.agent)
     _WITHIN.reset(token)
 
 
 class Execution:
-    """A call that was allowed, while this task carries it out: a context manager, for coroutines too.
+    """Context manager around the execution of an allowed call, also for coroutines.
 
-    After an exception in `held`, the framework makes the call again. After one in `reported`, its history tells what
-    became of the call. After any other, the call may have been carried out or not.
+    After an exception in `held`, the framework repeats the call. After one in `reported`, the history shows the call's
+    outcome. After any other exception, the call may or may not have run.
     """
 
     def __init__(
@@ -284,18 +283,18 @@ class Execution:
 
 
 def carried() -> Carried | None:
-    """The call that this task carries out, the innermost of several."""
+    """Return the innermost call that this task runs."""
     return _WITHIN.get()[-1] if _WITHIN.get() else None
 
 
 def is_begun(id: str) -> bool:
-    """Whether this task carries out the call of this id."""
+    """Whether this task runs the call with this id."""
     found = carried()
     return found is not None and found.id == id
 
 
 def inner_agent(id: str = "") -> str:
-    """The name of the inner agent that is at work here, or that asked for a call; empty for the main one."""
+    """Return the inner agent that runs here or that requested a call; empty for the main agent."""
     within = _WITHIN.get()
     if id and is_begun(id):
         within = within[:-1]
@@ -303,9 +302,9 @@ def inner_agent(id: str = "") -> str:
 
 
 def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
-    """Put the shield before the agents that run inside a call, by way of a framework's own method.
+    """Wrap a framework's method to shield the agents that run inside a call.
 
-    No framework reports that a tool runs an agent of its own, and an inner agent without the shield must not act.
+    No framework reports that a tool runs an agent, and an inner agent must not act without the shield.
     """
     given = getattr(owner, name)
     if not hasattr(given, "bylaw"):
@@ -315,11 +314,11 @@ def watch(owner: Any, name: str, watched: Callable[[Any], Any]) -> None:
 
 
 class Followers:
-    """The conversations of a framework that passes the whole history each time; a discarded one is simply read again.
+    """The conversations of a framework that passes the whole history each time. A discarded one is read again.
 
-    The context may differ between runs. The principal is whoever `signed_in_as` names. If another one continues in the
-    same thread, a separate, linked conversation begins: nothing the first has agreed to, stated or had approved counts
-    for them.
+    The context may differ between runs, and `signed_in_as` names the principal. If another principal continues in the
+    same thread, a separate, linked conversation begins. The first principal's consent, statements and approvals do not
+    count there.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, context: Context = None) -> None:
@@ -331,11 +330,10 @@ class Followers:
         self._lock = threading.Lock()
 
     def get(self, key: str, run: Any = None, *, unnamed: str = "") -> Follower:
-        """The follower of a conversation; without a key it is a conversation of its own, in which the user's answers do
-        not count.
+        """Return the follower of a conversation.
 
-        `run` is the framework's run, for a context computed from it. `unnamed` distinguishes conversations without a
-        key.
+        Without a key, the conversation is separate and the user's answers do not count. `run` is the framework's run,
+        for a context computed from it. `unnamed` distinguishes conversations without a key.
         """
         context = self._context(run) if callable(self._context) else self._context
         if not key:
@@ -369,29 +367,28 @@ class Followers:
         return follower
 
     def _session(self, name: str, context: Vouched) -> LiveSession:
-        """The conversation with this name, whoever its principal is."""
+        """Return the conversation with this name, whoever its principal is."""
         session = self.shield.session(name, context=context)
         try:
             session.trajectory()
         except UsageError:
-            # It was opened with another context, which stays its own.
+            # The conversation was opened with another context and keeps it.
             session = self.shield.session(name)
             session.trajectory()
         return session
 
     def known(self, key: str) -> Follower | None:
-        """The follower of a conversation, if there is one."""
         return self._kept.get(key)
 
 
 def _is_same(one: Vouched, other: Vouched) -> bool:
-    """Whether two contexts are of one principal; if neither names one, whether they are equal."""
+    """Whether two contexts have the same principal or, without principals, are equal."""
     ours, theirs = dict(one or {}), dict(other or {})
     return other is None or (is_of_one(ours, theirs) and (PRINCIPAL in ours or ours == theirs))
 
 
 class Guard:
-    """The shield before the tools of one framework's agents."""
+    """Shields the tools of one framework's agents."""
 
     def __init__(self, shield: Shield | Pack | str | Path, context: Context = None) -> None:
         self.followers = Followers(shield, context)
@@ -399,14 +396,14 @@ class Guard:
         self._agent = ""
 
     def inner(self, agent: str) -> Self:
-        """The same, before an agent whose messages are not the user's."""
+        """Return a guard for an inner agent, whose messages are not the user's."""
         other = copy.copy(self)
         other._agent = agent
         return other
 
     @property
     def agent(self) -> str:
-        """The inner agent that is at work here; empty for the main one."""
+        """The inner agent that runs here; empty for the main agent."""
         return self._agent or inner_agent()
 
     def decide(
@@ -420,9 +417,9 @@ class Guard:
         replays: bool = False,
         unnamed: str = "",
     ) -> tuple[Follower, str, Decision]:
-        """Decide a call: returns its conversation, the inner agent making it, and the decision.
+        """Decide a call. Return its conversation, the inner agent that makes it, and the decision.
 
-        `key` names the framework's conversation, `parts` is its history, `put` asks the user.
+        `key` names the framework's conversation, `parts` is its history, and `put` asks the user.
         """
         if agent := self.agent:
             follower, agent = self.outer(key, run, agent)
@@ -436,10 +433,9 @@ class Guard:
         return follower, "", decide(follower, call, put, replays=replays)
 
     def outer(self, key: str, run: Any, agent: str) -> tuple[Follower, str]:
-        """The conversation an inner agent works for, and its name there.
+        """Return the conversation for which an inner agent works, and its name there.
 
-        If that is unknown, or under another pack, the agent has a conversation of its own without a user, and no name
-        there.
+        If this is unknown or under another pack, the agent gets a separate conversation without a user, and no name.
         """
         found = carried()
         if found is not None and found.follower.session.pack.pin == self.shield.pack.pin:
@@ -463,7 +459,7 @@ class Guard:
 
 
 class Adapter:
-    """The shield in a framework that hands over the history. Each adapter maps the framework's hooks to it."""
+    """The shield in a framework that passes the history. Each adapter connects it to the framework's hooks."""
 
     def __init__(
         self,
@@ -481,9 +477,11 @@ class Adapter:
         self._instructions = self.shield.instructions() if instruct else ""
 
     def inner(self, agent: str) -> Self:
-        """The shield for an agent whose messages your code or another agent writes, in the same conversations.
+        """Return a shield for an inner agent, whose messages your code or another agent writes, in the same
+        conversations.
 
-        Not needed for an agent that a tool runs in its own task or thread: that is seen. Name each such agent.
+        An agent that a tool runs in its own task or thread does not need this, because the shield notices it. Give each
+        inner agent a name.
         """
         other = copy.copy(self)
         other._guard = self._guard.inner(agent)
@@ -491,23 +489,21 @@ class Adapter:
 
     @property
     def instructions(self) -> str:
-        """The text to add to the system prompt; empty without `instruct`, and for an inner agent,
-        which asks no user.
-        """
+        """The text for the system prompt; empty without `instruct`, and for an inner agent, which asks no user."""
         return "" if self._guard.agent else self._instructions
 
     def follower(self, conversation: str) -> Follower | None:
-        """The follower of a conversation, by the framework's name for it."""
+        """Return the follower of a conversation by the framework's name."""
         return self._guard.followers.known(conversation)
 
 
 def joined(prompt: str | None, instructions: str) -> str:
-    """A system prompt followed by instructions, once."""
+    """Append instructions to a system prompt, once."""
     if not prompt or not instructions:
         return prompt or instructions
     return prompt if instructions in prompt else f"{prompt}\n\n{instructions}"
 
 
 def disowned(parts: Sequence[Part]) -> list[Part]:
-    """A history in which the messages in the user's name are not theirs."""
+    """Mark the user messages of a history as not the user's."""
     return [replace(part, text="", whole=False) if isinstance(part, Heard) else part for part in parts]

@@ -1,7 +1,7 @@
 """The shield as a middleware of LangChain's agents, and so of LangGraph. Extra `langchain`.
 
-The history is the agent's own state: after a restart, or in another worker, the shield knows what the messages show.
-An agent that a tool of another runs is an inner one: its calls are decided on in the outer conversation.
+The history is the agent's own state, so that the shield knows it after a restart and in another worker. An agent that
+another's tool runs is an inner agent. Its calls are decided in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -41,29 +41,28 @@ from bylaw.trace.recorded_value import plain_text, read_content
 from bylaw.trace.transcript import is_users
 
 AGAIN = 2
-"""Number of other workers that may have shown a prompt before, without a log; beyond that, the agent
-is told instead.
+"""How many other workers may have shown a prompt before, without a log. Beyond that, the agent gets a message
+instead.
 """
 ELSEWHERE = (
     "the answer to a card was given to another `ShieldMiddleware`, and none of them keeps a log: make one for all "
     "requests, or give its shield a `log`"
 )
 SOURCE = "lc_source"
-"""The key that names the middleware that wrote a message in the user's name."""
+"""The key that names the middleware behind a user message."""
 DISTINCT = 20
-"""Characters that the id of a message has at least, if no other message in the world is to have it: a UUID has 32."""
+"""The minimum length of a message id that is unique worldwide. A UUID has 32 characters."""
 TOOL = "bylaw: a tool"
-"""Marks a message that a tool added to the history: it may repeat the user's words, or quote a mail."""
+"""Marks a message that a tool added to the history. It may repeat the user's words or quote a mail."""
 
 
 class ShieldMiddleware(Adapter, AgentMiddleware):
-    """`create_agent(model, tools, middleware=[ShieldMiddleware("pack")])`.
+    """Shields an agent: `create_agent(model, tools, middleware=[ShieldMiddleware("pack")])`.
 
-    Put it last in the list, next to the tools: what stands after it may still change a call that it has allowed.
-
-    With `pauses`, a call that waits for the user's yes or a person's is an `interrupt` of the graph, with a `Prompt`:
-    `Command(resume={"id": prompt["id"], "confirm": True})` for the user's answer, `"approve": True, "by": "ann"` for a
-    person's. With `instruct`, the shield's instructions are added to the system prompt.
+    Put it last in the list, next to the tools, because later middleware may change an allowed call. With `pauses`, a
+    call that waits for the user's confirmation or a reviewer's approval is an `interrupt` of the graph with a `Prompt`.
+    Resume with `Command(resume={"id": prompt["id"], "confirm": True})` for the user, or `"approve": True, "by": "ann"`
+    for a reviewer. With `instruct`, the shield's instructions are added to the system prompt.
     """
 
     def __init__(
@@ -76,15 +75,15 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct)
         self._begun: dict[str, None] = {}
-        """Without a log: the threads whose model was asked here."""
+        """Without a log: the threads whose model was called here."""
         self._answers: dict[str, dict[str, Any]] = {}
-        """Answers received for another prompt than the one shown, by thread."""
+        """Answers to other prompts than the one shown, by thread."""
         self._name = f":{uuid.uuid4().hex}" if self.shield.log is None else ""
-        """Ends the ids of prompts where other workers, without a log, count alike."""
+        """A suffix for prompt ids, because other workers without a log count in the same way."""
         self._asking = threading.Lock()
 
     def wrap_model_call(self, request: Any, handler: Any) -> Any:
-        """Add the instructions; and note that the calls of this thread were not begun elsewhere."""
+        """Add the instructions, and record that this thread's calls were not begun elsewhere."""
         self._begin_thread(request)
         return handler(self._instructed(request))
 
@@ -110,7 +109,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
                 self._begun.pop(next(iter(self._begun)), None)
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """Let the call through, or answer in the tool's place."""
+        """Let the call run, or answer instead of the tool."""
         follower, agent, decision = self._decide(request)
         if isinstance(decision, Result) or not decision.allowed:
             return _told(request, decision)
@@ -119,7 +118,7 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         return _kept(follower, agent, request, decision, result)
 
     async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """The same, for `ainvoke` and `astream`; the loop is free while the log is waited for."""
+        """The same for `ainvoke` and `astream`. The event loop is free while waiting for the log."""
         follower, agent, decision = await asyncio.to_thread(self._decide, request)
         if isinstance(decision, Result) or not decision.allowed:
             return _told(request, decision)
@@ -135,7 +134,6 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         return Execution(follower, _asked(request), decision, agent, place=_place(config.get("metadata")), **ends)
 
     def after_agent(self, state: Any, runtime: Any) -> None:
-        """Report the agent's final message."""
         self._answers.pop(_thread(runtime), None)
         messages = _messages(state)
         self._guard.end(_thread(runtime), runtime, _parts(messages), unnamed=_first(messages))
@@ -144,8 +142,9 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         await asyncio.to_thread(self.after_agent, state, runtime)
 
     def _decide(self, request: Any) -> tuple[Follower, str, Decision | Result]:
-        """The conversation of a call, the inner agent making it, and the decision; or the result, if the graph repeats
-        a node in which the call was already made.
+        """Return a call's conversation, the inner agent that makes it, and the decision.
+
+        If the graph repeats a node whose call was already made, return the result instead of a decision.
         """
         thread, agent, messages = _thread(request.runtime), self._guard.agent, _messages(request.state)
         asked, parts = _asked(request), _parts(messages)
@@ -161,8 +160,10 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
         return self._guard.decide(thread, request.runtime, parts, asked, put, replays=True, unnamed=_first(messages))
 
     def _put(self, thread: str) -> Callable[[Prompt], Any]:
-        """Show a prompt by an interrupt. The graph then repeats the node and feeds its interrupts all answers so far in
-        order, including answers to other prompts and to calls of other threads in the node.
+        """Return a function that shows a prompt by an interrupt.
+
+        The graph then repeats the node and feeds its interrupts all earlier answers in order, even answers to other
+        prompts and to other threads' calls.
         """
         answers = self._answers.setdefault(thread, {})
 
@@ -184,13 +185,13 @@ class ShieldMiddleware(Adapter, AgentMiddleware):
 
 
 def _workers(answers: Iterable[str]) -> set[str]:
-    """The suffixes that workers gave to prompt ids."""
+    """Return the suffixes that workers gave to prompt ids."""
     return {f":{end}" for id in answers for head, _, end in [id.rpartition(":")] if head}
 
 
 def _begun_elsewhere(parts: list[Part]) -> list[Part]:
-    """Mark the calls that another worker, or this one before a restart, may have begun as possibly run. They are
-    decided again as such.
+    """Mark calls that another worker, or this one before a restart, may have begun. They are decided again as possibly
+    run.
     """
     answered = {part.id for part in parts if isinstance(part, Answered)}
     turn = next((part for part in reversed(parts) if isinstance(part, Turn)), None)
@@ -212,15 +213,15 @@ def _kept(follower: Follower, agent: str, request: Any, decision: Decision, resu
 
 
 def _disowned(result: Any, known: list[Any]) -> Any:
-    """Mark messages a tool adds to the history in the user's name.
+    """Mark user messages that a tool adds to the history.
 
-    A tool that hands over may pass on the history with the user's messages, which stay unmarked.
+    A tool that hands over may pass on the history with the user's own messages, which stay unmarked.
     """
     if isinstance(result, list | tuple):
         return [_disowned(each, known) for each in result]
     if not isinstance(result, Command) or result.update is None:
         return result
-    # In every shape that the graph reads: a dict, pairs, or an object with fields.
+    # The graph reads several forms: a dict, pairs, or an object with fields.
     pairs = result._update_as_tuples()
     changed = [(key, _marked(value, known) if key in ("messages", "__root__") else value) for key, value in pairs]
     return replace(result, update=dict(changed) if isinstance(result.update, dict) else changed)
@@ -247,7 +248,7 @@ def _is_users(message: Any) -> bool:
 
 
 def _role(message: Any) -> str:
-    """The author of a message with a free role: `user`, `agent`, nobody (empty), or unknown (`?`)."""
+    """Return a message's author: `user`, `agent`, nobody (empty), or unknown (`?`)."""
     if not isinstance(message, ChatMessage):
         return ""
     role = message.role.strip().lower()
@@ -261,7 +262,7 @@ def _asked(request: Any) -> Asked:
 
 
 def _told(request: Any, answer: Decision | Result) -> ToolMessage:
-    """The message instead of the tool's result: why it may not run, or what it returned before."""
+    """Return the message instead of the tool's result: why the call may not run, or its earlier result."""
     call = request.tool_call
     about: Any = {"tool_call_id": call["id"], "name": call["name"]}
     if isinstance(answer, Result):
@@ -270,7 +271,7 @@ def _told(request: Any, answer: Decision | Result) -> ToolMessage:
 
 
 def _message_of(result: Any, id: str) -> ToolMessage | None:
-    """The message that the agent will see as the call's result."""
+    """Return the message that the agent will see as the call's result."""
     if isinstance(result, ToolMessage):
         return result
     results = result if isinstance(result, list) else [result]
@@ -280,7 +281,7 @@ def _message_of(result: Any, id: str) -> ToolMessage | None:
 
 
 def _listed(given: Any) -> list[Any]:
-    """The messages of an update, which extends or replaces the history."""
+    """Return the messages of an update, which extends or replaces the history."""
     given = given.value if isinstance(given, Overwrite) else given
     return list(given) if isinstance(given, list | tuple) else [given]
 
@@ -291,7 +292,7 @@ def _messages(state: Any) -> list[Any]:
 
 
 def _thread(runtime: Any) -> str:
-    """The thread that a checkpointer keeps; without one, nothing."""
+    """Return the checkpointer's thread; empty without one."""
     config = getattr(runtime, "config", None)
     if config is None:
         info = getattr(runtime, "execution_info", None)
@@ -300,10 +301,10 @@ def _thread(runtime: Any) -> str:
 
 
 def _first(messages: list[Any]) -> str:
-    """Identifies a conversation without a thread by the ids of its messages up to the last user message.
+    """Identify a conversation without a thread by the ids of its messages up to the last user message.
 
-    LangGraph gives messages ids of their own. A host may use the same message object in all conversations, so that no
-    single id is enough; ids that a host counts itself identify no conversation.
+    LangGraph gives messages unique ids. A host may use the same message object in all conversations, so one id is not
+    enough. Ids that a host counts itself do not identify a conversation.
     """
     last = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=0)
     ids = [str(getattr(each, "id", None) or "") for each in messages[: last + 1]]
@@ -317,7 +318,7 @@ def _parts(messages: list[Any]) -> list[Part]:
             case HumanMessage() | ChatMessage() if message.additional_kwargs.get(SOURCE) == TOOL:
                 parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() if message.additional_kwargs.get(SOURCE):
-                # Written by a middleware, such as a summary of earlier messages.
+                # A middleware wrote this, such as a summary of earlier messages.
                 parts.append(Summary())
             case ChatMessage() if (role := _role(message)) != "user":
                 if role == "agent":
@@ -326,7 +327,7 @@ def _parts(messages: list[Any]) -> list[Part]:
                     # The author is unknown and may be the user.
                     parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage() if not _is_users(message):
-                # Another participant's, an agent's, or a tool's.
+                # Another participant, an agent or a tool wrote this.
                 parts.append(Heard("", message.id or "", whole=False))
             case HumanMessage() | ChatMessage():
                 text, whole = heard(message.content)
@@ -341,7 +342,7 @@ def _parts(messages: list[Any]) -> list[Part]:
 
 
 def _watch(config: Any, pack: Pack) -> None:
-    """See to it that inside the run of a tool nothing runs that was not decided on."""
+    """Watch a tool's run, so that no tool runs inside without a decision."""
     given = config.get("callbacks")
     if any(isinstance(each, _Watch) for each in getattr(given, "handlers", given or ())):
         return
@@ -351,7 +352,7 @@ def _watch(config: Any, pack: Pack) -> None:
 
 
 class _Watch(BaseCallbackHandler):
-    """Stops tools that an inner agent runs without the shield: it is handed on to all agents inside a tool."""
+    """Stops tools that an unshielded inner agent runs. All agents inside a tool inherit this handler."""
 
     raise_error = True
     run_inline = True
@@ -368,7 +369,7 @@ class _Watch(BaseCallbackHandler):
         declared = self._pack.schema.tools.get(name)
         is_write = declared is not None and declared.effect == "write"
         if current is not None and _place(metadata) == current.place and not is_write:
-            # A tool that makes use of another: it is part of what was decided on.
+            # A tool that uses another tool: the decision covers both.
             return
         outer = f"inside `{current.tool}`" if current is not None else "inside another tool"
         hint = "give the agent in there the middleware too: `create_agent(..., middleware=[ShieldMiddleware(shield)])`"
@@ -376,5 +377,5 @@ class _Watch(BaseCallbackHandler):
 
 
 def _place(metadata: Any) -> str:
-    """The position of a run in the graphs."""
+    """Return a run's position in the graphs."""
     return str((metadata or {}).get("langgraph_checkpoint_ns") or "")

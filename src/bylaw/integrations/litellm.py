@@ -1,8 +1,8 @@
 """The shield as a guardrail of LiteLLM, in its library and in its gateway. Extra `litellm`.
 
-LiteLLM asks the model and its caller runs the tools, so a call is decided when the model's answer comes back. A call
-that may not run never reaches the caller: the model is told why in the tool's place, and asked again. The caller's
-history does not hold what was said there, so it is put back into the messages of later requests.
+LiteLLM asks the model, and its caller runs the tools. So a call is decided when the model's answer arrives. A stopped
+call never reaches the caller: the model gets the reason as the tool's result and is asked again. The caller's history
+lacks this exchange, so it is inserted into later requests.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -30,9 +30,9 @@ from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import plain_text
 
 ROUNDS = 8
-"""Maximum consecutive model calls because nothing it requests is allowed."""
+"""The maximum number of model calls in a row if no requested call is allowed."""
 KEPT = 10_000
-"""Maximum exchanges kept that callers have not seen and that are put back for them."""
+"""The maximum number of exchanges kept for insertion into callers' histories."""
 CHATS = {CallTypes.completion, CallTypes.acompletion}
 _CALLERS = (
     "user_api_key_hash",
@@ -41,18 +41,18 @@ _CALLERS = (
     "user_api_key_end_user_id",
     "bylaw_agent",
 )
-"""What the gateway and callers say in the metadata about who sends a request."""
+"""Metadata of the gateway and callers that tell who sends a request."""
 _OURS = ("litellm_logging_obj", "litellm_call_id", "litellm_trace_id")
 """Fields that belong to one request only."""
 _round: ContextVar[int] = ContextVar("bylaw_litellm_round", default=0)
 
 
 class ShieldGuardrail(Adapter, CustomGuardrail):
-    """`litellm.callbacks = [ShieldGuardrail("pack")]`, or a guardrail of the gateway's configuration.
+    """Shields calls: `litellm.callbacks = [ShieldGuardrail("pack")]`, or a guardrail in the gateway's configuration.
 
-    A conversation is known by `metadata={"session_id": ...}` of its requests; without one the user's answers in a
-    request do not count. `"bylaw_agent": "specialist"` there names an inner agent, whose messages are not the user's.
-    With `instruct`, the shield's instructions follow the system messages.
+    Requests name their conversation by `metadata={"session_id": ...}`. Without this, the user's answers do not count.
+    `"bylaw_agent": "specialist"` in the metadata names an inner agent, whose messages are not the user's. With
+    `instruct`, the shield's instructions follow the system messages.
     """
 
     def __init__(self, shield: Shield | Pack | str | Path, *, context: Context = None, **more: Any) -> None:
@@ -60,12 +60,12 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         hooks = [GuardrailEventHooks.pre_call, GuardrailEventHooks.post_call]
         super().__init__(shield, context=context, **{**more, "event_hook": hooks, "default_on": True})
         self._unseen: OrderedDict[str, list[dict[str, Any]]] = OrderedDict()
-        """Exchanges with the model that the caller has not seen, by the preceding messages or the accompanying call."""
+        """Exchanges that the caller has not seen, by the preceding messages or the accompanying call."""
         self._notes: OrderedDict[str, str] = OrderedDict()
         """Advice on allowed calls by id, appended to their results."""
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
-        """Put back what the model was told before; reject requests that cannot be shielded."""
+        """Insert earlier exchanges. Reject requests that cannot be shielded."""
         if call_type not in CHATS:
             if kwargs.get("tools") and call_type is not None:
                 raise UsageError(f"the shield holds chat completions, not `{getattr(call_type, 'value', call_type)}`")
@@ -85,14 +85,14 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         return kwargs
 
     def _own(self, messages: Sequence[Any]) -> list[Any]:
-        """The messages without the shield's instructions."""
+        """Return the messages without the shield's instructions."""
         told = self.instructions
         return [each for each in messages if not told or _plain(each) != _plain(_system(told))]
 
     async def async_post_call_success_deployment_hook(
         self, request_data: dict[str, Any], response: Any, call_type: Any
     ) -> Any:
-        """Decide the calls of a response: calls that may not run are removed, or the model is asked again."""
+        """Decide the calls of a response. Stopped calls are removed, or the model is asked again."""
         choices = getattr(response, "choices", None)
         if call_type not in CHATS or not choices:
             return None
@@ -147,7 +147,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
         return [guard.decide(key, request, parts, call)[2] for call in calls]
 
     def _whole(self, scope: str, messages: Sequence[Any]) -> list[Any]:
-        """The messages as the model has heard them."""
+        """Return the messages as the model has seen them."""
         found: list[Any] = []
         for message in messages:
             while unseen := self._unseen.get(scope + _digest(found)):
@@ -178,7 +178,7 @@ class ShieldGuardrail(Adapter, CustomGuardrail):
 
 
 def _told(request: Mapping[str, Any], name: str) -> str:
-    """A value of a request's metadata."""
+    """Return a value from a request's metadata."""
     for place in ("metadata", "litellm_metadata"):
         given = request.get(place)
         if isinstance(given, Mapping) and given.get(name):
@@ -187,7 +187,7 @@ def _told(request: Mapping[str, Any], name: str) -> str:
 
 
 def _scope(request: Mapping[str, Any]) -> str:
-    """Identifies a conversation and its caller; empty without a session id, because messages alone identify nobody."""
+    """Return a key for a conversation and its caller; empty without a session id, because messages identify nobody."""
     session = _told(request, "session_id")
     callers = [_told(request, name) for name in _CALLERS]
     return (
@@ -202,7 +202,7 @@ def _system(text: str) -> dict[str, Any]:
 
 
 def _after_system(messages: Sequence[Any], told: str) -> list[Any]:
-    """The messages with instructions after the leading system messages."""
+    """Insert instructions after the leading system messages."""
     at = next((at for at, each in enumerate(messages) if _plain(each)["role"] not in ("system", "developer")), 0)
     return [*messages[:at], _system(told), *messages[at:]]
 
@@ -219,7 +219,7 @@ def _call(call: Any) -> dict[str, Any]:
 
 
 def _plain(message: Any) -> dict[str, Any]:
-    """A message as data, whether the caller keeps dicts or LiteLLM's objects."""
+    """Return a message as data, from a dict or a LiteLLM object."""
     read = message.get if isinstance(message, Mapping) else lambda name, _message=message: getattr(_message, name, None)
     plain: dict[str, Any] = {"role": read("role"), "content": plain_text(read("content") or "")}
     if plain["role"] == "user":

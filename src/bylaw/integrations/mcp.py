@@ -1,7 +1,7 @@
-"""An MCP proxy: any client on one side, any server on the other, and the shield before every tool call. Extra `mcp`.
+"""An MCP proxy that decides every tool call between any client and any server. Extra `mcp`.
 
-What is not a tool call passes through: the list of tools, resources, prompts, what the server asks of the client. What
-resources and prompts say is noted as content.
+Everything else passes through: the list of tools, resources, prompts, and the server's requests to the client. The
+texts of resources and prompts are recorded as content.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -34,7 +34,7 @@ PASSED_ON: Any = (
     ("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, mcp_types.UnsubscribeRequest, mcp_types.EmptyResult),
     ("completion/complete", mcp_types.CompleteRequestParams, mcp_types.CompleteRequest, mcp_types.CompleteResult),
 )
-"""Methods that are the server's to answer: the parameters, the request and the answer of each."""
+"""Methods that the server answers, with parameters, request and answer types."""
 
 
 def proxy(
@@ -48,13 +48,12 @@ def proxy(
     tools: Path | None = None,
     hides: bool = False,
 ) -> Any:
-    """A server that passes everything to `upstream` (a URL, a transport, a server) except the calls the shield stops.
+    """Return a server that passes everything to `upstream` (a URL, a transport, a server) except stopped calls.
 
-    While the shield is being created, everything but a handshake waits for it. A call names its conversation by a
-    header, in its `_meta`, or by the argument `key_argument`, the first that is present; `conversation` is the default.
-    With the same `state_key`, of at least 32 bytes, several proxies can continue each other's calls that wait for an
-    answer of the user. `tools` is a file with the tool descriptions that were accepted. With `hides`, the list of tools
-    leaves out those that the user's request cannot need.
+    While the shield is being created, only handshakes are answered. A call names its conversation by a header, in its
+    `_meta`, or by the argument `key_argument`, in this order; `conversation` is the default. Proxies with the same
+    `state_key` (at least 32 bytes) can continue each other's calls that wait for the user. `tools` is a file with
+    accepted tool descriptions. With `hides`, the list omits tools that the user's request cannot need.
     """
     fronts = Fronts()
     links = Links(upstream, fronts)
@@ -87,7 +86,7 @@ def proxy(
 
 
 def upstream(where: str | tuple[str, ...]) -> Any:
-    """The server behind the proxy: a URL, or a command that starts a server once for all calls."""
+    """Return the server behind the proxy: a URL, or a command that starts one server for all calls."""
     if isinstance(where, str):
         return by_url(where)
     command, *arguments = where
@@ -95,10 +94,10 @@ def upstream(where: str | tuple[str, ...]) -> Any:
 
 
 def run(server: Any, address: tuple[str, int] | None = None, *, hosts: Sequence[str] = ()) -> None:
-    """Serve: at an address by streamable HTTP, else on standard input and output.
+    """Serve by streamable HTTP at an address, or on standard input and output.
 
-    A request for another host, or from a page of another origin, is refused: a browser may have been led here by a
-    foreign site. `hosts` are other names by which the address is reached, such as that of a gateway before it.
+    A request for another host, or from a web page of another origin, is refused, because a foreign site may have sent
+    it. `hosts` are further names of the address, such as a gateway's.
     """
     if address is None:
         server.run("stdio", show_banner=False)
@@ -113,7 +112,7 @@ def run(server: Any, address: tuple[str, int] | None = None, *, hosts: Sequence[
 
 
 def pass_upwards(server: Any, links: Links, listeners: set[InMemorySubscriptionBus]) -> None:
-    """Have the proxy pass on what fastmcp would answer itself, or not at all."""
+    """Make the proxy pass on what fastmcp would answer itself or drop."""
 
     async def asked(request: Any, kind: Any, context: Any, params: Any) -> Any:
         with bind_request_context(context):

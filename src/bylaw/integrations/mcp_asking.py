@@ -1,9 +1,8 @@
-"""Asks the user by MCP's elicitation, if a client has it: a card for their yes, a form for what only they can say.
+"""Asks the user through the client by MCP's elicitation: a card to confirm, or a form for what only the user can say.
 
-The client puts it to the user; the agent neither sees the question nor answers it. Without sessions (2026-07-28) a call
-that needs an answer first is answered with the question, and made again with the user's answer. The earlier rounds
-travel with the client, sealed and bound to tool and arguments by the SDK, so another proxy with the same key may take
-the next one.
+The client shows the question to the user. The agent neither sees nor answers it. Without sessions (2026-07-28), the
+response to a call contains the question, and the client repeats the call with the user's answer. The SDK seals the
+state of earlier rounds and binds it to tool and arguments, so another proxy with the same key may continue.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -22,7 +21,7 @@ from bylaw.shield import Decision, LiveSession
 BY = "elicitation"
 """How the user answered a card, for the log."""
 MOST_QUESTIONS = 4
-"""Questions to the user over one call at most."""
+"""The maximum number of questions to the user about one call."""
 CARD = {"type": "object", "properties": {"agree": {"type": "boolean", "title": "Yes, do this"}}, "required": ["agree"]}
 FORM = {
     "type": "object",
@@ -30,12 +29,12 @@ FORM = {
     "required": ["answer"],
 }
 OURS = "bylaw"
-"""The name of our own question among those of a call."""
+"""The name of Bylaw's question among those of a call."""
 _MARK = "bylaw:"
 
 
 def can_ask(request: Any) -> bool:
-    """Whether the client puts questions to its user while a call waits."""
+    """Whether the client can ask its user while a call waits."""
     if request is None:
         return False
     wanted = mcp_types.ClientCapabilities(elicitation=mcp_types.ElicitationCapability())
@@ -46,7 +45,7 @@ def can_ask(request: Any) -> bool:
 
 
 def question_for_user(decision: Decision) -> str:
-    """The question about a call that only the user can answer, apart from their yes; empty next to a denial."""
+    """Return the question that only the user can answer, apart from a confirmation; empty next to a denial."""
     if decision.answer != "ask":
         return ""
     asked = [
@@ -60,7 +59,7 @@ def question_for_user(decision: Decision) -> str:
 
 
 def as_yes(answer: Any) -> bool | None:
-    """The user's answer to a card; None where they gave none, or their client sent something else."""
+    """Return the user's answer to a card; None without a usable answer."""
     if answer is None or answer.action == "cancel":
         return None
     if answer.action != "accept":
@@ -70,7 +69,7 @@ def as_yes(answer: Any) -> bool | None:
 
 
 def as_words(answer: Any) -> str | None:
-    """The user's answer to a question; None if there is none."""
+    """Return the user's answer to a question, or None."""
     if answer is None or answer.action != "accept":
         return None
     said = (answer.content or {}).get("answer")
@@ -78,7 +77,7 @@ def as_words(answer: Any) -> str | None:
 
 
 async def elicited(request: Any, form: mcp_types.ElicitRequestFormParams) -> Any:
-    """The user's answer, while the call waits; None where the client could not ask."""
+    """Return the user's answer while the call waits; None if the client could not ask."""
     try:
         return await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
     except Exception as error:
@@ -87,7 +86,7 @@ async def elicited(request: Any, form: mcp_types.ElicitRequestFormParams) -> Any
 
 
 def take(session: LiveSession, answer: Any, *, question: str, card: str) -> bool:
-    """Take in what the user answered: to a question in their own words, to a card with yes or no. Whether they did."""
+    """Process the user's answer: words for a question, yes or no for a card. Return whether there was one."""
     if question:
         if (said := as_words(answer)) is None:
             return False
@@ -104,19 +103,19 @@ class Round(Struct, frozen=True, omit_defaults=True):
     """The state of a call after earlier rounds."""
 
     call: str = ""
-    """The id of an allowed call whose server asks for more before it continues."""
+    """The id of an allowed call whose server needs more input."""
     question: str = ""
     card: str = ""
     """The question to the user: words, or a card's id."""
     times: int = 0
-    """How often they were asked."""
+    """How often the user was asked."""
     state: str | None = None
     """State to return to the server."""
     answers: dict[str, Any] = field(default_factory=dict[str, Any])
     """The client's answers to the server's questions."""
 
     def asking(self, decision: Decision) -> "Round | None":
-        """The round in which the user is asked what only they can say, or for their yes; None where neither helps."""
+        """Return the round that asks the user a question or for a confirmation; None if neither helps."""
         if question := question_for_user(decision):
             return Round("", question, "", self.times + 1, self.state, self.answers)
         if decision.card is not None:
@@ -124,20 +123,19 @@ class Round(Struct, frozen=True, omit_defaults=True):
         return None
 
     def form(self, decision: Decision) -> mcp_types.ElicitRequestFormParams:
-        """The form for the user."""
         if self.question or decision.card is None:
             return mcp_types.ElicitRequestFormParams(message=self.question, requested_schema=FORM)
         return mcp_types.ElicitRequestFormParams(message=decision.card.text, requested_schema=CARD)
 
     def asks(self, decision: Decision) -> InputRequiredToolResult | None:
-        """The response that asks the user first; None if that was tried, or does not help."""
+        """Return the response that asks the user first; None if this was tried or does not help."""
         asking = self.asking(decision)
         if asking is None or asking.times > MOST_QUESTIONS:
             return None
         return _required({OURS: mcp_types.ElicitRequest(params=asking.form(decision))}, asking)
 
     def goes_on(self, call: str, answer: InputRequiredToolResult) -> InputRequiredToolResult:
-        """The server's question, with the call it belongs to."""
+        """Return the server's question, with its call."""
         asked = answer.input_required
         return _required(asked.input_requests, Round(call, state=asked.request_state))
 
@@ -148,12 +146,12 @@ def _required(requests: Any, round: Round) -> InputRequiredToolResult:
 
 
 def needs_rounds(request: Any) -> bool:
-    """Whether the client can be asked only in the answer to its call."""
+    """Whether the client can be asked only in the response to its call."""
     return not request.session.can_send_request
 
 
 def take_round(request: Any) -> tuple[Round, mcp_types.ElicitResult | None]:
-    """The round that a call is in and the user's answer to our question; what is the server's is left for it."""
+    """Return a call's round and the user's answer to Bylaw's question. Answers for the server are passed on."""
     params = request._srctx.params if request is not None else None
     given = params.get("requestState") if isinstance(params, Mapping) else None
     if not isinstance(params, MutableMapping) or not (isinstance(given, str) and given.startswith(_MARK)):

@@ -1,8 +1,8 @@
 """Compares a server's current tool descriptions with the accepted ones.
 
-A server may change a description after review ("rug pull"), and the agent's model reads it. So the first listing counts
-as accepted, or a file says what was. The agent sees each tool as accepted, and calls of a tool with another description
-are asked about until a person accepts the new one. Accepted descriptions are identified by digest.
+A server may change a description after review ("rug pull"), and the agent's model reads it. The first listing counts as
+accepted, or a file has the accepted descriptions. The agent always sees the accepted description. Calls of a tool with
+a changed description need approval until a reviewer accepts the change. Descriptions are identified by digest.
 """
 
 import hashlib
@@ -23,15 +23,15 @@ from bylaw.text.visible import clean, own_log
 
 FIRST = "the first listing"
 INSTRUCTIONS = "(server instructions)"
-"""Stands for the server's instructions among the tools, whose names have no spaces."""
+"""Stands for the server's instructions among the tools. Tool names have no spaces."""
 MOST = 10_000
-"""Tools at most; what a server lists beyond them is not shown."""
+"""The maximum number of tools. Further tools of a server are not shown."""
 WAITING = 10
-"""Maximum descriptions of one tool waiting for a person; beyond that, the tool is still asked about."""
+"""The maximum number of waiting descriptions per tool. Further ones are not kept, but the tool still needs approval."""
 NAME = 200
-"""Maximum characters of a name in messages."""
+"""The maximum length of a name in messages."""
 _SAID = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-"""The parts of a description that agents and hosts rely on."""
+"""The parts of a description that agents and hosts use."""
 log = own_log()
 
 
@@ -42,14 +42,14 @@ class Told(Struct, frozen=True):
     tool: dict[str, Any]
     at: float
     by: str = ""
-    """Who accepted it."""
+    """Who accepted the description."""
 
 
 class Known(Struct, frozen=True):
     """The known descriptions of one tool."""
 
     accepted: tuple[Told, ...] = ()
-    """The last of them is shown."""
+    """The accepted descriptions. The last one is shown."""
     waiting: tuple[Told, ...] = ()
 
 
@@ -58,7 +58,7 @@ class Book(Struct, frozen=True):
 
 
 class Catalogue:
-    """The tools of one server. Without a file it is forgotten with the process."""
+    """The tools of one server. Without a file, they are forgotten with the process."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -68,11 +68,11 @@ class Catalogue:
         self._is_open = True
         """Whether new tools count as accepted."""
         self.doubts: dict[str, str] = {}
-        """By tool, why its calls are asked about."""
+        """Why a tool's calls need approval, by tool."""
         self.refresh()
 
     def refresh(self) -> None:
-        """Read what was accepted meanwhile."""
+        """Read what was accepted in the meantime."""
         if self._file is None or (stamp := _stamp(self._file)) == self._stamp:
             return
         with self._lock:
@@ -85,7 +85,7 @@ class Catalogue:
         self._doubt()
 
     def take(self, listed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The listing for the agent: each tool as accepted."""
+        """Return the listing for the agent, with each tool as accepted."""
         with self._changing() as tools:
             shown: dict[str, dict[str, Any]] = {}
             for each in listed:
@@ -95,14 +95,14 @@ class Catalogue:
                     break
                 known = tools[name] = self._told(name, tools.get(name, Known()), each, is_open=self._is_open)
                 if known.accepted:
-                    # Parts besides the description may be current.
+                    # Parts outside the description may be current.
                     is_accepted = digest_of(each) in {old.digest for old in known.accepted}
                     shown.setdefault(name, dict(each) if is_accepted else known.accepted[-1].tool)
             self._is_open &= not listed
             return list(shown.values())
 
     def instructions(self, text: str) -> str:
-        """The server's instructions for the agent: as first seen, or as accepted since."""
+        """Return the server's instructions for the agent: as first seen, or as accepted since."""
         with self._changing() as tools:
             said = {"name": INSTRUCTIONS, "description": text}
             known = self._told(INSTRUCTIONS, tools.get(INSTRUCTIONS, Known()), said, is_open=True)
@@ -111,7 +111,7 @@ class Catalogue:
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, Known]]:
-        """The tools by name; what is changed about them is kept."""
+        """Open the tools by name for changes, which are then saved."""
         with self._lock:
             if self._file is not None and (stamp := _stamp(self._file)) != self._stamp:
                 self._read(self._file, stamp)
@@ -122,7 +122,7 @@ class Catalogue:
             self._doubt()
 
     def _told(self, name: str, known: Known, said: Mapping[str, Any], *, is_open: bool) -> Known:
-        """Record a description of a tool; `is_open` if its first one is accepted."""
+        """Record a tool's description. With `is_open`, the first one is accepted."""
         told = Told(digest_of(said), dict(said), time.time())
         if told.digest in {old.digest for old in (*known.accepted, *known.waiting)}:
             return known
@@ -146,7 +146,7 @@ class Catalogue:
                 found[name] = (
                     f"the server's description of this tool is not an accepted one ({known.waiting[-1].digest}, {was})"
                 )
-        # Looked at by other threads.
+        # Other threads read this.
         self.doubts.update(found)
         for name in [name for name in self.doubts if name not in found]:
             del self.doubts[name]
@@ -157,13 +157,13 @@ class Catalogue:
             try:
                 write_book(self._file, book)
             except OSError as error:
-                # Waiting descriptions are kept in memory; only acceptances would be lost.
+                # Waiting descriptions stay in memory; only acceptances would be lost.
                 log.error("%s: the tools cannot be written: %s", self._file, error)
             self._stamp = _stamp(self._file)
 
 
 def digest_of(tool: Mapping[str, Any]) -> str:
-    """The digest of everything agents rely on, independent of order."""
+    """Return the digest of what agents use, independent of order."""
     said = {part: tool.get(part) for part in _SAID if tool.get(part) is not None}
     return hashlib.sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:16]
 
@@ -189,7 +189,7 @@ def write_book(file: Path, book: Book) -> None:
 
 
 def accept(file: Path, digests: Sequence[str], by: str) -> list[str]:
-    """Accept descriptions that wait, by their digests; the tools that they are of."""
+    """Accept waiting descriptions by digest. Return the names of their tools."""
     book = read_book(file)
     tools, found = dict(book.tools), dict[str, str]()
     for name, known in book.tools.items():

@@ -1,6 +1,6 @@
-"""The handshake with a client is answered at once, while the pack is read and the server behind the proxy starts.
+"""Answers a client's handshake immediately, while the pack loads and the server behind the proxy starts.
 
-Clients wait ten seconds for it, and some then never get on. All else waits: nothing is done before the shield is there.
+Clients wait ten seconds for a handshake, and some never recover afterwards. Other requests wait for the shield.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -29,38 +29,38 @@ from bylaw.trace.readers.parts import heard
 from bylaw.trace.recorded_value import repeated_key
 
 CONVERSATION = "bylaw/conversation"
-"""The conversation that the call belongs to."""
+"""The conversation of the call."""
 TURN = "bylaw/turn"
-"""The agent's turn that requested the call, a number or a text; 1 and "1" are the same turn. Calls of one turn do not
+"""The agent's turn that requested the call, as number or text; 1 and "1" are the same turn. Calls of one turn do not
 see each other's results.
 """
 AGENT = "bylaw/agent"
-"""The inner agent making the call for the main one. It has seen only what was shown to itself, and its input is not the
-user's word.
+"""The inner agent that makes the call for the main agent. It has seen only its own results, and its input is not the
+user's message.
 """
 CONTEXT = "bylaw/context"
 """The client's context, such as `{"signed_in_as": "C1"}`. Another principal has a separate conversation."""
 MESSAGES = "bylaw/messages"
-"""User and assistant messages since the last call, as chat messages; repeats are allowed. Without it, rules about words
-stay undecided. Calls and results are not included: the proxy sees them itself and accepts nobody else's account.
+"""User and assistant messages since the last call, as chat messages. Repeats are allowed. Without them, rules about
+messages stay undecided. Calls and results are left out, because the proxy sees them itself.
 """
 NAME = 300
-"""Characters in the name of a conversation, or of an agent, at most."""
+"""The maximum length of a conversation's or agent's name."""
 _TALK = {"role", "content", "name", "id", "timestamp", "type"}
-"""Fields of a message that contains only words."""
+"""Fields of a message that contains only text."""
 _NOTES = ("system", "developer")
 """Roles of text that nobody said: instructions, or a summary of earlier messages."""
 
 
 def name_in(given: Any, of: str) -> str:
-    """A given name as text."""
+    """Return a given name as text."""
     if isinstance(given, bool) or not isinstance(given, int | str) or len(str(given)) > NAME:
         raise UsageError(f"the name of {of} is not a text of at most {NAME} characters")
     return str(given)
 
 
 def context_in(given: Any, where: str) -> dict[str, Any]:
-    """The context given, by name; JSON text is decoded."""
+    """Return the given context by name. JSON text is decoded."""
     if isinstance(given, str):
         try:
             read = msgspec.json.decode(given)
@@ -77,12 +77,12 @@ def context_in(given: Any, where: str) -> dict[str, Any]:
 
 
 def agent_in(meta: Mapping[str, Any]) -> str:
-    """The inner agent that makes the call; empty for the main one."""
+    """Return the inner agent that makes the call; empty for the main agent."""
     return name_in(meta[AGENT], "the agent") if meta.get(AGENT) else ""
 
 
 def turn_in(meta: Mapping[str, Any]) -> str | None:
-    """The call's turn, if given."""
+    """Return the call's turn, if given."""
     turn = meta.get(TURN)
     if turn is None:
         return None
@@ -92,7 +92,7 @@ def turn_in(meta: Mapping[str, Any]) -> str | None:
 
 
 def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
-    """The words of user and agent, and nothing else; None if the call does not include them."""
+    """Return the texts of user and agent; None if the call has none."""
     if MESSAGES not in meta:
         return None
     messages = meta[MESSAGES]
@@ -119,7 +119,7 @@ def said_in(meta: Mapping[str, Any]) -> list[Part] | None:
 
 
 def _talk(message: Any) -> str | None:
-    """The text of a message that does nothing but say it; None for any other."""
+    """Return the text of a message without calls or results; None for any other message."""
     if not isinstance(message, Mapping) or message.get("role") not in ("user", "assistant", *_NOTES):
         return None
     if (
@@ -135,8 +135,7 @@ def _talk(message: Any) -> str | None:
 
 
 def _part(part: Any) -> str | None:
-    """The words of a part of a message: of a picture and the like none; None for a call, a result, or what is no
-    part."""
+    """Return the text of a message part; empty for a picture or file, None for a call, a result or an invalid part."""
     match part:
         case {"type": "text" | "input_text" | "output_text", "text": str(text)} if not part.get("name"):
             return text
@@ -149,9 +148,9 @@ def _part(part: Any) -> str | None:
 
 
 PATIENCE = 4.0
-"""Seconds a handshake waits for the server's introduction."""
+"""Seconds that a handshake waits for the server's introduction."""
 CONTEXT_HEADER = "bylaw-context"
-"""The gateway's context as JSON, which overrides the client's."""
+"""The gateway's context as JSON. It overrides the client's context."""
 NO_SERVER = -32000
 """The error code for the client, from JSON-RPC's range for servers."""
 _HANDSHAKES = ("initialize", "server/discover")
@@ -171,7 +170,7 @@ class Gate(Middleware):
         return await saying_whose(context, partial(shielded, call_next=call_next))
 
     async def on_request(self, context: Any, call_next: Any) -> Any:
-        """Note who shakes hands: the server may ask them something as its own session begins."""
+        """Register the client of a handshake, because the server may ask it while its own session begins."""
         request = request_of(context)
         if request is None:
             return await call_next(context)
@@ -179,7 +178,7 @@ class Gate(Middleware):
             return await call_next(context)
 
     async def on_initialize(self, context: Any, call_next: Any) -> Any:
-        """Keep what is vouched for as a session of MCP begins."""
+        """Keep the context given when an MCP session begins."""
         request = request_of(context)
         state = getattr(connection(request.session), "state", None) if request is not None else None
         if request is not None and state is not None:
@@ -197,7 +196,7 @@ class Gate(Middleware):
                 reason = str(error) if isinstance(error, BylawError) else type(error).__name__
                 log.error("the proxy could not start: %s", reason)
                 raise McpError(code=NO_SERVER, message=f"the proxy could not start: {reason}") from error
-            # Another request may have waited as well.
+            # Another request may have created it meanwhile.
             self._made = self._made or self._make(shield)
         assert self._made is not None
         return self._made
@@ -206,7 +205,7 @@ class Gate(Middleware):
 class Introduction(ProxyMetadataMiddleware):
     """Adds the server's introduction to a handshake if it arrives in time.
 
-    fastmcp waits for the server without a limit, and has no setting for that or for the instructions it forwards.
+    fastmcp waits for the server without limit. It has no setting for this or for the instructions that it forwards.
     """
 
     def __init__(self, *given: Any, catalogue: Catalogue, shield: "Shield | Future[Shield]", **settings: Any) -> None:
@@ -217,7 +216,7 @@ class Introduction(ProxyMetadataMiddleware):
 
     async def _read_upstream(self, client: Any, context: Any) -> Any:
         reading = asyncio.ensure_future(super()._read_upstream(client, context))
-        # Broken off, the server would be greeted a second time.
+        # If the reading were cancelled, the server would be greeted a second time.
         self._reading.add(reading)
         reading.add_done_callback(self._done)
         waited: set[asyncio.Future[Any]] = {reading}
@@ -227,8 +226,11 @@ class Introduction(ProxyMetadataMiddleware):
         return reading.result() if reading.done() else None
 
     def _updates(self, result: Any, upstream: Any) -> dict[str, Any]:
-        """The server's instructions are shown as they were accepted: the model reads them like descriptions. Those of
-        the shield follow, if the pack has been read by now; they hold no sentences, since MCP carries no messages."""
+        """Return the server's instructions as accepted, because the model reads them like descriptions.
+
+        If the pack is already loaded, the shield's own instructions follow. They contain no sentences, because MCP does
+        not transport messages.
+        """
         updates = super()._updates(result, upstream)
         shown = joined(self._catalogue.instructions(upstream.instructions or ""), self._instructions())
         return {**updates, "instructions": shown or None} if result.instructions is None else updates
@@ -247,14 +249,14 @@ class Introduction(ProxyMetadataMiddleware):
 
 
 async def _settled(shield: "Future[Shield]") -> None:
-    """Wait until the pack is loaded or has failed; users of the shield report that."""
+    """Wait until the pack is loaded or has failed. Users of the shield report a failure."""
     read = asyncio.wrap_future(shield)
     await asyncio.wait({read})
     _ = read.cancelled() or read.exception()
 
 
 async def saying_where(ctx: Any, call_next: Any) -> Any:
-    """Answer a request whose parameters cannot be read with their place."""
+    """Answer a request with unreadable parameters, naming their place."""
     try:
         return await call_next(ctx)
     except ValidationError as error:
@@ -263,9 +265,9 @@ async def saying_where(ctx: Any, call_next: Any) -> Any:
 
 
 async def saying_whose(ctx: Any, call_next: Any) -> Any:
-    """Handle a request whose server response cannot be read, without blaming the request.
+    """Handle a request whose server response is unreadable, without blaming the request.
 
-    The call may have run; "invalid params" would say that it had not.
+    The call may have run, and "invalid params" would say that it had not.
     """
     try:
         return await call_next(ctx)
@@ -276,25 +278,25 @@ async def saying_whose(ctx: Any, call_next: Any) -> Any:
 
 
 def _fault_at(error: ValidationError) -> tuple[str, str]:
-    """The place of what is wrong, as a path from the whole, and what it is."""
+    """Return the place and the message of an error."""
     first: Any = error.errors(include_url=False, include_input=False)[0]
     return "".join(f".{each}" for each in first["loc"] if each != "params"), first["msg"]
 
 
 def vouched(request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-    """The context: from the gateway's header, or else from the client.
+    """Return the context from the gateway's header, or else from the client.
 
-    A client behind a gateway vouches for nothing. Context missing from a call is that given when its MCP session began.
+    Behind a gateway, the client's own context does not count. A call without context has that of its MCP session.
     """
     kept: Any = getattr(connection(request.session), "state", {}).get(CONTEXT) if request is not None else None
     began, header = kept or ({}, None)
     given = get_http_headers(include={CONTEXT_HEADER}).get(CONTEXT_HEADER)
     if given is not None:
         header = (header or {}) | context_in(given, "the header")
-    # A header without a name is a gateway's statement too.
+    # A header without a name is also a statement by the gateway.
     return began | context_in(meta.get(CONTEXT), f"`{CONTEXT}`") if header is None else header
 
 
 def request_of(context: Any) -> Any:
-    """The request as the client sent it, with the session that it can be asked back in."""
+    """Return the client's request, with the session to ask the client."""
     return context.fastmcp_context.request_context if context.fastmcp_context is not None else None

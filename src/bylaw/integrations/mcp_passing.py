@@ -1,10 +1,9 @@
-"""Passes an MCP server's requests and notifications through the proxy to its client, and manages the sessions of
-clients' requests.
+"""Passes an MCP server's requests and notifications through the proxy to its client, and manages sessions.
 
-Sampling, roots, elicitation, progress, log messages and list changes reach the client unchanged, before the response
-they accompany. A server started by a command has one session for all clients. A server reached by HTTP has a session
-per client for as long as the client stays, so that notifications between responses arrive and session state is kept.
-For a client of the protocol without sessions (2026-07-28), each request has its own.
+Sampling, roots, elicitation, progress, log messages and list changes reach the client unchanged, before the response to
+which they belong. A server started by a command has one session for all clients. An HTTP server has a session per
+client while the client stays, so that notifications arrive and session state is kept. In the protocol without sessions
+(2026-07-28), each request has its own.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -34,10 +33,10 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 MOST = 1000
-"""Maximum clients notified of changes."""
+"""The maximum number of clients that are notified of changes."""
 NOBODY = -32000
 PATIENCE = 5.0
-"""Maximum seconds a response waits for earlier notifications of its server."""
+"""The maximum time, in seconds, that a response waits for earlier notifications."""
 LISTS = (
     mcp_types.ToolListChangedNotification,
     mcp_types.ResourceListChangedNotification,
@@ -47,7 +46,7 @@ LISTS = (
 
 
 class Front(NamedTuple):
-    """How a client is reached: with the response to one of its requests, or on its own stream."""
+    """How to reach a client: with the response to one of its requests, or on its own stream."""
 
     session: Any
     request: Any = None
@@ -61,7 +60,7 @@ class Front(NamedTuple):
 
 
 class Fronts:
-    """The clients of the proxy, and their requests that are under way."""
+    """The clients of the proxy with their running requests."""
 
     def __init__(self) -> None:
         self._active: list[Any] = []
@@ -83,7 +82,7 @@ class Fronts:
             self._active.remove(request)
 
     def of(self, place: Any) -> Front:
-        """How a client is reached."""
+        """Return how to reach a client."""
         for request in reversed(self._active):
             if _place(request.session) is place:
                 return Front(request.session, request.request_id)
@@ -92,8 +91,9 @@ class Fronts:
         return Front(self._known[place])
 
     def asked(self) -> Front:
-        """The client for a question of a shared server. If several are possible, nobody is asked, because the question
-        may be about another client's data.
+        """Return the client for a question of a shared server.
+
+        If several clients are possible, nobody is asked, because the question may be about another client's data.
         """
         places = {_place(each.session) for each in self._active} or set(self._known)
         if len(places) > 1:
@@ -107,17 +107,17 @@ class Fronts:
             try:
                 await self.of(place).tell(notification)
             except Exception:
-                # It has hung up.
+                # The client has disconnected.
                 self._known.pop(place, None)
 
 
 def connection(session: Any) -> Any:
-    """The identity of a client's connection across requests, if there are sessions."""
+    """Return the identity of a client's connection across requests, if there are sessions."""
     return getattr(session, "_connection", session)
 
 
 def _place(session: Any) -> Any:
-    """The same; without sessions (2026-07-28), the pipe that the client is at the other end of."""
+    """Return a client's identity. Without sessions (2026-07-28), this is the pipe to the client."""
     found = connection(session)
     if getattr(found, "protocol_version", None) not in MODERN_PROTOCOL_VERSIONS:
         return found
@@ -127,15 +127,15 @@ def _place(session: Any) -> Any:
 class Hearing(_ForwardingClientSession):
     """A server session that knows which notifications are still being forwarded.
 
-    The SDK forwards each notification in its own task and has no public hook for its completion, so its methods are
-    overridden here: a response must not overtake earlier progress.
+    The SDK forwards each notification in its own task without a public hook for its completion. So its methods are
+    overridden here, because a response must not overtake earlier progress.
     """
 
     passing = 0
     _done: anyio.Event | None = None
 
     def _intercept_notification(self, method: str, params: Any) -> bool:
-        # Called in the order of the wire; what is passed on is so in a task of its own.
+        # Notifications arrive here in order; each is forwarded in a separate task.
         is_ours = super()._intercept_notification(method, params)
         if not is_ours:
             self.begin()
@@ -156,7 +156,7 @@ class Hearing(_ForwardingClientSession):
             self._done.set()
 
     async def passed_on(self) -> None:
-        """Wait until all is passed on that came so far."""
+        """Wait until all notifications so far are forwarded."""
         with anyio.move_on_after(PATIENCE):
             while self.passing:
                 self._done = anyio.Event()
@@ -164,9 +164,9 @@ class Hearing(_ForwardingClientSession):
 
 
 class PassingClient(ProxyClient):
-    """The proxy's client of the server, which forwards the server's questions to the client in front.
+    """The proxy's client of the server. It forwards the server's questions to the client in front.
 
-    fastmcp's own handlers drop parts of a question and do not distinguish clients, and can be replaced only here.
+    fastmcp's own handlers drop parts of a question and do not distinguish clients. They can be replaced only here.
     """
 
     def __init__(
@@ -176,17 +176,17 @@ class PassingClient(ProxyClient):
         self._negotiated = negotiated
         """Called with the protocol version of a new session."""
         self.is_shared = isinstance(transport, StdioTransport)
-        """One server process, and one session with it, for all clients."""
+        """Whether all clients share one server process and one session."""
         self._greeting = anyio.Lock()
-        """Held while the one session that all share begins: it is begun once."""
+        """Held while the shared session begins, so that it begins once."""
         self.connection: Any = None
-        """That of the client in front, where the session with the server is its own for as long as it stays."""
+        """The connection of the client in front, if that client has its own session with the server."""
         super().__init__(transport, **settings)
         assert self._transport_options is not None
         self._transport_options = replace(self._transport_options, session_class=Hearing)
 
     def for_one_request(self) -> "PassingClient":
-        """The same session, by a client that tells progress to one request only."""
+        """Return a client with the same session that reports progress to one request only."""
         mine: Any = copy.copy(self)
         mine._proxy_rc_ref = [None]
         mine._progress_handler = _make_restoring_handler(default_proxy_progress_handler, mine._proxy_rc_ref)
@@ -204,7 +204,7 @@ class PassingClient(ProxyClient):
         self._negotiated(self.session.protocol_version)
 
     def _offer_what_the_front_has(self) -> None:
-        """Leave out what the client in front cannot be asked, so that the server does not count on it."""
+        """Declare only the capabilities of the client in front to the server."""
         with suppress(McpError):
             has = self._front().session.client_capabilities
             handlers: dict[str, Any] = self._session_kwargs  # pyright: ignore[reportAssignmentType]
@@ -253,12 +253,12 @@ class PassingClient(ProxyClient):
         handlers["list_roots_callback"] = _told_why(roots)
         handlers["logging_callback"] = log
         handlers["message_handler"] = self._hearing(heard)
-        # Without sessions, each request states its log level; fastmcp would ask for all.
+        # Without sessions, each request states its log level; fastmcp would request all messages.
         handlers["log_level"] = None
         self.count_progress()
 
     def count_progress(self) -> None:
-        """Route progress to the request that this client makes its calls for."""
+        """Send progress to the request for which this client makes its calls."""
         tell = self._progress_handler
 
         async def counted(*progress: Any) -> None:
@@ -289,7 +289,7 @@ class PassingClient(ProxyClient):
         return hear
 
     def _front(self) -> Front:
-        """The client in front for which this client makes a call."""
+        """Return the client in front for which this client makes a call."""
         if self.is_shared:
             return self.fronts.asked()
         if self.connection is not None:
@@ -310,7 +310,7 @@ class PassingClient(ProxyClient):
 
 
 def _told_why(asking: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Wrap a question; if nobody can be asked, the server gets the reason."""
+    """Wrap a question. If no client can be asked, the server gets the reason."""
 
     async def told(*given: Any) -> Any:
         try:
@@ -322,7 +322,7 @@ def _told_why(asking: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[
 
 
 ENDED = "Session terminated"
-"""The SDK's error for a request with a session unknown to the server: it was not carried out."""
+"""The SDK's error for a session that the server does not know. The request did not run."""
 
 
 class Links:
@@ -331,12 +331,12 @@ class Links:
     def __init__(self, upstream: Any, fronts: Fronts) -> None:
         self._plain = PassingClient(upstream, fronts=fronts, negotiated=self._negotiated)
         self._version = ""
-        """The version of the protocol that the server was found to speak."""
+        """The server's protocol version."""
         self._kept: OrderedDict[Any, PassingClient] = OrderedDict()
-        """By connection of the client in front."""
+        """The clients by connection of the client in front."""
 
     def client(self) -> PassingClient:
-        """A client of the server for the request that is under way."""
+        """Return a client of the server for the current request."""
         mode = self._mode()
         if mode != "legacy" or self._plain.is_shared:
             return self._fresh(mode)
@@ -352,7 +352,7 @@ class Links:
         return kept.for_one_request()
 
     def _mode(self) -> str | None:
-        """The protocol version for the server: its own, whichever the client in front uses."""
+        """Return the protocol version for the server, whichever version the client in front uses."""
         front = _mirror_front_era_mode()
         if front not in MODERN_PROTOCOL_VERSIONS:
             return front
@@ -364,19 +364,18 @@ class Links:
         self._version = version or self._version
 
     async def shrink(self) -> None:
-        """Let go of the sessions of clients that were quiet longest: many never say that they leave."""
+        """Drop the sessions of the clients that were quiet longest. Many clients never say that they leave."""
         while len(self._kept) > MOST:
             await self.drop(next(iter(self._kept)))
 
     async def drop(self, place: Any) -> None:
-        """End the session of a client in front."""
         kept = self._kept.pop(place, None)
         if kept is not None:
             with anyio.CancelScope(shield=True):
                 await kept._disconnect(force=True)
 
     async def is_begun_anew(self, session: Any, error: Exception) -> bool:
-        """Whether a request failed only because the server no longer knows the session: it may be sent again."""
+        """Whether a request failed only because the server no longer knows the session, and may be sent again."""
         place = connection(session)
         if not (isinstance(error, McpError) and error.error.message == ENDED and place in self._kept):
             return False
@@ -388,13 +387,13 @@ class Links:
         if mode is not None:
             fresh.mode = mode
         if mode is not None and not self._plain.is_shared:
-            # Clients sharing a transport must use the same options.
+            # Clients that share a transport must use the same options.
             fresh._transport_options = replace(fresh._transport_options, backend_mode=mode)
         return fresh
 
 
 def by_url(url: str) -> StreamableHttpTransport:
-    """The transport of an HTTP server: each request has only the headers of the request it is made for."""
+    """Return the transport of an HTTP server. Each request has only its own headers."""
 
     def client(
         headers: dict[str, str] | None = None,

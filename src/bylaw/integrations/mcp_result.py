@@ -1,12 +1,12 @@
-"""What an MCP server hands out: the results of its tools, resources and prompts.
+"""Processes what an MCP server returns: results of tools, resources and prompts.
 
-The log and the guards get a result as it was, the agent as the pack says. Fields that the pack masks are left out, and
-texts of others are marked as theirs. The mark bears a number that is drawn when the result is there: nothing in the
-result can hold it, so no text in it can end its own quotation.
+The log and the guards get a result unchanged, the agent as the pack says: without masked fields, and with other
+authors' text marked. The mark contains a random number drawn for this result, so no text inside can fake the end of its
+quotation.
 
-Resources and prompts are content, and nobody's request. Hosts put such texts into messages of the user: a prompt even
-comes with that role. So what the proxy has seen the server hand out is noted in the conversation like a result; where
-it comes back as the user's words, it is not known what they said.
+Resources and prompts are content and not the user's request. Hosts put their texts into user messages, and prompts even
+have the user's role. So the proxy records these texts in the conversation. If one returns in a user message, the user's
+own words are unknown.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -33,11 +33,11 @@ from bylaw.trace.event import Message, Result
 MASKED = "[masked]"
 WITHHELD = "[withheld: parts of this result are not for you, and which ones cannot be told in it]"
 RUNNING = 80
-"""Minimum length at which a value, even without a line break, counts as text somebody wrote rather than a name."""
+"""The minimum length at which a value without line breaks counts as text and not as a name."""
 
 
 def shows_all(tool: Tool | None) -> bool:
-    """Whether the agent is shown a tool's results as they are."""
+    """Whether the agent sees a tool's results unchanged."""
     return tool is None or not (tool.mask or tool.mark)
 
 
@@ -49,7 +49,7 @@ class Showing:
         self._number = secrets.token_hex(8)
 
     def value(self, data: Any, field: str = "") -> Any:
-        """A structured result."""
+        """Return structured data as the agent sees it."""
         if isinstance(data, dict):
             record = cast(dict[str, Any], data)
             mask = self._tool.mask
@@ -62,13 +62,13 @@ class Showing:
         return data
 
     def text(self, text: str, *, is_error: bool, instead: Any = None) -> str:
-        """A result as text; `instead` is the same as data, if available."""
+        """Return a text result as the agent sees it. `instead` is the same result as data, if available."""
         shown = text
         if self._tool.mask:
             data = read_data(text)
             if data is not None:
                 masked = Showing(self._plain()).value(data)
-                # Decoded, it is equal; if nothing was masked, so is the text.
+                # The decoded data is equal; if nothing was masked, the text stays unchanged.
                 shown = text if masked == data else msgspec.json.encode(masked).decode()
             elif not is_error:
                 shown = msgspec.json.encode(Showing(self._plain()).value(instead)).decode() if instead else WITHHELD
@@ -83,7 +83,7 @@ class Showing:
 
 
 def read_data(text: str) -> Any:
-    """The object or the list that a text holds as JSON; None for any other text."""
+    """Return the object or list in a JSON text; None for any other text."""
     try:
         data = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -92,23 +92,23 @@ def read_data(text: str) -> Any:
 
 
 def never_ran(error: BaseException) -> bool:
-    """Whether a call failed before its tool ran: by the protocol's own word, not by what a tool writes."""
+    """Whether a call failed before its tool ran. Only protocol errors count, not the tool's own text."""
     if isinstance(error, McpError):
         return error.error.code in (INVALID_PARAMS, METHOD_NOT_FOUND)
     return isinstance(error, NotFoundError)
 
 
 def returned(answer: Any, tool: str) -> dict[str, Any]:
-    """The record of a response: its content, and whether it failed.
+    """Return the record of a response: its content, and whether it failed.
 
-    The content may be present both as data and as text, and an agent may read either. If they contradict each other,
-    nothing counts as shown.
+    The content may be present as data and as text, and an agent may read either. If they contradict each other, nothing
+    counts as shown.
     """
     structured, error = answer.structured_content, answer.is_error
     texts = [part.text for part in answer.content if isinstance(part, TextContent)]
     if structured is None:
         return {"content": "\n".join(texts), "error": error}
-    # A tool that returns no object has what it returns under this name.
+    # A tool without an object as result has its value under this name.
     wrapped = structured.get("result") if structured.keys() == {"result"} else structured
     if any(_contradicts(read_data(text), wrapped) for text in texts):
         log.warning("%s: its result in words contradicts the structured one; neither counts as seen", tool)
@@ -117,7 +117,7 @@ def returned(answer: Any, tool: str) -> dict[str, Any]:
 
 
 def _contradicts(words: Any, data: Any) -> bool:
-    """Whether two readings of one result differ in something that both tell."""
+    """Whether two versions of one result contradict each other."""
     if isinstance(words, dict) and isinstance(data, dict):
         return any(_contradicts(words[name], data[name]) for name in words.keys() & data.keys())
     if isinstance(words, list) and isinstance(data, list):
@@ -128,7 +128,7 @@ def _contradicts(words: Any, data: Any) -> bool:
 
 
 def for_agent(answer: Any, tool: Tool | None) -> Any:
-    """The answer without what the pack masks, and with what others wrote marked as theirs."""
+    """Return the response without masked fields and with other authors' text marked."""
     if tool is None or shows_all(tool):
         return answer
     showing, structured = Showing(tool), answer.structured_content
@@ -145,7 +145,7 @@ def for_agent(answer: Any, tool: Tool | None) -> Any:
 
 
 def with_note(answer: Any, decision: Decision) -> Any:
-    """The response with advice for the agent."""
+    """Return the response with advice for the agent."""
     if not decision.feedback:
         return answer
     note = TextContent(type="text", text=decision.feedback)
@@ -154,33 +154,33 @@ def with_note(answer: Any, decision: Decision) -> Any:
 
 RESOURCE, PROMPT = "resources/read", "prompts/get"
 MOST = 10_000
-"""Maximum conversations, and texts outside conversations, for which handed-out texts are remembered."""
+"""The maximum number of conversations, and of texts outside conversations, to remember."""
 LINE = 3
-"""From so many words on a line of a text is known again without the rest of it."""
+"""The minimum number of words at which a line is recognised alone."""
 LONG = 8
-"""From so many words on a text is a message's own paragraph, and the other paragraphs are heard without it."""
+"""The minimum number of words at which a text may be a separate paragraph. The other paragraphs then count."""
 _BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 
 
 class _Seen(Struct):
-    """The texts handed out in a conversation, and what the user had said before."""
+    """The server's texts in a conversation, and what the user had said before."""
 
     events: int = 0
     texts: dict[str, None] = field(default_factory=dict[str, None])
-    """Folded, whole texts and their lines."""
+    """Normalised texts and their lines."""
     said: set[str] = field(default_factory=set[str])
 
 
 class HandedOut:
-    """The texts a server has handed out, by conversation."""
+    """The texts that a server has returned, by conversation."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._anywhere: OrderedDict[str, None] = OrderedDict()
-        """Texts requested without naming a conversation, which count as nobody's words in any."""
+        """Texts that were requested without a conversation. They are not the user's words in any conversation."""
 
     def note(self, session: LiveSession | None, way: str, parts: Sequence[dict[str, str]], id: str) -> None:
-        """Keep what was handed out: in its conversation, and in its log, where it is known."""
+        """Record a server's texts, in their conversation and its log if known."""
         if session is None:
             for text in _known_by(part["text"] for part in parts):
                 self._anywhere[text] = None
@@ -192,7 +192,7 @@ class HandedOut:
             session.flush()
 
     def own(self, session: LiveSession, said: Sequence[Part]) -> list[Part]:
-        """The messages, with handed-out text in user messages replaced by unknown words."""
+        """Replace a server's texts in user messages by unknown words."""
         seen = self._of(session)
         texts = sorted((*seen.texts, *self._anywhere), key=len, reverse=True)
         if not texts:
@@ -201,8 +201,7 @@ class HandedOut:
         for part in said:
             if isinstance(part, Heard) and part.text not in seen.said:
                 own = own_words(part.text, texts)
-                # A server may hand out any words, "No, stop." too: those left out are not known to be the user's, and
-                # not known not to be.
+                # A server may return any words, even "No, stop." It is then unknown whether the user wrote them.
                 part = replace(part, text=own, whole=part.whole and own == part.text.strip())
             found.append(part)
         return found
@@ -223,10 +222,10 @@ class HandedOut:
 
 
 def own_words(text: str, handed: Iterable[str]) -> str:
-    """A message without the paragraphs that contain a handed-out text; a text of a single word counts only as a whole.
+    """Return a message without the paragraphs that contain a server's text. A text of one word counts only as a whole.
 
-    Nothing is removed inside a paragraph, because the rest of a sentence may mean the opposite. A message with a short
-    handed-out text is removed completely: a server could hand out "please do not".
+    Sentences are never shortened, because the rest may mean the opposite. A message with a short server text is removed
+    completely, because a server could return "please do not".
     """
     whole, (folded, places) = _folded(text), _letters(text)
     for each in handed:
@@ -242,7 +241,7 @@ def own_words(text: str, handed: Iterable[str]) -> str:
 
 
 def _without(text: str, start: int, end: int) -> str:
-    """A text without every paragraph that a stretch of it touches."""
+    """Return a text without every paragraph that a range touches."""
     breaks = [*_BREAK.finditer(text)]
     before = max((each.end() for each in breaks if each.end() <= start), default=0)
     after = min((each.start() for each in breaks if each.start() >= end), default=len(text))
@@ -250,7 +249,7 @@ def _without(text: str, start: int, end: int) -> str:
 
 
 def _letters(text: str) -> tuple[str, list[int]]:
-    """A text folded, with the position of each of its characters in the original."""
+    """Return a normalised text with the original position of each character."""
     letters: list[str] = []
     places: list[int] = []
     for place, letter in enumerate(text):
@@ -266,30 +265,30 @@ def _folded(text: str) -> str:
 
 
 def _known_by(texts: Iterable[str]) -> Iterable[str]:
-    """The folded whole text and its lines, by which it is recognised."""
+    """Yield the normalised text and its lines, by which it is recognised."""
     for text in texts:
         lines = [line for line in text.splitlines() if len(line.split()) >= LINE]
         yield from (folded for each in (text, *lines) if (folded := _folded(each)))
 
 
 def resource_parts(contents: Iterable[Any]) -> list[dict[str, str]]:
-    """The texts among the contents of a resource, each with its address."""
+    """Return the texts of a resource with their addresses."""
     return [{"uri": str(each.uri), "text": text} for each in contents if (text := _text(each))]
 
 
 def prompt_parts(messages: Iterable[Any]) -> list[dict[str, str]]:
-    """The texts of a prompt's messages, each with its role."""
+    """Return the texts of a prompt's messages with their roles."""
     found = [(each.role, getattr(each.content, "resource", each.content)) for each in messages]
     return [{"role": role, "text": text} for role, content in found if (text := _text(content))]
 
 
 def embedded(content: Iterable[Any]) -> list[dict[str, str]]:
-    """The texts of the resources that a tool's result brings along."""
+    """Return the texts of resources inside a tool's result."""
     return resource_parts(part.resource for part in content if getattr(part, "type", "") == "resource")
 
 
 def _text(content: Any) -> str:
-    """The words of a content; what is kept as bytes is read where it is a text."""
+    """Return the text of a content. Bytes are decoded if they are text."""
     text = getattr(content, "text", None)
     if isinstance(text, str):
         return text

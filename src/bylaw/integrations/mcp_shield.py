@@ -1,6 +1,6 @@
-"""The shield before every tool call of an MCP proxy, and the conversations of its clients by the key of each call.
+"""The shield before every tool call of an MCP proxy, and the clients' conversations by the key of each call.
 
-What is not a tool call passes through; what resources and prompts say is noted as content.
+Everything else passes through. The texts of resources and prompts are recorded as content.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -58,13 +58,13 @@ from bylaw.shield import Decision, LiveSession, Shield
 from bylaw.shield.history import linked
 
 MOST_SESSIONS = 10_000
-"""Maximum conversations kept; the least recently used is dropped first."""
+"""The maximum number of conversations kept. The least recently used is dropped first."""
 NO_KEY = "the call does not say which conversation it belongs to, so what was looked up before is not known"
 FORGOTTEN = "the conversation was quiet for so long that what was looked up in it is no longer known"
 
 
 class Sessions:
-    """Sessions by key. A call without one gets a session that knows nothing; so does, without a log, one let go."""
+    """Sessions by key. A call without a key gets an empty session. So does a dropped session without a log."""
 
     def __init__(self, shield: Shield, *, context: Mapping[str, Any] | None = None, most: int = MOST_SESSIONS) -> None:
         self.shield = shield
@@ -78,7 +78,7 @@ class Sessions:
         self._lock = threading.Lock()
 
     def taken_up(self, key: str | None, context: Mapping[str, Any] | None) -> LiveSession:
-        """The speaker's conversation under a key; another principal has a separate one."""
+        """Return the speaker's conversation under a key. Another principal has a separate one."""
         session, first = self.speaking(key, context)
         if not key:
             return session
@@ -93,7 +93,7 @@ class Sessions:
         return session
 
     def follower(self, session: LiveSession, *, is_linked: bool = False) -> Follower:
-        """Reports new messages from clients, some of which send the whole history each time."""
+        """Return the follower of a session. Some clients send the whole history each time."""
         follower = self._followers.pop(session.id, None)
         if follower is None or follower.session is not session:
             follower = Follower(session, is_linked=is_linked, makes_calls=False)
@@ -103,8 +103,8 @@ class Sessions:
         return follower
 
     def speaking(self, key: str | None, context: Mapping[str, Any] | None) -> tuple[LiveSession, LiveSession | None]:
-        """The session for the current speaker, by the host's context, and the session of the conversation's principal
-        if that is somebody else. Reads the log.
+        """Return the current speaker's session, and the conversation's own session if its principal differs. Reads the
+        log.
         """
         session = self.get(key, context)
         if not key or not (context or session.may_be_handed_over):
@@ -115,14 +115,14 @@ class Sessions:
         except AnotherPrincipal:
             if self.shield.log is not None:
                 with self._lock:
-                    # It may have been opened with this context although the log names another principal.
+                    # The session may have this context although the log names another principal.
                     self._kept.pop(key, None)
             own = self.get(linked(key, context), context)
             own.vouch(context or {})
             return own, self.get(key, {})
 
     def get(self, key: str | None, context: Mapping[str, Any] | None = None) -> LiveSession:
-        """The session of a conversation; `context` is its initial context if it differs from the default."""
+        """Return a conversation's session. `context` is its initial context if it differs from the default."""
         given = self._context if context is None else context
         if not key:
             return self.shield.session(context=given, lacks=NO_KEY)
@@ -134,20 +134,20 @@ class Sessions:
                 session = self._kept[key] = self.shield.session(key, context=given, lacks=lacks)
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:
-                # Begun anew it would know of no earlier look-up, and of no earlier change either.
+                # A new session would know neither earlier look-ups nor earlier writes.
                 self._forgotten.add(self._kept.popitem(last=False)[0])
             return session
 
 
 MOST = 10_000
-"""Conversations whose last list is remembered."""
+"""The maximum number of conversations whose last listing is remembered."""
 Hidden = frozenset[str]
 HEADER = "bylaw-conversation"
-"""The same as an HTTP header set by a gateway, which overrides the call's own value."""
+"""The conversation's name as an HTTP header set by a gateway. It overrides the call's own value."""
 ANSWER = 15.0
-"""Seconds in which a server that is asked whether it is there must answer."""
+"""Seconds in which a server must answer whether it is alive."""
 DECIDING = 200
-"""Maximum concurrent decisions; some may wait for a model, without delaying the others."""
+"""The maximum number of concurrent decisions. Some may wait for a model without delaying the others."""
 
 
 class Hiding:
@@ -157,19 +157,19 @@ class Hiding:
         self._tools = tools
         self._told: OrderedDict[str, Hidden] = OrderedDict()
         self.listeners = listeners
-        """In the protocol without sessions, those who listen for changes."""
+        """In the protocol without sessions: the listeners for changes."""
 
     def hidden(self, session: LiveSession) -> Hidden:
-        """The tools the user's words so far cannot need; empty if they have said nothing."""
+        """Return the tools that the user's words so far cannot need; empty without words."""
         allowance = session.allowance
         if allowance is None:
             return frozenset()
-        # A generic tool is needed for any action of it.
+        # A generic tool is needed for any of its actions.
         needed = {name for each in self._tools.values() if allowance.may_need(each) for name in (each.name, *each.of)}
         return frozenset(self._tools.keys() - needed)
 
     def tell(self, session: LiveSession, hidden: Hidden) -> bool:
-        """Record a listing; returns whether it differs from the previous one."""
+        """Record a listing. Return whether it differs from the previous one."""
         before = self._told.pop(session.id, Hidden())
         self._told[session.id] = hidden
         if len(self._told) > MOST:
@@ -177,7 +177,7 @@ class Hiding:
         return before != hidden
 
     async def announce(self, request: Any) -> None:
-        """Have the client ask for the list again."""
+        """Ask the client to request the list again."""
         if self.listeners:
             for bus in list(self.listeners):
                 await bus.publish(ToolsListChanged())
@@ -202,7 +202,7 @@ class ShieldMiddleware(Middleware):
     ) -> None:
         self.shield = shield
         self._hiding = hiding
-        """Leaves out what a request cannot use; None: all tools are listed."""
+        """Hides tools that a request cannot use. None lists all tools."""
         self._catalogue = catalogue
         shield.doubts = catalogue.doubts
         self._fronts = fronts
@@ -213,15 +213,17 @@ class ShieldMiddleware(Middleware):
         self._conversation = conversation
         self._turns: dict[str, str | None] = {}
         self._under_way: Counter[str] = Counter()
-        """Number of the main agent's running calls, by conversation."""
+        """The number of the main agent's running calls, by conversation."""
         self._handed = HandedOut()
         self._deciding = anyio.CapacityLimiter(DECIDING)
         self._numbers = itertools.count(1)
         self._name = f"mcp-{uuid.uuid4().hex[:12]}"
-        """Another for each proxy: several may go on with one conversation, and one that starts anew counts from 1."""
+        """A unique name for each proxy. Several proxies may continue one conversation, and a restarted one counts from
+        1.
+        """
 
     async def on_request(self, context: Any, call_next: Any) -> Any:
-        """Register the client of a request while it runs, so that the server's questions go to it."""
+        """Register a request's client while it runs, so that the server's questions reach it."""
         request = request_of(context)
         if request is None or context.method == "subscriptions/listen":
             return await call_next(context)
@@ -232,7 +234,9 @@ class ShieldMiddleware(Middleware):
             return await self._passed_on(context, call_next)
 
     async def _passed_on(self, context: Any, call_next: Any) -> Any:
-        """The server's response; repeated if it no longer knew the session, because it did nothing then."""
+        """Return the server's response. Repeat the request if the server had forgotten the session, because it did
+        nothing then.
+        """
         try:
             return await call_next(context)
         except McpError as error:
@@ -242,7 +246,7 @@ class ShieldMiddleware(Middleware):
         return await call_next(context)
 
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
-        """Let the call pass, or answer in the server's place."""
+        """Let the call pass, or answer instead of the server."""
         tool, arguments = context.message.name, dict(context.message.arguments or {})
         request, round, id, agent = request_of(context), Round(), self._new_id(), ""
         session: LiveSession | None = None
@@ -252,7 +256,7 @@ class ShieldMiddleware(Middleware):
             round, answer = take_round(request)
             given = (self._key(meta, arguments), self._vouched(request, meta))
             session = await anyio.to_thread.run_sync(self._sessions.taken_up, *given, limiter=self._deciding)
-            # An inner agent's client may have a model answer for the user.
+            # An inner agent's client may let a model answer for the user.
             call = _Call(session, tool, self._own(tool, arguments), meta, agent, not agent and can_ask(request))
             decision, id = await anyio.to_thread.run_sync(self._decide, call, round, answer, id, limiter=self._deciding)
             if self._hiding is not None and await anyio.to_thread.run_sync(self._lists_anew, self._hiding, session):
@@ -277,7 +281,7 @@ class ShieldMiddleware(Middleware):
                 if never_ran(error):
                     await self._record(session, id, str(error), error=True, refused=True)
                 else:
-                    # It may have been carried out or not.
+                    # The call may or may not have run.
                     await self._record(session, id, "", captured=False)
             if isinstance(error, Exception) and (reason := await self._gone()):
                 raise ToolError(f"{reason}; whether `{tool}` was carried out is not known") from error
@@ -305,9 +309,9 @@ class ShieldMiddleware(Middleware):
         return f"{self._name}-{next(self._numbers)}"
 
     def _decide(self, call: "_Call", round: Round, answer: Any, id: str) -> tuple[Decision, str]:
-        """The decision on a call and its id, which is an earlier round's if it continues."""
+        """Return the decision on a call and its id. A continued call keeps its earlier id."""
         self._catalogue.refresh()
-        # The main agent speaks to an inner one.
+        # The main agent speaks to an inner agent.
         session, said = call.session, None if call.agent else said_in(call.meta)
         session.channel.puts_cards = call.can_ask
         session.channel.files_questions = (
@@ -320,7 +324,7 @@ class ShieldMiddleware(Middleware):
         is_same = turn is not None and self._turns.get(session.id) == turn
         self._turns[session.id] = turn
         if said is not None:
-            # The agent's final words belong to its turn, which continues.
+            # The agent's final text belongs to its turn, which continues.
             heard = _up_to_the_user(said) if is_same else said
             self._sessions.follower(session).follow(self._handed.own(session, heard))
         elif not (is_same or round.call or (call.agent and self._under_way[session.id])):
@@ -337,8 +341,8 @@ class ShieldMiddleware(Middleware):
         return call.session.decide(call.tool, call.arguments, id=id, agent=call.agent)
 
     async def _asked(self, request: Any, call: "_Call", decision: Decision, id: str) -> tuple[Decision, str]:
-        """The decision after the user was asked while the call waits, and the call's id; a user who does not answer is
-        not asked again.
+        """Ask the user while the call waits; return the new decision and the call's id. An unanswered question is not
+        repeated.
         """
         session = call.session
         for _ in range(MOST_QUESTIONS):
@@ -353,14 +357,14 @@ class ShieldMiddleware(Middleware):
         return decision, id
 
     async def on_read_resource(self, context: Any, call_next: Any) -> Any:
-        """Pass a resource on and record its text, which is content like a tool's result."""
+        """Pass on a resource and record its text as content."""
         answer = await call_next(context)
         uri = context.message.uri
         await self._hand_out(context, RESOURCE, resource_parts(answer.to_mcp_result(uri).contents))
         return answer
 
     async def on_get_prompt(self, context: Any, call_next: Any) -> Any:
-        """Pass a prompt on and record its text: whatever its role, these are not the user's words."""
+        """Pass on a prompt and record its text. Whatever its role, these are not the user's words."""
         answer = await call_next(context)
         await self._hand_out(context, PROMPT, prompt_parts(answer.messages))
         return answer
@@ -375,7 +379,7 @@ class ShieldMiddleware(Middleware):
         await anyio.to_thread.run_sync(self._handed.note, session, way, parts, self._new_id())
 
     async def _bring_along(self, session: LiveSession | None, parts: list[dict[str, str]]) -> None:
-        """Note the resources in a tool's result; it has been carried out by now, so nothing may fail any more."""
+        """Record the resources in a tool's result. The call has already run, so this must not fail."""
         try:
             await anyio.to_thread.run_sync(self._handed.note, session, RESOURCE, parts, self._new_id())
         except Exception as error:
@@ -383,10 +387,10 @@ class ShieldMiddleware(Middleware):
             self._handed.note(None, RESOURCE, parts, "")
 
     async def on_list_tools(self, context: Any, call_next: Any) -> list[Any]:
-        """The server's tools, as it tells of them, or as they were accepted where it now tells otherwise."""
+        """Return the server's tools with their accepted descriptions."""
         tools = await call_next(context)
         if not tools and (reason := await self._gone()):
-            # fastmcp tells of no tools where it reaches no server.
+            # fastmcp lists no tools if it cannot reach the server.
             raise McpError(code=NO_SERVER, message=reason)
         listed = [told_of(tool).model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
         shown = await anyio.to_thread.run_sync(self._catalogue.take, listed)
@@ -400,7 +404,7 @@ class ShieldMiddleware(Middleware):
         return [_AsTold(name=each["name"], parameters=each["inputSchema"], told=each) for each in told]
 
     async def _hidden(self, hiding: Hiding, request: Any) -> Hidden:
-        """The tools the listing's conversation cannot use; empty if it is unknown."""
+        """Return the tools that the listing's conversation cannot use; empty for an unknown conversation."""
         meta = (request.meta if request is not None else None) or {}
         key = self._key(meta, {})
         if key is None:
@@ -419,11 +423,11 @@ class ShieldMiddleware(Middleware):
         return hidden
 
     def _lists_anew(self, hiding: Hiding, session: LiveSession) -> bool:
-        """Whether the user's words have changed what the list leaves out."""
+        """Whether the user's words have changed the list."""
         return hiding.tell(session, hiding.hidden(session))
 
     async def _gone(self) -> str:
-        """Why the server cannot be reached; nothing where it answers."""
+        """Return why the server cannot be reached; empty if it answers."""
         try:
             with anyio.fail_after(ANSWER):
                 async with self._links.client() as client:
@@ -435,30 +439,30 @@ class ShieldMiddleware(Middleware):
         return ""
 
     def _key(self, meta: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
-        # A gateway sets the header, the client behind it the rest: it must not get out of its conversation.
+        # A gateway sets the header. The client behind it must not leave its conversation.
         header = get_http_headers(include={HEADER}).get(HEADER)
         given = header if header is not None else meta.get(CONVERSATION) or arguments.get(self._key_argument)
         return name_in(given or self._conversation, "the conversation") if given or self._conversation else None
 
     def _vouched(self, request: Any, meta: Mapping[str, Any]) -> dict[str, Any]:
-        """The context: the operator's, extended by a gateway or the client."""
+        """Return the operator's context, extended by a gateway or the client."""
         return vouched(request, meta) | self._context
 
     def _own(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments, without one that the pack does not know and that only names the conversation."""
+        """Return the arguments without an undeclared one that only names the conversation."""
         declared = self.shield.pack.schema.tools.get(tool)
         if declared is None or self._key_argument in declared.parameters:
             return arguments
         return {name: value for name, value in arguments.items() if name != self._key_argument}
 
     async def _interrupt(self, session: LiveSession | None, id: str, decision: Decision) -> None:
-        """Record that the server asks for more before it continues: until then the call is neither done nor refused."""
+        """Record that the server needs more input. Until then, the call is neither done nor refused."""
         if session is None:
             return
         try:
             await anyio.to_thread.run_sync(session.interrupt, id, decision)
         except Exception as error:
-            # Made again it is decided anew, and its own yes is spent.
+            # When made again, the call is decided anew, and its confirmation is used up.
             tell(error, f"that `{decision.tool}` waits for an answer is not in the log")
 
     async def _record(self, session: LiveSession | None, id: str, content: Any = "", **told: Any) -> None:
@@ -472,31 +476,31 @@ class ShieldMiddleware(Middleware):
         try:
             await anyio.to_thread.run_sync(keep, session)
         except Exception as error:
-            # The tool has returned and the agent sees the result; it does not count as seen until it is in the log.
+            # The agent sees the result, but it does not count as seen until it is in the log.
             tell(error, f"the answer to call {id} is not in the log")
 
 
 def _up_to_the_user(said: list[Part]) -> list[Part]:
-    """The messages without the agent's words after the user's last message."""
+    """Return the messages without the agent's text after the user's last message."""
     last = max((at for at, part in enumerate(said) if isinstance(part, Heard)), default=-1)
     return said[: last + 1]
 
 
 class _Call(Struct, frozen=True):
-    """A call of a client's, in the conversation that it belongs to."""
+    """A client's call with its conversation."""
 
     session: LiveSession
     tool: str
     arguments: dict[str, Any]
     meta: Mapping[str, Any]
     agent: str
-    """The inner agent that makes it; empty for the main one."""
+    """The inner agent that makes the call; empty for the main agent."""
     can_ask: bool
-    """Whether the user can be asked by way of the client."""
+    """Whether the user can be asked through the client."""
 
 
 class _AsTold(Tool):
-    """A tool in the server's own words; fastmcp would add a title and notes."""
+    """A tool in the server's own words. fastmcp would add a title and notes."""
 
     told: dict[str, Any]
 
@@ -505,5 +509,5 @@ class _AsTold(Tool):
 
 
 def told_of(tool: Tool) -> McpTool:
-    """A tool in its server's words."""
+    """Return a tool in its server's words."""
     return tool.to_mcp_tool(title=tool.title, _meta=tool.meta)

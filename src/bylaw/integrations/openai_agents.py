@@ -3,9 +3,9 @@
     guard = ShieldHooks(shield.session("conv-17"))
     result = await Runner.run(guard.protect(agent), "Refund order 7", hooks=guard)
 
-Agents that are handed over to, that are tools of others, or that a function tool runs, are protected with it: what an
-inner agent calls is decided on in the same conversation. Tools that OpenAI runs on its own servers never come by here;
-see the guide.
+Protecting an agent also protects the agents to which it hands over, that are its tools, or that its tools run. An inner
+agent's calls are decided in the same conversation. Tools that OpenAI runs on its own servers bypass the shield; see the
+guide.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -52,8 +52,8 @@ from bylaw.trace.recorded_value import plain_text
 from bylaw.trace.transcript import is_users
 
 HANDED_OVER = "For context, here is the conversation so far"
-"""Prefix of the SDK's text that replaces the history for an agent after a handover; it comes first. An agent may also
-write such text.
+"""The start of the SDK's text that replaces the history for an agent after a handover. An agent may also write this
+text.
 """
 HOSTED = frozenset(
     ("WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "HostedMCPTool", "ImageGenerationTool", "ToolSearchTool")
@@ -62,12 +62,12 @@ HOSTED = frozenset(
 
 
 class ShieldHooks(RunHooks):
-    """One conversation. Give it as `hooks` to every run of it, with the agent that `protect` returns.
+    """Shields one conversation. Pass it as `hooks` to every run, with the agent that `protect` returns.
 
-    With `pauses`, a call that waits for the user's yes or a person's is an interruption of the run: `asked` says what
-    to put to whom, `confirm` and `approve` take the answer, and the run goes on with `state.approve(item)`. `context`
-    says who is speaking in a run, by the `context` that was given to `Runner.run`. With `instruct`, `protect` adds the
-    shield's instructions to those of the agent.
+    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval interrupts the run. `asked`
+    returns the prompts, `confirm` and `approve` take the answers, and the run continues with `state.approve(item)`.
+    `context` tells who is speaking in a run, from the `context` of `Runner.run`. With `instruct`, `protect` adds the
+    shield's instructions to the agent's.
     """
 
     def __init__(
@@ -86,29 +86,30 @@ class ShieldHooks(RunHooks):
         self._pauses = pauses
         self._follower = follower
         self._agent = ""
-        """The name of the inner agent that these hooks are for."""
+        """The inner agent that these hooks are for."""
         self._main: ShieldHooks | None = None
         self._answers: Answers = "all" if session.is_named else "heard"
         self._making = threading.Lock()
         self._decided: dict[tuple[str, str], Decision] = {}
-        """Decisions on calls that may run, by the inner agent and their ids."""
+        """Decisions on calls that may run, by inner agent and id."""
         self._protected: dict[int, tuple[Any, ...]] = {}
-        """By agent identity, its protected copy and the parts it was made from."""
+        """Each agent's protected copy and the parts that it was made from, by the agent's identity."""
         self._ours: set[int] = set()
         self._held: set[str] = set()
-        """Names of tools whose calls the SDK may hold until they are approved."""
+        """Names of tools whose calls the SDK may hold for approval."""
 
     def inner(self, agent: str) -> "ShieldHooks":
-        """The hooks for an agent whose messages your code or another agent writes, in the same conversation.
+        """Return hooks for an inner agent, whose messages your code or another agent writes, in the same conversation.
 
-        Not needed for an agent that a tool runs in its own task: that is seen. Name each such agent.
+        An agent that a tool runs in its own task does not need this, because the shield notices it. Give each inner
+        agent a name.
         """
         other = ShieldHooks(self.session)
         other._agent, other._main = agent, self
         return other
 
     def _inner(self, id: str = "") -> str:
-        """The inner agent that is at work here, or that asked for a call; empty for the main one."""
+        """Return the inner agent that runs here or that requested a call; empty for the main agent."""
         return self._agent or inner_agent(id)
 
     @property
@@ -130,7 +131,9 @@ class ShieldHooks(RunHooks):
             _ = self.follower
 
     def protect(self, agent: Agent) -> Agent:
-        """The agent with the shield before its tools, and before those of all agents that it hands over to or asks."""
+        """Return the agent with the shield before its tools, and before those of all agents that it hands over to or
+        uses.
+        """
         if id(agent) in self._ours:
             return agent
         made_of = (agent, list(agent.tools), list(agent.handoffs), list(agent.mcp_servers))
@@ -152,7 +155,7 @@ class ShieldHooks(RunHooks):
         return protected
 
     def _instructed(self, given: Any) -> Any:
-        """The instructions of an agent, followed by those of the shield; an inner agent asks no user."""
+        """Return an agent's instructions with the shield's. An inner agent asks no user, so it gets none."""
         told = self._instructions
         if not told or self._inner():
             return given
@@ -193,13 +196,13 @@ class ShieldHooks(RunHooks):
         return dataclasses.replace(
             tool,
             needs_approval=self._approval(tool.name, tool.needs_approval),
-            # The last word before the tool, and the first after it.
+            # The shield's guardrails are last before the tool and first after it.
             tool_input_guardrails=[*(tool.tool_input_guardrails or ()), before],
             tool_output_guardrails=[after, *(tool.tool_output_guardrails or ())],
         )
 
     def _approval(self, tool: str, needed: Any) -> Any:
-        """Ask the tool's own approval only for a call that may run or waits for a yes; then the call continues."""
+        """Ask for the tool's own approval only if a call may run or waits for an answer. The call then continues."""
         declared = self.session.pack.schema.tools.get(tool)
         # If a tool's approval is a function, the SDK holds every call whose arguments it converts.
         if needed is False and (not self._pauses or (declared is not None and declared.effect == "read")):
@@ -227,25 +230,24 @@ class ShieldHooks(RunHooks):
         return True
 
     async def asked(self, item: Any) -> list[Prompt]:
-        """The prompts a run's interruption waits for; empty if only the tool's own `needs_approval` asks."""
+        """Return the prompts of a run's interruption; empty if only the tool's own `needs_approval` asks."""
         call = item.raw_item
         return await asyncio.to_thread(self._asked, call.call_id, item.tool_name, call.arguments)
 
     def _asked(self, id: str, tool: str, arguments: str) -> list[Prompt]:
         planned = self.follower.planned(id)
         if planned is not None and not planned.allowed:
-            # The SDK holds a call whose arguments it would change, such as 60 for a float, and does not ask us whether
-            # it waits.
+            # The SDK holds a call whose arguments it would convert, such as 60 for a float, without asking the shield.
             self._pause(id, planned)
         waiting = self.follower.asked(id, tool, arguments)
         return prompts(waiting) if waiting is not None else []
 
     async def confirm(self, prompt: Prompt, yes: bool, *, by: str = "") -> None:
-        """Report the user's answer to a card; `by` says how, such as the button pressed."""
+        """Report the user's answer to a card. `by` says how the user answered, such as the button."""
         await asyncio.to_thread(confirm, self.session, prompt, yes, by=by)
 
     async def approve(self, prompt: Prompt, yes: bool, *, by: str, note: str = "") -> None:
-        """A person answered for the policy; `by` is their name. It never counts as the user's yes."""
+        """Report a reviewer's answer. `by` is the reviewer's name. This never counts as the user's confirmation."""
         await asyncio.to_thread(approve, self.session, prompt, yes, by=by, note=note)
 
     async def _before(self, data: Any) -> ToolGuardrailFunctionOutput:
@@ -273,7 +275,9 @@ class ShieldHooks(RunHooks):
         return ToolGuardrailFunctionOutput.reject_content(shown)
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
-        """Report the model's input, which is the history. An inner agent's is written by the outer one."""
+        """Report the model's input, which is the history. The outer agent writes an inner agent's input, so that is
+        ignored.
+        """
         if self._inner():
             return
         await asyncio.to_thread(self._hear, context)
@@ -296,8 +300,10 @@ class ShieldHooks(RunHooks):
             await asyncio.to_thread(self._note_held, held)
 
     def _note_held(self, ids: Sequence[str]) -> None:
-        """Record held calls. The SDK holds a call whose arguments it would convert, such as 60 for a float, without
-        asking; in another worker it continues only if the log says that it was interrupted.
+        """Record held calls.
+
+        The SDK holds a call whose arguments it would convert, such as 60 for a float, without asking. In another
+        worker, the call continues only if the log says that it was interrupted.
         """
         for id in ids:
             decision = self.follower.planned(id)
@@ -305,12 +311,11 @@ class ShieldHooks(RunHooks):
                 self.follower.interrupted(id, decision)
 
     async def on_agent_end(self, context: Any, agent: Any, output: Any) -> None:
-        """The agent has done for now."""
         if not self._inner():
             await asyncio.to_thread(self.follower.end)
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
-        """Nothing runs here that was not decided on."""
+        """Refuse to run a tool without a decision."""
         id = getattr(context, "tool_call_id", "")
         if (self._inner(id), id) not in self._decided or not is_begun(id):
             name = getattr(tool, "name", type(tool).__name__)
@@ -318,7 +323,6 @@ class ShieldHooks(RunHooks):
             raise UsageError(f"tool `{name}` would run without a decision", hint=hint)
 
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
-        """Report the tool's result."""
         id = context.tool_call_id
         inner = self._inner(id)
         self._decided.pop((inner, id), None)
@@ -326,7 +330,7 @@ class ShieldHooks(RunHooks):
 
 
 def _shown(result: Any) -> str:
-    """A result as the SDK shows it to the model."""
+    """Return a result as the SDK shows it to the model."""
     if isinstance(result, str):
         return result
     item: Any = ItemHelpers.tool_call_output_item(SimpleNamespace(call_id=""), result)
@@ -335,7 +339,7 @@ def _shown(result: Any) -> str:
 
 
 def _parts(items: Any) -> list[Part]:
-    """Items of the Responses API as the SDK keeps them: a message and the calls after it are one turn."""
+    """Convert items of the Responses API. A message and the calls after it are one turn."""
     parts: list[Part] = []
     text: str | None = None
     key, calls = "", []
@@ -380,7 +384,7 @@ def _key(item: dict[str, Any]) -> str:
 
 
 def _both(ours: RunHooks, theirs: RunHooks | None) -> RunHooks:
-    """Hooks that are run one after the other, ours first."""
+    """Combine two sets of hooks. The shield's run first."""
     return ours if theirs is None else _Both(ours, theirs)
 
 
@@ -402,7 +406,7 @@ for _name in ("llm_start", "llm_end", "agent_start", "agent_end", "handoff", "to
 
 
 def _watched(run: Any) -> Any:
-    """A run that begins while a call is being carried out is under hooks that decide."""
+    """Wrap a run, so that inside a running call the shield's hooks decide."""
 
     def begun(self: Any, starting_agent: Any, input: Any, **options: Any) -> Any:
         outer, hooks = carried(), options.get("hooks")

@@ -2,10 +2,10 @@
 
     agent = Agent(model, tools=[...], capabilities=[ShieldCapability("pack")])
 
-It stands right before the tools, whichever toolset they are from, so no hook can change a call that it has allowed. The
-history is the run's own messages: after a restart, or in another worker, the shield knows what they show. Tools that
-the model's provider runs on its own servers never come by here. An agent that a tool of another runs is an inner one,
-with the capability or without: its calls are decided on in the outer conversation.
+The shield is directly before the tools of every toolset, so that no hook can change an allowed call. The history is the
+run's own messages, so that the shield knows it after a restart and in another worker. Tools that the model's provider
+runs on its own servers bypass the shield. An agent that another's tool runs is an inner agent, with or without the
+capability. Its calls are decided in the outer conversation.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -34,16 +34,16 @@ from bylaw.shield.shield import shield_of
 from bylaw.trace.event import with_note
 
 DEFERS = "bylaw defers"
-"""In the metadata of a tool: how it is deferred once a call may run, `unapproved` or `external`."""
+"""In a tool's metadata: how an allowed call is deferred, `unapproved` or `external`."""
 
 
 class ShieldCapability(Adapter, AbstractCapability):
-    """The shield before an agent's tools; conversations are told apart by their `conversation_id`.
+    """Shields an agent's tools. Conversations are distinguished by `conversation_id`.
 
-    With `pauses`, a call that waits for the user's yes or a person's is a deferred one, with a `Prompt` as its metadata
-    in `DeferredToolRequests`. It is approved with an answer as metadata: `{"id": prompt["id"], "confirm": True}` for
-    the user's, `"approve": True, "by": "ann"` for a person's. With `instruct`, the shield's instructions are added to
-    the agent's.
+    With `pauses`, a call that waits for the user's confirmation or a reviewer's approval is deferred, with a `Prompt`
+    as its metadata in `DeferredToolRequests`. Approve it with an answer as metadata: `{"id": prompt["id"], "confirm":
+    True}` for the user, `"approve": True, "by": "ann"` for a reviewer. With `instruct`, the shield's instructions are
+    added to the agent's.
     """
 
     def __init__(
@@ -56,28 +56,27 @@ class ShieldCapability(Adapter, AbstractCapability):
     ) -> None:
         super().__init__(shield, context=context, pauses=pauses, instruct=instruct)
         self.tools: set[str] = set()
-        """Names of the shielded tools; output tools are not among them."""
+        """Names of the shielded tools, without output tools."""
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Next to the tools."""
+        """Put the capability next to the tools."""
         return CapabilityOrdering(position="innermost")
 
     def get_instructions(self) -> Any:
-        """The shield's instructions, in each run in which the agent may ask the user."""
+        """Return the shield's instructions for each run in which the agent may ask the user."""
         return (lambda: self.instructions or None) if self._instructions else None
 
     def get_wrapper_toolset(self, toolset: Any) -> Any:
-        """The tools, each behind a decision."""
+        """Wrap the tools, so that each call is decided."""
         return _Shielded(toolset, self)
 
     async def after_run(self, ctx: Any, *, result: Any) -> Any:
-        """Report the agent's final message."""
         parts = _parts(result.all_messages(), self.tools)
         await asyncio.to_thread(self._guard.end, ctx.conversation_id or "", ctx, parts)
         return result
 
     async def wrap_output_process(self, ctx: Any, *, output_context: Any, output: Any, handler: Any) -> Any:
-        """An agent that a function for the output runs is an inner one, as one that a tool runs."""
+        """Treat an agent that an output function runs as an inner agent."""
         if self._guard.agent:
             return await handler(output)
         follower = await asyncio.to_thread(self._guard.followers.get, ctx.conversation_id or "", ctx)
@@ -90,7 +89,7 @@ class ShieldCapability(Adapter, AbstractCapability):
             end(token)
 
     def decide(self, ctx: Any, tool: str, arguments: dict[str, Any]) -> tuple[Follower, str, Decision]:
-        """The decision on a call about to be made, with its conversation and the inner agent making it."""
+        """Decide a call. Return its conversation, the inner agent that makes it, and the decision."""
         messages, id = list(ctx.messages), ctx.tool_call_id or ""
         call = Asked(id, tool, _as_asked(messages, id, to_jsonable_python(arguments)))
         answer = ctx.tool_call_metadata if ctx.tool_call_approved else None
@@ -108,7 +107,7 @@ class _Shielded(WrapperToolset):
     async def get_tools(self, ctx: Any) -> Any:
         found = await super().get_tools(ctx)
         self.shield.tools.update(name for name, tool in found.items() if not _is_output(tool))
-        # Deferred tools are decided first: the framework would not pass here before somebody runs them.
+        # Deferred tools are decided first, because the framework would otherwise skip this step.
         return {name: _decided_first(tool) if tool.tool_def.defer else tool for name, tool in found.items()}
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
@@ -120,12 +119,12 @@ class _Shielded(WrapperToolset):
         id = ctx.tool_call_id or ""
         defers = (tool.tool_def.metadata or {}).get(DEFERS)
         if defers == "external":
-            # Its result arrives with the messages.
+            # The result arrives with the messages.
             raise CallDeferred
         if defers == "unapproved" and not ctx.tool_call_approved:
             await asyncio.to_thread(follower.interrupted, id, decision, agent=agent)
             raise ApprovalRequired
-        # A held call is repeated; the model's view of a failed one is in the next messages.
+        # A held call is repeated. The next messages show what the model sees of a failed one.
         ends: Any = {"held": (ApprovalRequired, CallDeferred), "reported": (ModelRetry, ToolFailed)}
         async with Execution(follower, Asked(id, name, tool_args), decision, agent, **ends):
             result = await super().call_tool(name, tool_args, ctx, tool)
@@ -137,14 +136,14 @@ class _Shielded(WrapperToolset):
 
 
 def _decided_first(tool: Any) -> Any:
-    """A tool that the framework would defer by itself, so that a call of it is decided on before."""
+    """Change a tool that the framework would defer, so that its calls are decided first."""
     given = tool.tool_def
     metadata = {**(given.metadata or {}), DEFERS: given.kind}
     return replace(tool, tool_def=replace(given, kind="function", metadata=metadata))
 
 
 def _shielded(toolset: Any, shield: Shield) -> Any:
-    """The tools of an agent that a shielded tool runs, each behind a decision, whoever created that agent."""
+    """Wrap the tools of an agent that a shielded tool runs, whoever created that agent."""
     within = toolset
     while within is not None:
         if isinstance(within, _Shielded):
@@ -154,7 +153,7 @@ def _shielded(toolset: Any, shield: Shield) -> Any:
 
 
 def _watched(made: Any) -> Any:
-    """The framework has no hook for an agent that a tool runs, but every run makes a `ToolManager` for its tools."""
+    """Wrap `ToolManager`, which every run creates. The framework has no hook for an agent that a tool runs."""
 
     def init(self: Any, *given: Any, **more: Any) -> None:
         made(self, *given, **more)
@@ -168,12 +167,12 @@ watch(ToolManager, "__init__", _watched)
 
 
 def _is_output(tool: Any) -> bool:
-    """Whether it is only how an agent gives its output."""
+    """Whether the tool only returns the agent's output."""
     return tool.tool_def.kind == "output"
 
 
 def _as_asked(messages: Sequence[Any], id: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as the model gave them, where reading them has only added what it left out."""
+    """Return the model's own arguments, if parsing has only added defaults."""
     for message in reversed(messages):
         for part in message.parts if isinstance(message, ModelResponse) else ():
             if isinstance(part, ToolCallPart) and part.tool_call_id == id:
@@ -210,7 +209,7 @@ def _arguments(call: ToolCallPart) -> dict[str, Any] | str:
 
 
 def _told(part: Any, ids: Collection[str]) -> Part | None:
-    """A user message, or the result of a call."""
+    """Return a user message or the result of a call."""
     if isinstance(part, UserPromptPart):
         content = part.content
         texts = [content] if isinstance(content, str) else [each for each in content if isinstance(each, str)]

@@ -1,7 +1,7 @@
-"""Readers of what agents hand to tools: SQL, shell commands, paths and URLs, and of the pages they are shown.
+"""Readers of what agents pass to tools (SQL, shell commands, paths, URLs) and of the pages they see.
 
-Every reader is an allowlist: what it does not know for certain is `Unreadable`, never a read. Start at
-`unreadable.py`, then the reader for the text: `sql.py`, `shell.py`, `path.py`, `url.py`, `page.py`.
+Every reader is an allowlist: an uncertain text is `Unreadable`, never a read. Start at `unreadable.py`, then the reader
+for the text: `sql.py`, `shell.py`, `path.py`, `url.py`, `page.py`.
 """
 
 from bylaw.reading.unreadable import Unreadable

@@ -1,7 +1,7 @@
-"""A page as Playwright's accessibility snapshot shows it: bare, or in the Markdown of Playwright's MCP server.
+"""Reads a page from Playwright's accessibility snapshot, bare or in the Markdown of Playwright's MCP server.
 
-The grammar is Playwright's own and nothing more: one element a line, its name as a JSON string, its states in brackets.
-A name or a text can therefore never pass for another element; anything else is `Unreadable`, with its line.
+The grammar is exactly Playwright's: one element per line, with its name as a JSON string and its states in brackets. A
+name or a text can therefore never look like another element. Any other text is `Unreadable`, with its line.
 """
 
 import json
@@ -22,7 +22,7 @@ _LINE = re.compile(
     r'(?: ("(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"|/.*/))?'
     rf"{_STATES}(?: \[ref=(\w+)\])?{_STATES}(?:(:)(?: (.+))?)?"
 )
-"""One element: indent, mark of a change, role, name, states, reference, states, and what follows the colon."""
+"""One element: indent, change mark, role, name, states, reference, states, and the text after the colon."""
 _QUOTED_LINE = re.compile(r"( *)- '((?:[^']|'')*)'(?:(:)(?: (.+))?)?")
 _PROPERTY = re.compile(r"( *)- /([a-z-]+): (.+)")
 _UNCHANGED = re.compile(r"( *)- ref=(\w+) \[unchanged\]")
@@ -34,33 +34,33 @@ _BEFORE = re.compile(
     r"|### (?:Ran Playwright code|Open tabs|Page|Page state|Snapshot)|- Ran Playwright code:?|- Page Snapshot:?"
     r"|- Page (?:URL|Title):.*|- Console: [0-9, a-z]*|- [0-9]+: .*"
 )
-"""Lines that may stand before a snapshot; under other headings stands what a page may have written."""
+"""Lines that may come before a snapshot. Text under other headings may come from the page."""
 _URL = "- Page URL: "
 _TITLE = "- Page Title: "
 
 
 class Element(Struct, frozen=True, gc=False):
-    """One element of a page, or a piece of text (role `text`)."""
+    """An element of a page, or a piece of text (role `text`)."""
 
     at: int
-    """Its place in `Page.elements`, in document order."""
+    """The index in `Page.elements`, in document order."""
     line: int
-    """Its line in the text, from 1."""
+    """The line in the text, from 1."""
     parent: int
-    """The place of its parent; -1 at the top."""
+    """The index of the parent; -1 at the top."""
     depth: int
     role: str
     name: str = ""
-    """The accessible name. Playwright leaves out names of more than 900 characters, and those its content repeats."""
+    """The accessible name. Playwright omits names of more than 900 characters, and names that the content repeats."""
     ref: str = ""
-    """What tools call it by; empty if it cannot be used by one."""
+    """The element's reference for tools; empty if tools cannot use the element."""
     states: tuple[tuple[str, str], ...] = ()
-    """`checked`, `disabled`, `level`, `cursor` ... with their values; the value of a bare state is empty."""
+    """States such as `checked`, `disabled`, `level` and `cursor`, with values. A bare state has an empty value."""
     text: str = ""
-    """The text written behind it; for a text box, what was typed into it."""
+    """The element's text. For a text box, what was typed."""
 
     def state(self, name: str) -> str | None:
-        """The value of a state: empty if it has none, None if the element is not in it."""
+        """Return a state's value: empty if it has none, None if the element is not in the state."""
         return next((value for each, value in self.states if each == name), None)
 
     @property
@@ -70,15 +70,15 @@ class Element(Struct, frozen=True, gc=False):
 
 
 class Page(Struct, frozen=True, dict=True):
-    """A page, its elements in document order."""
+    """A page with its elements in document order."""
 
     elements: tuple[Element, ...]
     url: str = ""
     title: str = ""
     is_complete: bool = True
-    """Whether this is all of the page: false for a text that was cut, and for a snapshot of changes alone."""
+    """False for a truncated snapshot, and for one with changes only."""
     properties: dict[int, dict[str, str]] = {}
-    """By an element's place, its `url` or `placeholder`."""
+    """The `url` or `placeholder` of an element, by index."""
 
     @cached_property
     def _by_ref(self) -> dict[str, Element]:
@@ -86,7 +86,7 @@ class Page(Struct, frozen=True, dict=True):
 
     @cached_property
     def _ends(self) -> list[int]:
-        """By an element's place, the place behind its last descendant."""
+        """For each element, the index after its last descendant."""
         ends = list(range(1, len(self.elements) + 1))
         for element in reversed(self.elements):
             if element.parent >= 0:
@@ -94,12 +94,12 @@ class Page(Struct, frozen=True, dict=True):
         return ends
 
     def by_ref(self, ref: str) -> Element | None:
-        """The element that tools call `ref`."""
+        """Return the element with a reference."""
         return self._by_ref.get(ref)
 
     @cached_property
     def focused(self) -> Element | None:
-        """The element that keys go to; None if that is not known. The whole page, if nothing has the focus."""
+        """The element that receives keys; None if unknown. Without a focus, the whole page."""
         active = [element for element in self.elements if element.state("active") is not None]
         if not active:
             return None
@@ -111,13 +111,13 @@ class Page(Struct, frozen=True, dict=True):
         return self.elements[element.parent] if element.parent >= 0 else None
 
     def ancestors(self, element: Element) -> Iterator[Element]:
-        """Its parent, its parent's parent and so on."""
+        """Yield the parent, its parent and so on."""
         while element.parent >= 0:
             element = self.elements[element.parent]
             yield element
 
     def descendants(self, element: Element) -> tuple[Element, ...]:
-        """All that is inside it, in document order."""
+        """Return everything inside the element, in document order."""
         return self.elements[element.at + 1 : self._ends[element.at]]
 
     def children(self, element: Element) -> Iterator[Element]:
@@ -127,7 +127,7 @@ class Page(Struct, frozen=True, dict=True):
             at = self._ends[at]
 
     def text_of(self, element: Element) -> str:
-        """The text a reader sees in it, pieces joined by a space; its name if that is all there is."""
+        """Return the visible text, with pieces joined by a space; the name if there is no text."""
         if element.text:
             return element.text
         inside = self.descendants(element)
@@ -139,22 +139,22 @@ class Page(Struct, frozen=True, dict=True):
         )
 
     def find(self, role: str, name: str | None = None, *, inside: Element | None = None) -> Iterator[Element]:
-        """Elements of a role, and of exactly this name if one is given."""
+        """Yield the elements with a role and, if given, exactly this name."""
         for element in self.elements if inside is None else self.descendants(inside):
             if element.role == role and (name is None or element.name == name):
                 yield element
 
     def is_in_frame(self, element: Element) -> bool:
-        """Whether it is of another document, shown in a frame: its page is not this one."""
+        """Whether the element is in a frame, and so part of another document."""
         return any(above.role == "iframe" for above in self.ancestors(element))
 
     def label(self, element: Element) -> str:
-        """What it is called: its name, or its text if Playwright left out a name that only repeats the text."""
+        """Return the element's name, or its text if Playwright omitted a repeating name."""
         return element.name or self.text_of(element)
 
     @cached_property
     def _headings(self) -> list[int]:
-        """By an element's place, the place of the heading above it; -1 if there is none."""
+        """For each element, the index of the heading above it; -1 without one."""
         found: list[int] = []
         last: dict[int, int] = {}
         for element in self.elements:
@@ -165,12 +165,14 @@ class Page(Struct, frozen=True, dict=True):
         return found
 
     def heading_above(self, element: Element) -> Element | None:
-        """The heading of its section: the last one before it that is beside it or beside one of its ancestors."""
+        """Return the heading of an element's section: the last one before it next to the element or one of its
+        ancestors.
+        """
         at = self._headings[element.at]
         return self.elements[at] if at >= 0 else None
 
     def rows(self, table: Element) -> Iterator[Element]:
-        """The rows of a table or grid, without those of tables inside it."""
+        """Yield the rows of a table or grid, without rows of nested tables."""
         at, end = table.at + 1, self._ends[table.at]
         while at < end:
             here = self.elements[at]
@@ -182,13 +184,13 @@ class Page(Struct, frozen=True, dict=True):
         return tuple(child for child in self.children(row) if child.role in _CELLS)
 
     def columns(self, table: Element) -> tuple[str, ...]:
-        """The headers of a table's columns, from its first row; none if that row has other cells too."""
+        """Return the column headers from a table's first row; none if that row has other cells too."""
         first = next(self.rows(table), None)
         cells = self.cells(first) if first is not None else ()
         return tuple(self.text_of(cell) for cell in cells) if all(c.role == "columnheader" for c in cells) else ()
 
     def cell(self, row: Element, column: str) -> Element | None:
-        """The cell of a row under a header; None if headers repeat, or if cells and headers do not match."""
+        """Return a row's cell under a header; None if headers repeat, or if cells and headers do not match."""
         table = next((above for above in self.ancestors(row) if above.role in ("table", "grid", "treegrid")), None)
         columns = self.columns(table) if table is not None else ()
         cells = self.cells(row)
@@ -201,10 +203,10 @@ _CELLS = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
 
 
 def read_page(text: str) -> Page:
-    """The page that a snapshot shows; raises `Unreadable` if it is not exactly one snapshot of Playwright's.
+    """Return the page in a snapshot. Raises `Unreadable` unless the text is exactly one Playwright snapshot.
 
-    Of a snapshot whose end is missing, the elements before the cut are read, and the page is not complete. Only read
-    what a tool that takes snapshots returned: results of other tools can contain any text the page wants.
+    A truncated snapshot gives an incomplete page. Use this only for results of snapshot tools, because other results
+    may contain any text from the page.
     """
     if len(text) > MAX_CHARACTERS:
         raise Unreadable(f"the snapshot has more than {MAX_CHARACTERS:,} characters")
@@ -215,7 +217,7 @@ def read_page(text: str) -> Page:
 
 
 def _read_markdown(text: str) -> Page:
-    """The first snapshot, under its heading. What follows may be the page's own words, such as what its scripts log."""
+    """Read the first snapshot under its heading. Later text may come from the page, such as script logs."""
     lines = text.split("\n")
     start = next((at for at, line in enumerate(lines) if line == "```yaml"), 0) + 1
     before, is_code = lines[: start - 1], False
@@ -240,7 +242,7 @@ def _only(lines: list[str], label: str) -> str:
 
 
 class _Snapshot:
-    """The lines of a snapshot; `first` is the number of the first."""
+    """The lines of a snapshot. `first` is the number of the first line."""
 
     def __init__(self, lines: list[str], first: int) -> None:
         self.lines = lines
@@ -249,7 +251,7 @@ class _Snapshot:
         self.properties: dict[int, dict[str, str]] = {}
         self.refs: set[str] = set()
         self.parents = [-1]
-        """By depth, the place of the parent that a line at that depth has."""
+        """The parent's index for each depth."""
         self.step = 0
 
     def page(self, url: str, title: str, *, is_complete: bool = True) -> Page:
@@ -305,7 +307,7 @@ class _Snapshot:
             self.parents.append(at)
 
     def _place(self, number: int, indent: int) -> tuple[int, int]:
-        """The depth of a line, and the place of its parent."""
+        """Return a line's depth and its parent's index."""
         depth = 0
         if indent:
             step = self.step = self.step or indent
@@ -346,7 +348,7 @@ def _value(written: str, number: int) -> str:
 
 @lru_cache(4096)
 def _states(written: str) -> tuple[tuple[str, str], ...] | None:
-    """The states in brackets; None if one is there twice."""
+    """Return the states in brackets; None if one is repeated."""
     parts = [part.partition("=") for part in written[2:-1].split("] [")]
     names = [name for name, _, _ in parts]
     if "ref" in names or len(set(names)) < len(names):

@@ -1,4 +1,4 @@
-"""Where a path leads: inside a folder or outside it."""
+"""Tells whether a path leads inside a folder or outside."""
 
 import os
 import re
@@ -14,12 +14,12 @@ MAX_CHARACTERS = 4096
 
 
 class Place(Struct, frozen=True):
-    """Where a path leads."""
+    """The destination of a path."""
 
     path: str
     """The whole path with `/`, without `.` and `..`."""
     inside: str | None
-    """The path below the root, `.` for the root itself; None if it is outside, or may be."""
+    """The path below the root, `.` for the root itself; None if it is or may be outside."""
 
     @property
     def is_inside(self) -> bool:
@@ -41,11 +41,10 @@ def resolve_path(
     style: Literal["posix", "windows"] | None = None,
     follow_links: bool = False,
 ) -> Place:
-    """Where `text` leads, relative to `cwd`, which is itself relative to `root` unless it is absolute.
+    """Resolve `text` relative to `cwd`, which is relative to `root` unless absolute.
 
-    With `follow_links`, the folder must exist here: links are followed, and a path whose links lead outside is outside.
-    Without it, paths are compared as text. The style is that of `root` if none is given. Raises `Unreadable` for a text
-    that names no single path for certain.
+    With `follow_links`, the folder must exist on this machine, and links are followed. Without it, paths are compared
+    as text. The default style is that of `root`. Raises `Unreadable` for a text that does not certainly name one path.
     """
     style = style or _style_of(root)
     base = _steps(_plain(root, style), style, None)
@@ -70,7 +69,7 @@ def _style_of(root: str) -> Literal["posix", "windows"]:
 
 
 def _of_url(text: str, style: str) -> str:
-    """The path of a file URL; other texts are left alone."""
+    """Return the path of a file URL; other texts unchanged."""
     if not _FILE_URL.match(text):
         return text
     rest = text[5:].replace("\\", "/") if style == "windows" else text[5:]
@@ -110,7 +109,7 @@ def _plain(text: str, style: str) -> str:
 
 
 def _steps(text: str, style: str, base: list[str] | None) -> list[str]:
-    """The names from the top, the top itself first: `/`, a drive or a share."""
+    """Return the names from the top, starting with the top itself: `/`, a drive or a share."""
     if style == "posix":
         parts = ["/"] if text.startswith("/") else list(base or ())
         names = text.split("/")
@@ -171,7 +170,7 @@ def _real(parts: list[str]) -> list[str]:
 
 
 def _followed(text: str, parts: list[str], here: list[str]) -> list[str]:
-    """The path with its links followed; `..` after a link is what the system makes of it."""
+    """Return the path with links followed. The system resolves `..` after a link."""
     whole = text if text.startswith("/") else f"{_joined(here)}/{text}"
     real = list(Path(os.path.realpath(whole)).parts)
     if _FILE_URL.match(text):

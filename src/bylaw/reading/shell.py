@@ -1,7 +1,9 @@
-"""The programs a shell command runs, with their words and files; grammar by `tree-sitter-bash` (extra `read-shell`).
+"""Finds the programs that a shell command runs, with words and files. `tree-sitter-bash` (extra `read-shell`) parses
+it.
 
-The text is read as bash and POSIX shells read it. The tree is trusted only where it covers the text without a gap, word
-by word. What gives words another meaning is `Unreadable`: functions, aliases, `eval`, `source`, programs in variables.
+The text is read as bash and POSIX shells read it. The syntax tree counts only if it covers the text without gaps.
+Anything that can change the meaning of words is `Unreadable`: functions, aliases, `eval`, `source`, and programs in
+variables.
 """
 
 import importlib
@@ -26,7 +28,7 @@ MAX_CHARACTERS = 50_000
 MAX_DEPTH = 60
 MAX_SUBSTITUTIONS = 8
 MAX_NESTED_TEXTS = 4
-"""`sh -c` in `sh -c` in ..."""
+"""The maximum nesting of `sh -c`."""
 
 
 _SILENT = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
@@ -39,10 +41,10 @@ _PLAIN_EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9?#@*$!-]|\{[A-Za-z_0-9]\w*
 _VALUES = {"for_statement": ("variable", "value"), "case_statement": ("value",), "case_item": ("value",)}
 """Parts of statements that are words."""
 _SETS_VARIABLE = re.compile(r"(?:(?:^|[\s;|&()])\{\w+|\])\}$")
-"""What is before the sign of a redirection such as `{PATH}<x`."""
+"""The text before the sign of a redirection such as `{PATH}<x`."""
 _RESERVED = frozenset({"{", "}", "!"})
 _ENDS = frozenset([b"", *(bytes([each]) for each in b" \t\n;&|()")])
-"""What ends a word, and nothing."""
+"""Bytes that end a word, and the end of the text."""
 _PLAIN_PATTERN = re.compile(r"[\w.,:@%+*?/\[\]-]*")
 _PLAIN_ARITHMETIC = re.compile(r"\$\(\([0-9 +*/%()<>=!&|^~?:-]*\)\)")
 _EXPANSIONS = frozenset(
@@ -51,9 +53,8 @@ _EXPANSIONS = frozenset(
 
 
 def read_shell(text: str) -> tuple[Command, ...]:
-    """Every program that `text` may run, in its order; raises `Unreadable` where that is not certain.
-
-    Takes less than 1 ms.
+    """Return every program that `text` may run, in order. Raises `Unreadable` if this is uncertain. Takes less than 1
+    ms.
     """
     return tuple(_Reader(text, nested=0).commands())
 
@@ -69,7 +70,7 @@ def _parser() -> Any:
 
 
 class _Reader:
-    """The commands of one text."""
+    """Reads the commands of one text."""
 
     def __init__(self, text: str, *, nested: int) -> None:
         if len(text) > MAX_CHARACTERS:
@@ -81,12 +82,12 @@ class _Reader:
         self.nested = nested
         self.found: list[Command] = []
         self.directories: frozenset[str] | None = frozenset({""})
-        """The folders the next command may run in, if all went well."""
+        """The folders in which the next command may run if all earlier ones succeeded."""
         self.reached = self.directories
-        """Those it may run in if a part of the statement before failed."""
+        """The folders in which it may run if an earlier part of the statement failed."""
         self.line = 1
         self.inside = 0
-        """Substitutions around the command at hand."""
+        """The number of substitutions around the current command."""
 
     def commands(self) -> list[Command]:
         tree = _parser().parse(self.source)
@@ -146,7 +147,7 @@ class _Reader:
             self.directories = self.reached = start
 
     def _children(self, node: Any, depth: int, *, has_input: bool) -> None:
-        """The statements in another, in order; a change of folder is certain only for what follows after `&&`."""
+        """Read nested statements in order. A change of folder is certain only for what follows `&&`."""
         kind = node.type
         reached = self.directories
         chain = kind == "list"
@@ -178,12 +179,12 @@ class _Reader:
         self.reached = reached
 
     def _stands_alone(self, node: Any) -> bool:
-        """Whether a reserved word is a word of its own, as a shell sees it."""
+        """Whether a shell sees a reserved word as a separate word."""
         before = self.source[node.start_byte - 1 : node.start_byte] if node.start_byte else b""
         return before in _ENDS and self.source[node.end_byte : node.end_byte + 1] in _ENDS
 
     def _check_gaps(self, node: Any) -> None:
-        """Between the parts of a statement there must be nothing, or a lone hyphen that the grammar drops."""
+        """Check that only white space, or a lone hyphen dropped by the grammar, is between the parts of a statement."""
         at = node.start_byte
         for child in node.children:
             gap = self._gap(at, child.start_byte)
@@ -207,7 +208,9 @@ class _Reader:
             raise self._fault("a `#` that may not begin a comment", node)
 
     def _test(self, node: Any) -> None:
-        """`[[ ... ]]` and `[ ... ]` compare and look at files; arithmetic and `-v` could run commands."""
+        """Read `[[ ... ]]` or `[ ... ]`, which compare values and examine files. Arithmetic and `-v` could run
+        commands.
+        """
         is_single = self._text(node.children[0]) == "["
         if self._text(node.children[0]) not in ("[", "[["):
             raise self._fault("arithmetic", node)
@@ -376,7 +379,7 @@ class _Reader:
         self.directories = here
 
     def _check_heredoc(self, node: Any, body: Any, label: str) -> None:
-        """Whether the text ends at the first line that is its label."""
+        """Check that the text ends at the first line equal to its label."""
         is_quoted = label[:1] in ("'", '"') and label[-1:] == label[:1]
         plain = label[1:-1] if is_quoted else label
         if not re.fullmatch(r"[A-Za-z_][\w-]*", plain):
@@ -408,7 +411,7 @@ class _Reader:
         return read_word(self._text(node), self._residue(node), expands_outside=outside, expands_inside=inside)
 
     def _residue(self, node: Any) -> str:
-        """The text with a letter for every expansion in it."""
+        """Return the text with a letter for every expansion."""
         parts: list[bytes] = []
         at = node.start_byte
         waiting = [node]
@@ -422,7 +425,7 @@ class _Reader:
         return b"".join([*parts, self.source[at : node.end_byte]]).decode("utf-8")
 
     def _substitutions(self, node: Any) -> None:
-        """Read the commands inside a word or text; refuse expansions that do more than give a value."""
+        """Read the commands inside a word or text. Refuse expansions that do more than give a value."""
         waiting = [node]
         while waiting:
             here = waiting.pop()
@@ -471,7 +474,7 @@ class _Reader:
         self.found.append(replace(command, directories=self.directories, line=self.line))
 
     def _run(self, spelled: list[Word], base: Command) -> None:
-        """Add the program that `spelled` begins with, and the one it runs if it is a wrapper."""
+        """Add the program at the start of `spelled`, and the one that it runs if it is a wrapper."""
         first = spelled[0]
         if not first.is_exact:
             raise Unreadable(f"the program `{first.text[:40]}` is not known before it runs", line=self.line)
@@ -511,7 +514,7 @@ class _Reader:
             self._change_directory(command)
 
     def _check_variables(self, command: Command) -> None:
-        """What is set may not change which programs, files or words the text means."""
+        """Check that assigned variables cannot change which programs, files or words are meant."""
         for name, _ in command.assignments:
             if words.is_special(name) and not (name == "IFS" and command.program == "read"):
                 raise Unreadable(f"`{name}` changes what commands do", line=self.line)
@@ -549,7 +552,7 @@ class _Reader:
 
 
 class _Files:
-    """What the redirections of a command read and write."""
+    """What a command's redirections read and write."""
 
     def __init__(self) -> None:
         self.read: list[Word] = []
@@ -557,7 +560,7 @@ class _Files:
         self.has_input = False
         self.has_heredoc = False
         self.after: list[Any] = []
-        """Statements that stand between a label and its text."""
+        """Statements between a label and its text."""
 
 
 def _check_characters(text: str) -> None:

@@ -1,4 +1,4 @@
-"""One command of a shell text: a program, its words and its files."""
+"""A command of a shell text: a program with its words and files."""
 
 import posixpath
 import re
@@ -12,55 +12,55 @@ _PRIVILEGED = frozenset({"sudo", "doas", "su", "pkexec", "runuser"})
 _STAYS_BELOW = re.compile(
     r"/?(?:[\w@%+,:=-][\w@%+,.:=-]*/+|\./+|\.\./+)*(?:[\w@%+,:=*?\[\]-][\w@%+,.:=*?\[\]-]*(?:/+|$))+"
 )
-"""A pattern for names of files that cannot match `..`."""
+"""Matches file name patterns that cannot match `..`."""
 _INSIDE = re.compile(r"(?:^:|(?<=[@=,])(?<!\s))((?:/|\.\.(?:/|$))\S*)")
-"""A whole path, or one that goes up, in a word such as `@/etc/passwd`."""
+"""Matches an absolute path, or one that goes up, in a word such as `@/etc/passwd`."""
 _REMOTE_HELPER = re.compile(r"[a-z]+::")
-"""Of `git`, as in `ext::command`."""
+"""Matches a remote helper of `git`, such as `ext::command`."""
 _FILE_URL = re.compile(r"(?i)file:(?://[^/\s]*)?(/\S*)")
 
 
 class Command(Struct, frozen=True):
-    """One program that may be run, or a redirection without one (`program` is empty)."""
+    """A program that may run, or a redirection without one (`program` is empty)."""
 
     program: str
-    """Its name without a folder: `rm` for `/bin/rm`, `\\rm`, `busybox rm` and `find -delete`."""
+    r"""The program's name without a folder: `rm` for `/bin/rm`, `\rm`, `busybox rm` and `find -delete`."""
     written: str = ""
-    """Its name as the text spells it, without quotes."""
+    """The program's name as written, without quotes."""
     words: tuple[Word, ...] = ()
-    """What comes after it."""
+    """The words after the program."""
     assignments: tuple[tuple[str, Word], ...] = ()
-    """Variables set for it, or by it if it is only that."""
+    """Variables set for the program or, without a program, by the command."""
     files_read: tuple[Word, ...] = ()
-    """What is redirected into it."""
+    """Files redirected to the program."""
     files_written: tuple[Word, ...] = ()
-    """What it is redirected to; never `/dev/null`, `/dev/stdout` or `/dev/stderr`."""
+    """Files to which output is redirected, without `/dev/null`, `/dev/stdout` and `/dev/stderr`."""
     wrappers: tuple[str, ...] = ()
-    """Programs that run it, outermost first: `sudo`, `env`, `xargs`, `sh`."""
+    """Programs that run this one, outermost first: `sudo`, `env`, `xargs`, `sh`."""
     directories: frozenset[str] | None = frozenset({""})
-    """The folders it may run in, as `cd` before it says, relative to where the text began; None if not known."""
+    """The folders in which it may run after `cd`, relative to the start; None if unknown."""
     has_input: bool = False
-    """Whether its input is a pipe, a file or a text of the command."""
+    """Whether the input is a pipe, a file or a text of the command."""
     line: int = 1
 
     @property
     def is_of_system(self) -> bool:
-        """Whether it is the program of its name that the system finds: no folder is given, or one of the system's."""
+        """Whether the system's own program is meant: no folder is given, or one of the system's."""
         return "/" not in self.written or posixpath.normpath(posixpath.dirname(self.written)) in FOLDERS
 
     @property
     def is_privileged(self) -> bool:
-        """Whether it runs as another user."""
+        """Whether the program runs as another user."""
         return any(wrapper in _PRIVILEGED for wrapper in self.wrappers)
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Its words that begin with a hyphen, up to `--`."""
+        """The words that begin with a hyphen, up to `--`."""
         return tuple(word.text for word in self._before_dashes() if word.is_exact and _is_option(word.text))
 
     @property
     def operands(self) -> tuple[str | None, ...]:
-        """Its other words, None for one that is not known; also values of options that are words of their own."""
+        """The other words, with None for unknown ones. Includes option values that are separate words."""
         before = len(self._before_dashes())
         return tuple(
             word.text if word.is_exact else None
@@ -74,9 +74,9 @@ class Command(Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...] | None:
-        """Whatever its words may name as files, seen from where the text began; None if one is not known.
+        """Return what the words may name as files, relative to the start; None if one is unknown.
 
-        Operands, values that options carry, and files redirected; patterns as they are written.
+        Includes operands, option values and redirected files. Patterns stay as written.
         """
         named: list[str] = []
         for word in (*self.words, *self.files_read, *self.files_written):
@@ -94,7 +94,7 @@ class Command(Struct, frozen=True):
         return tuple(posixpath.join(folder, each) for each in named for folder in sorted(self.directories))
 
     def may_have_option(self, *names: str) -> bool:
-        """Whether an option of these names may be among its words: `-f`, also in `-rf`; `--force`, also as `--forc`."""
+        """Whether one of these options may be among the words: `-f`, also in `-rf`; `--force`, also as `--forc`."""
         for word in self._before_dashes():
             if not word.is_exact:
                 if word.may_be_option:
@@ -111,12 +111,12 @@ class Command(Struct, frozen=True):
 
     @property
     def writes(self) -> bool:
-        """Whether it may change anything: true for every program and option that is not known to only read."""
+        """Whether the command may change something. True unless program and options are known to only read."""
         return not only_reads(self)
 
 
 def _named_in(text: str) -> list[str]:
-    """The paths a word may name: itself, or what an option or `name=` carries."""
+    """Return the paths that a word may name: itself, or the value of an option or of `name=`."""
     _, equals, value = text.partition("=")
     inside = [found[1] for found in _INSIDE.finditer(text)] + [found[1] for found in _FILE_URL.finditer(text)]
     if not _is_option(text):

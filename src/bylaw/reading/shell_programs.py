@@ -1,4 +1,4 @@
-"""Which shell commands only read, by the allowlists in `shell_programs.toml`."""
+"""Tells which shell commands only read, by the allowlists in `shell_programs.toml`."""
 
 import re
 import tomllib
@@ -52,7 +52,7 @@ _ALIASES = {
 
 
 def only_reads(command: "Command") -> bool:
-    """Whether the command is known to change nothing but the shell it runs in."""
+    """Whether the command is known to change nothing but its own shell."""
     is_read = command.program == "read"
     if command.files_written or not all(
         is_harmless(name, word) for name, word in command.assignments if not (is_read and name == "IFS")
@@ -66,7 +66,7 @@ def only_reads(command: "Command") -> bool:
 
 
 def has_known_words(command: "Command") -> bool:
-    """Whether the program is known to only read, with the words it has."""
+    """Whether the program is known to only read with these words."""
     program = _ALIASES.get(command.program, command.program)
     if program in ("test", "["):
         return _is_test(command)
@@ -86,17 +86,17 @@ def has_known_words(command: "Command") -> bool:
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether it is the name of a script's own variable, that no shell or program goes by."""
+    """Whether a name is a script's own variable and not special to a shell or program."""
     return _PLAIN_VARIABLE.fullmatch(name) is not None and not _ACTS.fullmatch(name)
 
 
 def is_special(name: str) -> bool:
-    """Whether a variable changes what programs, files or words a text means."""
+    """Whether a variable changes which programs, files or words are meant."""
     return _SPECIAL.fullmatch(name) is not None or name in _OF_ZSH
 
 
 def is_harmless(name: str, value: Word) -> bool:
-    """Whether programs do the same whatever the variable is, within its plain values."""
+    """Whether programs behave the same for every plain value of the variable."""
     if name in PAGERS:
         return value.is_exact and value.text in ("", "cat")
     if name in VARIABLES:
@@ -105,7 +105,9 @@ def is_harmless(name: str, value: Word) -> bool:
 
 
 def _is_test(command: "Command") -> bool:
-    """`-v` evaluates what it names, and numbers may be arithmetic: only known operators, and plain numbers."""
+    """Whether a test has only known operators and plain numbers. `-v` evaluates its argument, and numbers may be
+    arithmetic.
+    """
     words = command.words
     if not all(word.is_exact for word in words):
         return False
@@ -130,7 +132,7 @@ def _only_finds(words: Sequence[Word]) -> bool:
 
 
 def _only_looks(words: Sequence[Word]) -> bool:
-    """`git` with a command that looks, and with known options."""
+    """Whether `git` runs a reading command with known options."""
     at = 0
     while at < len(words) and words[at].is_exact and words[at].text.startswith("-"):
         if words[at].text in ("-C", "-c"):
@@ -175,7 +177,7 @@ def _git_options_look(words: Sequence[Word]) -> bool:
 
 
 def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
-    """Whether the words are options of the lists, and operands of the form."""
+    """Whether the words are listed options and operands of the expected form."""
     letters, valued = frozenset(known.get("letters", "")), frozenset(known.get("valued", ""))
     long = frozenset(known.get("long", "").split())
     operands: list[Word] = []
@@ -216,13 +218,13 @@ def _has_only(words: Sequence[Word], known: dict[str, Any]) -> bool:
 
 
 def _has_number(words: Sequence[Word], known: str) -> bool:
-    """Whether there is at most one word, and that a number or a plain variable."""
+    """Whether there is at most one word, a number or a plain variable."""
     forms = {True: known, False: r"\"?\$(?:[?#]|\{?\w+\}?)\"?"}
     return len(words) <= 1 and all(re.fullmatch(forms[word.is_exact], word.text) is not None for word in words)
 
 
 def _is_format(operands: Sequence[Word], words: Sequence[Word], known: str) -> bool:
-    """Whether a format sets nothing, and its numbers are no arithmetic."""
+    """Whether a format sets nothing and contains no arithmetic."""
     if not operands or not operands[0].is_exact or re.fullmatch(known, operands[0].text) is None:
         return False
     has_numbers = re.search(r"%[^a-zA-Z%]*(?:[diouxXeEfgG]|\*)", operands[0].text) is not None
@@ -248,7 +250,7 @@ _SED_OPTION = re.compile(r"-[nErusz]*(?:i[\w.~]*)?|--in-place(?:=[\w.~]+)?|--reg
 
 
 def has_known_scripts(words: Sequence[Word]) -> bool:
-    """Whether the scripts of `sed`, where they are known, only edit its files: they name none, and run nothing."""
+    """Whether the scripts of `sed` are known and only edit text. They must neither name files nor run commands."""
     scripts: list[Word] = []
     operands: list[Word] = []
     waiting = list(words)
@@ -268,7 +270,7 @@ def _is_known_script(script: str) -> bool:
     at = 0
     while at < len(script):
         found = _SED_COMMAND.match(script, at)
-        # In brackets, the sign that ends a pattern does not end it everywhere.
+        # Inside brackets, the delimiter of a pattern is ambiguous.
         if found is None or (found["old"] or "").count("[") != (found["old"] or "").count("]"):
             return False
         at = found.end()

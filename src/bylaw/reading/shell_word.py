@@ -1,4 +1,4 @@
-"""One word of a shell command, without its quotes: exact, or not known before it runs."""
+"""A word of a shell command without its quotes: exact, or unknown before the run."""
 
 import re
 from typing import Literal
@@ -11,10 +11,10 @@ Kind = Literal["exact", "glob", "one", "many"]
 
 
 class Word(Struct, frozen=True):
-    """A word; `text` is its value if `kind` is `exact`, else what is written.
+    """A word. `text` is its value if `kind` is `exact`, otherwise the written text.
 
-    A `glob` stands for names of files, `one` for one word with a home (`~`) or an expansion in quotes, `many` for any
-    number of words.
+    A `glob` stands for file names, `one` for one word with `~` or an expansion in quotes, and `many` for any number of
+    words.
     """
 
     text: str
@@ -26,7 +26,7 @@ class Word(Struct, frozen=True):
 
     @property
     def may_be_option(self) -> bool:
-        """Whether it may begin with a hyphen."""
+        """Whether the word may begin with a hyphen."""
         if self.kind in ("exact", "glob"):
             return self.text[:1] in ("-", "*", "?", "[")
         return self.kind == "many" or self.text.lstrip("\"'")[:1] in ("$", "`", "-", "\\", "")
@@ -42,10 +42,10 @@ _ANSI_LETTERS = {
 
 
 def read_word(written: str, residue: str, *, expands_outside: bool = False, expands_inside: bool = False) -> Word:
-    """The word that `written` stands for.
+    """Return the word that `written` means.
 
-    The two flags say whether the grammar found an expansion outside or inside double quotes, and `residue` is the word
-    with a letter for each. An expansion that the grammar did not find is `Unreadable`.
+    The flags say whether the grammar found an expansion outside or inside double quotes. `residue` is the word with a
+    letter for each expansion. An expansion that the grammar missed is `Unreadable`.
     """
     word = _Unquoting(residue).word()
     if expands_outside:

@@ -1,4 +1,4 @@
-"""Programs that run another program, and how their words say which."""
+"""Programs that run another program, and how their words name it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -23,18 +23,18 @@ class Inner(Struct, frozen=True):
     text: str | None = None
     assignments: tuple[tuple[str, Word], ...] = ()
     keeps: bool = False
-    """Whether the wrapper does something itself."""
+    """Whether the wrapper itself has an effect."""
     own: tuple[Word, ...] | None = None
-    """The words it keeps for itself, if not all."""
+    """The words that the wrapper keeps, if not all."""
     feeds: bool = False
-    """Whether what it runs gets words or input from elsewhere."""
+    """Whether the inner program gets words or input from elsewhere."""
     is_elsewhere: bool = False
-    """Whether it is run in another folder, which is not known."""
+    """Whether the inner program runs in an unknown folder."""
 
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _PREFIXES: dict[str, tuple[str, str]] = {
-    # Options without a value, options with one; short ones by their letters, long ones not at all.
+    # Options without a value, then options with one. Short options by letter; long ones are unknown.
     "sudo": ("AbEHkKnPSB", "ughpCrtTU"),
     "doas": ("nsL", "uC"),
     "nice": ("", "n"),
@@ -50,7 +50,7 @@ _PREFIXES: dict[str, tuple[str, str]] = {
 
 
 def unwrap(command: "Command") -> Inner | None:
-    """What the command runs; None if it is a program of its own. Raises `Unreadable` if that is not certain."""
+    """Return what the command runs; None if it is no wrapper. Raises `Unreadable` if this is uncertain."""
     name, words = command.program, command.words
     if name in _SPECIAL:
         return _SPECIAL[name](command)
@@ -64,7 +64,7 @@ def unwrap(command: "Command") -> Inner | None:
 
 
 def _after_options(name: str, words: Sequence[Word], bare: str, valued: str) -> tuple[Word, ...]:
-    """The words behind the options of a wrapper."""
+    """Return the words after a wrapper's options."""
     at = 0
     while at < len(words):
         text = _exact(name, words[at])
@@ -113,7 +113,7 @@ def _env(command: "Command") -> Inner | None:
 
 
 def _env_rest(name: str, rest: Sequence[Word]) -> Inner:
-    """Assignments, then a program."""
+    """Read assignments, then a program."""
     assigned: list[tuple[str, Word]] = []
     at = 0
     while at < len(rest) and (found := _ASSIGNMENT.fullmatch(_exact(name, rest[at]))) is not None:
@@ -148,7 +148,7 @@ def _su(command: "Command") -> Inner:
 
 
 def _shell(command: "Command") -> Inner | None:
-    """`sh -c text`; a shell that reads its input cannot be followed, a script is a program of its own."""
+    """Read `sh -c text`. A shell that reads its input cannot be followed; a script is a separate program."""
     name, words = command.program, command.words
     for at, word in enumerate(words):
         text = _exact(name, word)
@@ -201,7 +201,7 @@ _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
 def _find(command: "Command") -> Inner | None:
-    """`-exec` runs a program, `-delete` removes what is found."""
+    """Read `find`: `-exec` runs a program, and `-delete` removes files."""
     words = list(command.words)
     found: list[tuple[Word, ...]] = []
     own: list[Word] = []
@@ -232,7 +232,7 @@ def _find(command: "Command") -> Inner | None:
 
 
 def _git(command: "Command") -> None:
-    """Settings on the command line can make any command of `git` run anything."""
+    """Check `git`. Settings on the command line can make any command of `git` run anything."""
     words = command.words
     for at, word in enumerate(words):
         if not word.is_exact:

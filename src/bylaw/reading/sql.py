@@ -1,4 +1,4 @@
-"""What an SQL text reads and writes, statement by statement; the grammar is `sqlglot`'s (extra `read-sql`)."""
+"""Finds what an SQL text reads and writes, statement by statement. `sqlglot` (extra `read-sql`) parses it."""
 
 import importlib
 import logging
@@ -18,53 +18,53 @@ from bylaw.reading.unreadable import Unreadable
 __all__ = ["DIALECTS", "Statement", "read_sql"]
 
 MAX_TOKENS = 3000
-"""Of one statement that is parsed; the parser takes some 0.05 ms for each, in each dialect."""
+"""The maximum number of tokens in a parsed statement. The parser takes about 0.05 ms per token and dialect."""
 MAX_STATEMENTS = 100
 MAX_CALLS = 9
-"""Functions in one another."""
+"""The maximum nesting of functions."""
 MAX_TYPES = 4
-"""Functions named as types in one another: the parser's time doubles with each."""
+"""The maximum nesting of functions with type names. The parser's time doubles with each."""
 MAX_LIMIT = 1000
-"""A `limit` above this bounds nothing."""
+"""A `limit` above this does not bound a statement."""
 _PLAUSIBLE = ("postgres", "mysql", "sqlite", "tsql")
-"""Without a dialect, a text is parsed as each of these; those that can must agree."""
+"""Without a dialect, a text is parsed as each of these. Those that succeed must agree."""
 _OTHERS = ("duckdb", "bigquery", "snowflake")
-"""Tried if none of the plausible ones can parse it."""
+"""Dialects to try if none of the plausible ones succeeds."""
 _CONSTANTS = ("Literal", "Placeholder", "Parameter", "Boolean", "National")
 _OF_INSERT = frozenset(
     {"this", "expression", "with_", "conflict", "alternative", "ignore", "returning", "by_name", "default", "hint"}
 )
-"""Parts of an insert that leave rows as they are; `conflict` and `alternative` are looked at."""
+"""Parts of an insert that leave rows unchanged. `conflict` and `alternative` are checked separately."""
 _OF_ONE_TABLE = frozenset({"this", "expressions", "where", "with_", "returning", "limit", "order", "hint"})
-"""Parts of an update or delete that bring in no other table."""
+"""Parts of an update or delete that involve no other table."""
 _OF_PLAIN_QUERY = frozenset({"expressions", "from_", "where", "order", "limit", "offset", "distinct"})
-"""Parts of a query that leave the values of its columns as they are stored."""
+"""Parts of a query that return stored column values unchanged."""
 
 
 class Statement(Struct, frozen=True):
     """What one statement does. A text with a write inside a query yields a statement for each."""
 
     kind: str
-    """Its first word, such as `insert`, `explain` or `call`; for every query `select`, for `for update` `lock`."""
+    """The first word, such as `insert`, `explain` or `call`. For every query `select`; for `for update` `lock`."""
     writes: bool
-    """Whether it may change anything: stored data, locks, or what later statements do."""
+    """Whether the statement may change stored data, locks, or the effect of later statements."""
     tables_read: frozenset[str] = frozenset()
-    """Tables it names as sources, in lower case, with their schema where one is written; a CTE is none."""
+    """The source tables in lower case, with their written schema. CTEs are left out."""
     tables_written: frozenset[str] | None = frozenset()
-    """Tables it changes; None if it may change some that are not known."""
+    """The changed tables; None if unknown tables may change."""
     columns_written: frozenset[str] | None = frozenset()
-    """Columns an insert or update names; None if it may set any."""
+    """The columns that an insert or update names; None if it may set any."""
     bounded: bool = True
     """Whether an update or delete is limited to given values of a column, or to a number of rows."""
     shown_table: str = ""
-    """The table, if a query shows nothing but columns of one table under their own names; else empty."""
+    """The table, if a query shows only columns of one table under their own names; otherwise empty."""
 
 
 def read_sql(text: str, dialect: str | None = None) -> tuple[Statement, ...]:
-    """Every statement of `text`, in order; raises `Unreadable` where one cannot be read with certainty.
+    """Return every statement of `text`, in order. Raises `Unreadable` if one cannot be read with certainty.
 
-    Without a dialect, the text must read the same in all that can parse it. Takes 1 to 3 ms a statement,
-    0.2 to 0.6 ms with a dialect; the first call loads the parser, in up to a second.
+    Without a dialect, all dialects that can parse the text must agree. A statement takes 1 to 3 ms, or 0.2 to 0.6 ms
+    with a dialect. The first call loads the parser, which takes up to a second.
     """
     found: list[Statement] = []
     for number, tokens in enumerate(_split(read_tokens(text, dialect))):
@@ -101,7 +101,7 @@ def _split(tokens: list[Token]) -> Iterator[list[Token]]:
 
 
 def _check_calls(tokens: list[Token]) -> None:
-    """Functions, types and the like may not be too deep in one another."""
+    """Check that functions and types are not nested too deeply."""
     opened: list[str] = []
     for before, token in zip([None, *tokens], tokens, strict=False):
         if token.kind != "sign" or token.text not in ("(", ")"):
@@ -116,7 +116,7 @@ def _check_calls(tokens: list[Token]) -> None:
 
 
 class _Reader:
-    """One statement's tokens, and what they do."""
+    """The tokens of one statement, and their effect."""
 
     def __init__(self, tokens: list[Token], dialect: str | None) -> None:
         self.tokens = tokens
@@ -151,13 +151,13 @@ class _Reader:
                 raise Unreadable(f"`{word[:40]}` does not begin a statement that is known")
 
     def _is_plain_begin(self) -> bool:
-        """Whether a `begin` or `savepoint` has no statement inside it."""
+        """Whether a `begin` or `savepoint` contains no statement."""
         if self.tokens[0].word == "savepoint":
             return len(self.tokens) == 2
         return all(token.word in words.TRANSACTION_WORDS or token.text == "," for token in self.tokens[1:])
 
     def _words_of_writes(self) -> set[str]:
-        """Words that begin writes. After a dot they are names, unless of a sequence's next value."""
+        """Return the words that begin writes. After a dot they are names, except for a sequence's next value."""
         return {
             token.word
             for before, token in zip([None, *self.tokens], self.tokens, strict=False)
@@ -183,13 +183,13 @@ class _Reader:
             raise Unreadable(f"`{min(hidden)}` in a query")
         for token in self.tokens:
             if token.word.startswith("pragma_") and token.word not in words.FUNCTIONS:
-                # In SQLite, to read `pragma_optimize` or `pragma_journal_mode` is to run it.
+                # In SQLite, reading `pragma_optimize` or `pragma_journal_mode` runs it.
                 raise Unreadable(f"`{token.word[:60]}` is not known to only read")
         self._check_functions()
         return readings
 
     def _check_functions(self, *, of_write: bool = False) -> None:
-        """Every name with a bracket after it must be a function that reads, a type, a keyword or an alias."""
+        """Check that every name before a bracket is a reading function, a type, a keyword or an alias."""
         for at, token in enumerate(self.tokens[1:], 1):
             if token.kind != "sign" or token.text != "(" or self._may_precede_bracket(at - 1):
                 continue
@@ -216,7 +216,7 @@ class _Reader:
         return self._names_columns(at) or self._is_named_query(at)
 
     def _is_part_of_write(self, at: int) -> bool:
-        """Whether what is before a bracket names the target of a write, or begins a list of columns."""
+        """Whether the text before a bracket names the target of a write or begins a list of columns."""
         token, before = self.tokens[at], self.tokens[at - 1].word if at else ""
         if token.kind == "word" and (before, token.word) in (("then", "insert"), ("on", "conflict")):
             return True
@@ -252,7 +252,7 @@ class _Reader:
         return is_query and start > 0 and self.tokens[start - 1].word in ("from", "join", "lateral", "apply", "using")
 
     def _is_named_query(self, at: int) -> bool:
-        """Whether `name (columns) as (select` begins here, in a list that `with` begins."""
+        """Whether `name (columns) as (select` begins here, in a `with` list."""
         before = self.tokens[at - 1]
         if before.text != "," and not (before.kind == "word" and before.word in ("with", "recursive")):
             return False
@@ -263,7 +263,7 @@ class _Reader:
         if after[:2] != [")", "as"]:
             return False
         rest = [word for word in after[2:] if word not in ("not", "materialized")]
-        # `values` may also be the name of a column.
+        # A column may also be named `values`.
         return rest[:2] in (["(", "select"], ["(", "with"]) or rest[:3] == ["(", "values", "("]
 
     # Statements about statements
@@ -291,7 +291,7 @@ class _Reader:
         return [replace(statement, kind="explain") for statement in inner]
 
     def _names(self, kind: str) -> Statement:
-        """A statement of words and names alone, about what there is."""
+        """Return a statement of words and names only, about existing objects."""
         for at, token in enumerate(self.tokens[1:], 1):
             is_write = token.kind == "word" and token.word in words.OF_WRITES
             if is_write and not (kind == "show" and at == 1 and token.word == "create"):
@@ -313,9 +313,9 @@ class _Reader:
         return Statement("pragma", True, frozenset(), None, None, False)
 
     def _parsed_write(self, kind: str) -> list[Statement]:
-        """A write, with its tables and columns where every dialect that parses it agrees on them."""
+        """Return a write with its tables and columns, if every dialect that parses it agrees."""
         try:
-            # `delete top (5) from t` is read as if the table were `top`.
+            # `delete top (5) from t` would be parsed with `top` as the table.
             found = [] if self.tokens[1:] and self.tokens[1].word == "top" else _agreed(self._text(), self.dialect)
         except (Unreadable, RecursionError):
             found = []
@@ -331,7 +331,7 @@ class _Reader:
 
 
 def _agreed(text: str, dialect: str | None) -> list[Statement]:
-    """What the text does, in the dialect or in every plausible one that can parse it."""
+    """Return what the text does in the dialect, or in every plausible one that can parse it."""
     if dialect is not None:
         return _Parsed(text, dialect).statements()
     readings: dict[str, list[Statement]] = {}
@@ -367,11 +367,11 @@ def _gist(statement: Statement) -> tuple[Any, ...]:
 
 
 _is_reading: ContextVar[bool] = ContextVar("is_reading", default=False)
-"""Whether the parser runs for us: its warnings would put the text into the log of whoever runs us."""
+"""Whether Bylaw runs the parser. Its warnings would put the text into the host's log."""
 
 
 class _Unparsed(Unreadable):
-    """The text is not of this dialect's grammar."""
+    """The text does not follow this dialect's grammar."""
 
 
 @cache
@@ -390,7 +390,7 @@ def _dialect(name: str) -> Any:
 
 
 class _Parsed:
-    """The statement as one dialect's grammar sees it."""
+    """A statement as one dialect's grammar reads it."""
 
     def __init__(self, text: str, dialect: str) -> None:
         self.exp: Any = _sqlglot().expressions
@@ -428,7 +428,9 @@ class _Parsed:
         return [Statement("select", False, reads, shown_table=self._shown_table())]
 
     def _shown_table(self) -> str:
-        """The table whose columns are all that the query shows: no literal, expression, alias or second source."""
+        """Return the only table whose columns the query shows. Literals, expressions, aliases and other sources exclude
+        this.
+        """
         exp, tree = self.exp, self.tree
         if not isinstance(tree, exp.Select) or _parts(tree) - _OF_PLAIN_QUERY:
             return ""
@@ -483,7 +485,7 @@ class _Parsed:
         return frozenset(found)
 
     def _collect(self, node: Any, known: frozenset[str], found: set[str], skip: Any) -> None:
-        """Names of tables under `node` that are no CTE in scope."""
+        """Collect the table names under `node` that are no CTE in scope."""
         if node is skip:
             return
         if isinstance(node, self.exp.Table):
@@ -523,7 +525,7 @@ class _Parsed:
         )
 
     def _writes(self, node: Any) -> list[Statement]:
-        """A write, and what else it does to rows that are there already: an insert may update, a `create` drop."""
+        """Return a write and its other effects: an insert may update, a `create` may drop."""
         found = self._write(node)
         is_table = str(node.args.get("kind")).upper() == "TABLE"
         if isinstance(node, self.exp.Create) and is_table and node.args.get("replace"):
@@ -574,7 +576,7 @@ class _Parsed:
         return None if found & queries or self._is_alias(node, found) else frozenset(found)
 
     def _is_plain_table(self, node: Any) -> bool:
-        """Whether a new table is no part of another, and filled by a query if at all."""
+        """Whether a new table is no part of another, and filled at most by a query."""
         exp, properties, filled = self.exp, node.args.get("properties"), node.args.get("expression")
         are_plain = properties is None or all(
             isinstance(each, exp.TemporaryProperty) for each in properties.expressions
@@ -582,7 +584,7 @@ class _Parsed:
         return are_plain and (filled is None or isinstance(filled, (exp.Query, exp.Values)))
 
     def _is_alias(self, node: Any, found: set[str]) -> bool:
-        """Whether a target, or a column that is set, goes by the alias of another table, as T-SQL and MySQL allow."""
+        """Whether a target or set column uses another table's alias, as T-SQL and MySQL allow."""
         exp = self.exp
         aliased = {str(each.alias).casefold(): _name(each) for each in node.find_all(exp.Table) if each.alias}
         targets = set(found)
@@ -592,7 +594,7 @@ class _Parsed:
         return any(aliased.get(name, name) not in found for name in targets)
 
     def _aliased(self, node: Any) -> frozenset[str] | None:
-        """The tables of `delete a, b from t as a join u as b`."""
+        """Return the tables of `delete a, b from t as a join u as b`."""
         targets = {id(each) for each in node.args["tables"]}
         sources = [each for each in node.find_all(self.exp.Table) if id(each) not in targets]
         by_alias = {str(each.alias_or_name).casefold(): _name(each) for each in sources}
@@ -628,7 +630,7 @@ class _Parsed:
         exp, where = self.exp, node.args.get("where")
         has_others = {key for key, value in node.args.items() if value} - _OF_ONE_TABLE
         if has_others or not isinstance(node.this, exp.Table) or node.this.args.get("joins"):
-            # The column may be one of another table, and every row of this one changes.
+            # The column may belong to another table, and every row of this one changes.
             return False
         if (limit := node.args.get("limit")) is not None and self._is_few(limit):
             return True
@@ -657,7 +659,7 @@ class _Parsed:
                 return False
 
     def _is_column(self, node: Any) -> bool:
-        """Whether it is a column that rows differ in; a name in double quotes may be a string in SQLite and MySQL."""
+        """Whether rows can differ in this column. A name in double quotes may be a string in SQLite and MySQL."""
         if not isinstance(node, self.exp.Column) or str(node.name).casefold() in words.SAME_IN_EVERY_ROW:
             return False
         if self.dialect == "oracle" and str(node.name).casefold() == "uid":
@@ -665,7 +667,7 @@ class _Parsed:
         return not (self.dialect in ("sqlite", "mysql") and node.this.args.get("quoted"))
 
     def _is_given(self, node: Any) -> bool:
-        """Whether it is a constant that tells rows apart: in MySQL most texts are equal to the number 0."""
+        """Whether this constant distinguishes rows. In MySQL, most texts equal the number 0."""
         if not self._is_constant(node):
             return False
         literals = [each for each in node.walk() if isinstance(each, (self.exp.Literal, self.exp.Boolean))]
@@ -683,7 +685,7 @@ class _Parsed:
 
 
 def _parts(node: Any) -> set[str]:
-    """The parts that a node has."""
+    """Return a node's parts."""
     return {name for name, value in node.args.items() if value}
 
 
@@ -700,6 +702,6 @@ def _conjuncts(condition: Any, exp: Any) -> Iterator[Any]:
 
 
 def _name(table: Any) -> str:
-    """Its name with its schema; a part with a dot in it keeps its quotes."""
+    """Return a table's name with schema. A part with a dot keeps its quotes."""
     parts = [str(part.name) for part in table.parts]
     return ".".join(f'"{part}"' if "." in part else part for part in parts).casefold()

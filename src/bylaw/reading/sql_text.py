@@ -1,8 +1,8 @@
-"""The words of an SQL text, without comments and without anything that two databases would cut differently.
+"""Splits an SQL text into tokens, without comments and without anything that two databases would read differently.
 
-A text hides a write by ending a string, a name or a comment where one database does not and another does. The scanner
-therefore accepts a string, a quoted name or a comment only if its end is certain: for the dialect named, or else for
-every dialect. Strings lose their quotes and backslashes, so that the parser cannot cut them differently either.
+A text can hide a write by ending a string, name or comment where one database sees the end and another does not. So a
+string, quoted name or comment is accepted only if its end is certain: for the named dialect, or for all dialects.
+Strings lose their quotes and backslashes, so that the parser cannot read them differently either.
 """
 
 import re
@@ -14,24 +14,26 @@ from bylaw.reading.unreadable import Unreadable
 
 MAX_CHARACTERS = 100_000
 MAX_DEPTH = 24
-"""Brackets in brackets. The parser's time grows steeply with them."""
+"""The maximum nesting of brackets. The parser's time grows steeply with it."""
 
 Kind = Literal["word", "name", "string", "number", "sign"]
 
 
 class Token(Struct, frozen=True):
-    """One word, quoted name, string, number or sign, with its `text` as the parser may have it."""
+    """A word, quoted name, string, number or sign. `text` is what the parser gets."""
 
     kind: Kind
     text: str
     word: str = ""
-    """A word in lower case, or the content of a quoted name in lower case; empty for the rest."""
+    """A word or quoted name in lower case; otherwise empty."""
     spaced: bool = False
-    """Whether white space or a comment comes before it."""
+    """Whether white space or a comment comes before the token."""
 
 
 class Lexis(Struct, frozen=True):
-    """What the strings, names and comments of a dialect look like. None: the text must read the same either way."""
+    """The syntax of strings, names and comments in a dialect. None means that the text must read the same either
+    way.
+    """
 
     backslash_escapes: bool | None = None
     hash_comments: bool | None = None
@@ -61,7 +63,7 @@ _LEXES: dict[str | None, Lexis] = {
     "databricks": Lexis(True, None, False, None, False, None, False),
 }
 DIALECTS = tuple(name for name in _LEXES if name is not None)
-"""The dialects that can be named, by `sqlglot`'s names."""
+"""The names of known dialects, as in `sqlglot`."""
 
 _SPACE = re.compile(r"(?:[ \t\n]|\r\n)+")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -77,7 +79,7 @@ _RAW_PREFIXES = frozenset({"q", "nq", "r", "rb", "br"})
 
 
 def read_tokens(text: str, dialect: str | None) -> list[Token]:
-    """The tokens of a text, comments left out; raises `Unreadable` if the end of anything is uncertain."""
+    """Return the tokens of a text without comments. Raises `Unreadable` if the end of a token is uncertain."""
     if dialect not in _LEXES:
         raise ValueError(f"`{dialect}` is not a dialect; known are {', '.join(DIALECTS)}")
     if len(text) > MAX_CHARACTERS:
@@ -121,7 +123,7 @@ class _Scanner:
         self.at = end
 
     def _skip(self) -> None:
-        """Pass over white space and comments."""
+        """Skip white space and comments."""
         while True:
             here = self.at
             if space := _SPACE.match(self.text, here):
@@ -203,7 +205,7 @@ class _Scanner:
         text, start = self.text, self.at
         if self.lexis.triple_quotes is None and text.startswith(quote * 3, start):
             raise self._fault("three quotes in a row begin a longer string for some databases")
-        # PostgreSQL and its kin go on with the string before, which may have had escapes.
+        # PostgreSQL and related databases continue the string before, which may have had escapes.
         goes_on = bool(self.lexis.dollar_quotes and self.found and self.found[-1].kind == "string")
         escapes = self.lexis.backslash_escapes if escapes is None and not goes_on else escapes
         plain, escaped = _end(text, start, quote, escapes=False), _end(text, start, quote, escapes=True)
@@ -266,7 +268,7 @@ class _Scanner:
 
 
 def _end(text: str, start: int, quote: str, *, escapes: bool) -> int:
-    """Where the string that begins at `start` ends, one past its quote; -1 if nowhere."""
+    """Return the position after the end of the string at `start`; -1 without an end."""
     at = start + 1
     while at < len(text):
         here = text[at]

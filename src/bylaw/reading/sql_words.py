@@ -1,4 +1,4 @@
-"""What words of SQL do, from `sql_words.toml`."""
+"""The effects of SQL words, from `sql_words.toml`."""
 
 import tomllib
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""The one exception of every reader: the text cannot be read with certainty."""
+"""The exception of every reader: the text cannot be read with certainty."""
 
 
 class Unreadable(Exception):
-    """A text that cannot be read with certainty; `line` counts from 1, and is 0 if no line is to blame."""
+    """A text that cannot be read with certainty. `line` counts from 1; 0 means the whole text."""
 
     def __init__(self, reason: str, *, line: int = 0) -> None:
         self.reason = reason

@@ -1,4 +1,4 @@
-"""Where a URL leads, as browsers and HTTP clients alike would read it."""
+"""Reads where a URL leads, as browsers and HTTP clients agree."""
 
 import ipaddress
 import re
@@ -15,15 +15,15 @@ PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
 
 
 class Url(Struct, frozen=True):
-    """A URL, taken apart and in its plainest form."""
+    """The parts of a URL in normal form."""
 
     scheme: str
     host: str
-    """In lower case and ASCII (`xn--...`), without a dot at the end; an address of IPv6 without its brackets."""
+    """The host in lower case and ASCII (`xn--...`), without a final dot; an IPv6 address without brackets."""
     port: int
-    """The port it names, or that of its scheme."""
+    """The port in the URL, or the scheme's default."""
     path: str
-    """Without `.` and `..`; letters, digits and `-._~` are never escaped."""
+    """The path without `.` and `..`. Letters, digits and `-._~` are unescaped."""
     query: str = ""
     fragment: str = ""
 
@@ -34,7 +34,7 @@ class Url(Struct, frozen=True):
 
     @property
     def is_private(self) -> bool:
-        """Whether the host is an address or a name of this machine or of a private network."""
+        """Whether the host is this machine or in a private network."""
         try:
             address = ipaddress.ip_address(self.host)
         except ValueError:
@@ -44,7 +44,7 @@ class Url(Struct, frozen=True):
         return not address.is_global
 
     def is_on(self, hosts: Collection[str]) -> bool:
-        """Whether the host is one of `hosts`: `example.com` is itself alone, `*.example.com` all names below it."""
+        """Whether the host is one of `hosts`: `example.com` means only itself, `*.example.com` all names below."""
         return any(self._is_named(host.casefold().rstrip(".")) for host in hosts)
 
     def _is_named(self, host: str) -> bool:
@@ -57,7 +57,7 @@ _PRIVATE_NAMES = frozenset({"localhost", "local", "localdomain", "internal", "in
 _CARRIERS = tuple(
     ipaddress.IPv6Network(each) for each in ("::/96", "::ffff:0:0/96", "64:ff9b::/96", "2002::/16", "2001::/32")
 )
-"""Networks of IPv6 that carry addresses of IPv4, public or not."""
+"""IPv6 networks that contain IPv4 addresses, public or private."""
 _BAD = re.compile(
     r"[\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff\ufff0-\uffff<>\"`{}|\\^]"
 )
@@ -70,9 +70,10 @@ _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)")
 
 
 def read_url(text: str) -> Url:
-    """The parts of an absolute URL of `http`, `https`, `ws`, `wss` or `ftp`; raises `Unreadable` if clients may differ.
+    """Return the parts of an absolute URL of `http`, `https`, `ws`, `wss` or `ftp`.
 
-    User names in it, backslashes, spaces, addresses in octal or as one number, and escaped separators are refused.
+    Raises `Unreadable` if clients may differ. User names, backslashes, spaces, octal addresses, addresses as one
+    number, and escaped separators are refused.
     """
     if len(text) > MAX_CHARACTERS:
         raise Unreadable(f"the URL has more than {MAX_CHARACTERS:,} characters")
@@ -97,7 +98,7 @@ def read_url(text: str) -> Url:
 
 
 def is_reading_method(method: str) -> bool:
-    """Whether an HTTP method only reads: `GET`, `HEAD` or `OPTIONS`, in any case of letters."""
+    """Whether an HTTP method only reads: `GET`, `HEAD` or `OPTIONS` in any case."""
     return method.isascii() and method.upper() in READING_METHODS
 
 
@@ -120,7 +121,7 @@ def _host(written: str) -> str:
 
 
 def _in_ascii(name: str) -> str:
-    """The name in ASCII, if nobody can read it as another."""
+    """Return the name in ASCII, if nobody can mistake it for another."""
     if len(name) > 253:
         raise Unreadable("the name of a host is too long")
     if name.isascii() and "xn--" not in name:
