@@ -103,9 +103,6 @@ def _write_reward(out: Path, trainer: Trainer, made: Manifest) -> Path:
     return path
 
 
-_COLUMNS = ("required", "expected", "slots")
-
-
 def pinned_grader(pack: str, digest: str) -> Grader:
     """Return a grader with the pack version that made the rows. Raises if the pack has changed since."""
     held = load_pack(pack)
@@ -227,5 +224,5 @@ def _plain(message: Any) -> dict[str, Any]:
 
 
 def _rows(columns: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    held = {name: cast(Sequence[Any], columns[name]) for name in _COLUMNS if columns.get(name) is not None}
+    held = {name: cast(Sequence[Any], columns[name]) for name in GRADED if columns.get(name) is not None}
     return [{name: values[place] for name, values in held.items()} for place in range(count)]

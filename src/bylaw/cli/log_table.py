@@ -2,7 +2,6 @@
 it.
 """
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import msgspec
 
 from bylaw.audit.batch.tables import arrow
 from bylaw.shield.history import History
+from bylaw.trace.recorded_value import utc
 from bylaw.trace.transcript import chat_record
 
 HELD = 500
@@ -50,8 +50,8 @@ class LogTable:
                 "agent": told.get("agent"),
                 "pack": history.opening.pack,
                 "pack_version": history.opening.version,
-                "started": _moment(min(times)) if times else None,
-                "ended": _moment(max(times)) if times else None,
+                "started": utc(min(times)) if times else None,
+                "ended": utc(max(times)) if times else None,
                 "context": _encode(told["context"]).decode() if "context" in told else None,
                 "messages": _encode(told["messages"]).decode(),
                 "decisions": [
@@ -79,10 +79,3 @@ class LogTable:
         if self._rows:
             self._writer.write_table(arrow().Table.from_pylist(self._rows, schema=self._schema))
         self._rows = []
-
-
-def _moment(time: float) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(time, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None

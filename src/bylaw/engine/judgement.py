@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -151,14 +151,6 @@ class Judgement(Struct, frozen=True):
 def gravest_outcome(said: Iterable[GuardOutcome]) -> GuardOutcome:
     found, order = set(said), tuple[GuardOutcome, ...](("deny", "failed", "undetermined", "permit"))
     return next(each for each in order if each in found)
-
-
-def moment_of(call: Call) -> datetime | None:
-    """The time of a call, if its log has a valid one."""
-    try:
-        return datetime.fromtimestamp(call.time, UTC) if call.time is not None else None
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 _OURS = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct
 
 from bylaw.consent import CardFacts, ConsentWitness, OpenConsent, card_facts, digest, has_other_message, press_fault
-from bylaw.engine.judgement import PolicyEvidence, moment_of
+from bylaw.engine.judgement import PolicyEvidence
 from bylaw.engine.verdict import fact_record
 from bylaw.facts.call_record import CallRecord, record_of
 from bylaw.facts.ledger import Ledger
@@ -19,6 +19,7 @@ from bylaw.pack import Pack
 from bylaw.pack.predicate import Predicate, Witness
 from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Confirmation, Event
+from bylaw.trace.recorded_value import utc
 
 
 class AnswerQuote(Struct, frozen=True):
@@ -249,7 +250,7 @@ class PredicateValues:
             return self._witnesses[predicate.name].ask(act, self._record(act))
         if predicate.code is not None:
             record = self._record(act)
-            seen, now = SeenFacts(self._ledger, record, self._context), self._pack.now or moment_of(record.call)
+            seen, now = SeenFacts(self._ledger, record, self._context), self._pack.now or utc(record.call.time)
             return evaluate_condition(predicate.code, {"act": act.record()}, seen, now=now)
         if predicate.guard in self._pack.guards and act.tool not in self._pack.policies[predicate.guard].tools:
             return False
@@ -259,7 +260,7 @@ class PredicateValues:
         """The completions of a predicate's code or guard. Empty if neither can run."""
         record = self._record(act)
         call = record.call
-        now = self._pack.now or moment_of(call)
+        now = self._pack.now or utc(call.time)
         seen = SeenFacts(self._ledger, record, self._context)
         if predicate.code is not None:
             return evaluate(predicate.code.guard, {"act": act.record()}, seen, now=now)

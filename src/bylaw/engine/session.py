@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from bylaw.engine.conduct import ActFindings, Conduct, RuleFinding
 from bylaw.engine.handover import Former, HandedConduct, silenced
-from bylaw.engine.judgement import Fault, Judgement, PolicyEvidence, SeenTogether, fault_of, moment_of
+from bylaw.engine.judgement import Fault, Judgement, PolicyEvidence, SeenTogether, fault_of
 from bylaw.engine.predicate_values import Answered, AnswerPredicate, PredicateValues
 from bylaw.engine.request import Delegating, Granted, RequestModel, Requests
 from bylaw.engine.settlement import CallVerdict, Settling
@@ -32,6 +32,7 @@ from bylaw.rule.monitor import Act
 from bylaw.text.condition import takes_back
 from bylaw.text.cost import spend
 from bylaw.trace.event import Call, Card, Event, LookedUp, Message, Result
+from bylaw.trace.recorded_value import utc
 
 if TYPE_CHECKING:
     from bylaw.engine.acting import ActedCall, Acting
@@ -316,7 +317,7 @@ class Session:
         call, tool = made.call, made.tool
         seen = SeenFacts(self.ledger, made, self._context)
         fault = call.fault if tool is not None else f"unknown tool `{call.tool}`"
-        now = self.pack.now or moment_of(call)
+        now = self.pack.now or utc(call.time)
         evidence: tuple[PolicyEvidence, ...] = ()
         broken: tuple[RuleFinding, ...] = ()
         open: tuple[RuleFinding, ...] = ()

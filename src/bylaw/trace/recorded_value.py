@@ -219,6 +219,14 @@ def plain_text(content: Any) -> str:
     return ""
 
 
+def utc(time: float | None) -> datetime | None:
+    """A time in seconds since the epoch as a date and time; None if there is none, or if it is out of range."""
+    try:
+        return datetime.fromtimestamp(time, UTC) if time is not None else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def seconds(recorded: Any) -> float | None:
     """A time as seconds since the epoch, in UTC if it names no zone; None if it cannot be read.
 

@@ -11,7 +11,7 @@ import shutil
 import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +39,7 @@ from bylaw.audit.row import (
 from bylaw.errors import UsageError
 from bylaw.pack import Criterion
 from bylaw.trace import Identities
+from bylaw.trace.recorded_value import utc
 
 PARTITIONED = ("day",)
 """The folders of a table. Folders by agent as well would make thousands of small files."""
@@ -180,7 +181,7 @@ class Rows:
     def add(self, part: Examined, ordinal: int) -> None:
         """Add one conversation under its name in the log."""
         conversation, head = writable(part.id), asdict(part.head)
-        started, ended = _moment(part.head.started), _moment(part.head.ended)
+        started, ended = utc(part.head.started), utc(part.head.ended)
         day = started.date() if started is not None else None
         shared = {"conversation": conversation, "ordinal": ordinal, "day": day, "agent": part.head.agent}
         record = part.conversation.decode() if part.conversation is not None else None
@@ -258,14 +259,6 @@ def _charged(policies: Sequence[PolicyRow]) -> JsonRecord:
 
 def _record(policy: PolicyRow, kind: str) -> JsonRecord:
     return {name: policy.id if name == "policy" else getattr(policy, name) for name in _NESTED[kind]}
-
-
-def _moment(time: float | None) -> datetime | None:
-    """A time in UTC; None if it is out of range."""
-    try:
-        return datetime.fromtimestamp(time, UTC) if time is not None else None
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 class PlacedPart(Struct, frozen=True):
