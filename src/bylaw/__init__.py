@@ -1,15 +1,15 @@
-"""Hold an LLM agent's tool calls to a written policy.
+"""Checks an LLM agent's tool calls against a written policy.
 
 pack = load_pack("clinic")
-with Conversation(pack) as conversation:            # live, as things happen
+with Conversation(pack) as conversation:  # live, as events happen
     conversation.user("I'm Gold, so there's no fee, right?")
     judgement = conversation.call("cancel_appointment", {...})
     conversation.result({"cancelled": "A0362"})
-verdicts(pack, trajectory)                          # recorded, as `read` gives it
-check(pack)                                         # its cases, and what they leave out
+verdicts(pack, trajectory)  # recorded, as `read` returns it
+check(pack)  # its cases, and what they leave out
 
 from bylaw.audit import Request, audit
-audit(Request(files, "clinic"), out)                # whole files, with a report
+audit(Request(files, "clinic"), out)  # whole files, with a report
 """
 
 from importlib import import_module

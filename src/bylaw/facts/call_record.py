@@ -1,10 +1,8 @@
 """The calls of a conversation as the ledger keeps them, with what each may have changed.
 
-Answered calls are indexed by their arguments, so that finding them needs no full scan.
-
-Whether a tool carried out a call is told by its result. The log, the host and the pack say what failed: an error flag,
-`refused` and `surely_refused` in tools.yaml. A result that only looks like an error proves nothing: the write may have
-been executed.
+Answered calls are indexed by arguments, so that finding them needs no full scan. A call's result tells whether the tool
+ran it. The log, the host and the pack say what failed: an error flag, or `refused` and `surely_refused` in tools.yaml.
+A result that only looks like an error proves nothing, because the write may have run.
 """
 
 import re
@@ -48,7 +46,7 @@ _LONGEST_PATTERN = 60
 
 
 def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> bool | None:
-    """Whether the tool carried out the call; None if it may have. `value` is the decoded result, if known."""
+    """Whether the tool ran the call; None if this is unknown. `value` is the decoded result, if known."""
     if result is None or not result.captured:
         return None
     if result.refused:
@@ -58,7 +56,7 @@ def accepted(tool: Tool | None, result: Result | None, value: Any = NOTHING) -> 
 
 
 def declares_refusal(tool: Tool | None, result: Result) -> bool:
-    """Whether the pack declares that the tool did nothing if it returns such a result."""
+    """Whether the pack declares that such a result means that the tool did nothing."""
     if tool is None or not (tool.refused or tool.surely_refused):
         return False
     for declared in (tool.refused, tool.surely_refused):
@@ -70,7 +68,7 @@ def declares_refusal(tool: Tool | None, result: Result) -> bool:
 
 
 def _as_json(result: Result) -> str:
-    """A record that Python printed, or that a message part holds, as JSON; empty for any other result."""
+    """Return a record printed by Python or inside a message part as JSON; empty for any other result."""
     text = result.text
     if text.startswith('{"') and "\\" not in text:
         return ""
@@ -93,14 +91,14 @@ def _is_done(tool: Tool | None, result: Result, value: Any) -> bool | None:
 
 
 def _has_error_flag(result: Result, value: Any) -> bool:
-    """Whether the result is an MCP result that is flagged as an error."""
+    """Whether this is an MCP result with an error flag."""
     if value is NOTHING:
         value = result.value() if "isError" in result.text else None
     return value.__class__ is dict and value.get("isError") is True
 
 
 def _is_looked_up(value: Any) -> bool | None:
-    """The same of a look-up, where `status` and the like may be facts of the record."""
+    """Whether a look-up ran. In a look-up's result, `status` and similar fields may be facts of the record."""
     if value.__class__ is dict:
         return not _reports_error(value)
     if value.__class__ is str and _ERROR_HEADING.match(value[:120]):
@@ -109,12 +107,12 @@ def _is_looked_up(value: Any) -> bool | None:
 
 
 def failed(result: Result) -> bool:
-    """Whether a result is flagged as an error or looks like one; for statistics that need no certainty."""
+    """Whether a result is flagged as an error or looks like one. For statistics, which need no certainty."""
     return bool(result.captured and (result.error or (result.error is None and looks_failed(result.value()))))
 
 
 def looks_failed(value: Any) -> bool:
-    """Whether a decoded result may report a failure. It does not prove that nothing was done."""
+    """Whether a decoded result may report a failure. This does not prove that the tool did nothing."""
     if value.__class__ is int:
         return 400 <= value < 600
     if value.__class__ is str:
@@ -130,7 +128,7 @@ def looks_failed(value: Any) -> bool:
         written = str(record.get(name))
         if len(written) == 3 and written[0] in "45" and written.isascii() and written.isdigit():
             return True
-    # A record that holds nothing but a message is read as that text.
+    # A record with only a message is read as that text.
     return record.keys() <= {"message", "code"} and any(map(looks_failed, record.values()))
 
 
@@ -145,9 +143,9 @@ def _reports_error(record: dict[str, Any]) -> bool:
 
 
 def declaration_for(effect: Effect, result: str) -> str:
-    """The line for tools.yaml that declares such a result a failure.
+    """Return the line for tools.yaml that declares such a result a failure.
 
-    For a write the pattern matches only this error: another one may follow after the write was executed.
+    For a write, the pattern matches only this error, because another error may occur after the write ran.
     """
     is_write = effect == "write"
     field = _CODE_FIELD.search(result) if result.lstrip()[:1] == "{" else None
@@ -158,7 +156,7 @@ def declaration_for(effect: Effect, result: str) -> str:
 
 
 def _opening(text: str, *, whole: bool) -> str:
-    """The first clause of a text; unless `whole`, only its first word if that names an error."""
+    """Return the first clause of a text or, unless `whole`, only a first word that names an error."""
     line = text.strip().partition("\n")[0][:_LONGEST_PATTERN]
     clause = _SENTENCE_END.split(line, maxsplit=1)[0]
     first = clause.partition(" ")[0]
@@ -172,33 +170,33 @@ TO_USER = "\0user"
 
 
 class CallRecord(Struct, eq=False):
-    """One call, its result once known, and what it changes."""
+    """A call, its result once known, and what the call changes."""
 
     call: Call
     step: int
     start: int
-    """First step of the call's turn."""
+    """The first step of the call's turn."""
     tool: Tool | None
     who: str
-    """The agent, or user, its result is shown to."""
+    """The agent, or the user, who sees the result."""
     result: Result | None = None
     delivered: int | None = None
     accepted: bool | None = None
     value: Any = NOTHING
     has_told: bool = False
-    """Whether its result showed more of an entity than the key."""
+    """Whether the result showed more of an entity than the key."""
     actions: "tuple[CallRecord, ...]" = ()
-    """Of a call of a generic tool, the actions it performs: they have its step and its result."""
+    """For a call of a generic tool: the actions it performs. They share its step and its result."""
     called: str = ""
-    """For an action, the tool whose call performs it."""
+    """For an action: the tool whose call performs it."""
     untold: Mapping[str, Any] = {}
-    """For an action, what that call says besides its parameters: a yes to the action is a yes to this as well."""
+    """For an action: what the call says besides the action's parameters. Agreement to the action covers this too."""
     is_evidence: bool = True
-    """Whether its result shows facts: that of an action does not if the agent may have said what it shows."""
+    """Whether the result shows facts. An action's result does not if the agent may have written it."""
     is_beside: bool = False
-    """Whether it stands beside the actions that the call performs, which are counted themselves."""
+    """Whether the call's actions are counted separately."""
     may_be: frozenset[str] = frozenset()
-    """For a call of a generic tool, the actions it may perform if that is not known."""
+    """For a call of a generic tool with unknown actions: the actions that it may perform."""
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -212,12 +210,13 @@ class CallRecord(Struct, eq=False):
         return accepted(self.tool, self.result)
 
     def counts_at(self, step: int) -> bool:
-        """Whether the call may have taken effect, by what is known just before `step`."""
+        """Whether the call may have taken effect, as known just before `step`."""
         return self.accepted is not False or self.delivered is None or self.delivered >= step
 
     def is_another_view(self) -> bool:
-        """Whether its result shows no facts: it is an action whose result the agent may have written, or a look-up with
-        an undeclared argument, whose effect on the result is unknown."""
+        """Whether the result shows no facts: an action's result that the agent may have written, or a look-up with an
+        undeclared argument.
+        """
         tool = self.tool
         if not self.is_evidence:
             return True
@@ -227,31 +226,31 @@ class CallRecord(Struct, eq=False):
         """Whether the call certainly did not run: refused by a shield or by the pack's declaration, or failed before
         the tool ran.
 
-        Any other error may have come after the effect: a tool can pay and then fail to write the receipt.
+        Any other error may occur after the effect. A tool can pay and then fail to write the receipt.
         """
         if self.accepted is not False or self.result is None:
             return self.call.refused
         return self.call.refused or self.result.refused is True or declares_refusal(self.tool, self.result)
 
     def is_doubtful(self) -> bool:
-        """Whether its result does not say if it ran."""
+        """Whether the result leaves open if the call ran."""
         return self.accepted is None and self.result is not None and self.result.captured
 
     def is_perhaps_done(self) -> bool:
-        """Whether a result arrived that leaves open whether it ran, by its text or by a shield's mark."""
+        """Whether a result arrived that leaves open, by its text or a shield's mark, if the call ran."""
         return self.is_doubtful() or (self.result is not None and self.result.refused is False)
 
     def counts(self) -> bool:
-        """Whether the call may have taken effect, by what is known now."""
+        """Whether the call may have taken effect, as known now."""
         return self.accepted is not False
 
     def is_answered_at(self, step: int | None) -> bool:
-        """Whether its result arrived before a step, or at all."""
+        """Whether the result arrived before a step, or at all."""
         return self.delivered is not None and (step is None or self.delivered < step)
 
 
 def record_of(call: Call, step: int, start: int, tool: Tool | None) -> CallRecord:
-    """The record of a call whose turn began at `start`."""
+    """Return the record of a call. Its turn began at `start`."""
     return CallRecord(call, step, start, tool, TO_USER if call.by == "user" else call.agent)
 
 
@@ -266,22 +265,20 @@ class Answers:
 
     def __init__(self) -> None:
         self._by_tool: dict[str, AnsweredCalls] = {}
-        """Without the calls added since the last question."""
+        """Calls by tool, without those added since the last question."""
         self._unsorted: list[CallRecord] = []
         self.add = self._unsorted.append
-        """Add a call."""
 
     def by_tool(self) -> "Mapping[str, AnsweredCalls]":
-        """The calls with results, by tool."""
         for made in self._unsorted:
             self._by_tool.setdefault(made.call.tool, AnsweredCalls()).add(made)
         self._unsorted.clear()
         return self._by_tool
 
     def of(self, tool: str, at: CallRecord, arguments: Mapping[str, Any] | None = None) -> Iterator[CallRecord]:
-        """The calls of `tool` whose results the judged call's agent had seen.
+        """Yield the calls of `tool` whose results the judged call's agent had seen.
 
-        With `arguments`, only calls that may have had these arguments, and perhaps a few others.
+        With `arguments`, yield only calls that may have had these arguments, and perhaps a few others.
         """
         answered = self.by_tool().get(tool)
         if answered is None:
@@ -292,24 +289,24 @@ class Answers:
                 yield made
 
     def delivered(self, tool: str, at: CallRecord) -> Iterator[tuple[CallRecord, Any]]:
-        """The accepted calls of `tool` whose results the judged call's agent had seen, with those results."""
+        """Yield the accepted calls of `tool` whose results the judged call's agent had seen, with results."""
         for made in self.of(tool, at):
             result = made.result
             if result is not None and result.captured and accepted(made.tool, result):
                 yield made, result.value()
 
     def to(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> list[CallRecord]:
-        """The calls of a look-up that returned, even an error, and may have had these arguments."""
+        """Return the calls of a look-up that returned, even with an error, and may have had these arguments."""
         made = self.of(tool, at, arguments)
         return [record for record in made if matches(record.call.arguments, arguments) is not False]
 
     def has_failed(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether every call of a look-up returned an error, so that the next one may succeed."""
+        """Whether every such call of a look-up returned an error, so that another try may succeed."""
         made = self.to(tool, arguments, at)
         return bool(made) and not any(each.result is not None and accepted(each.tool, each.result) for each in made)
 
     def was_asked(self, tool: str, arguments: Mapping[str, Any], at: CallRecord) -> bool:
-        """Whether the judged call's agent had made exactly this call, and got a result, before its turn."""
+        """Whether the judged call's agent had made exactly this call, with a result, before its turn."""
         return any(
             made.arguments == arguments
             and made.result is not None
@@ -320,23 +317,20 @@ class Answers:
 
 
 class AnsweredCalls:
-    """Calls of one tool that have results, in the order they were made; results may arrive in another order."""
+    """Answered calls of one tool in order. Results may arrive in another order."""
 
     def __init__(self) -> None:
         self.records: list[CallRecord] = []
         self._indexes: dict[tuple[str, ...], dict[tuple[str, ...] | None, list[CallRecord]]] = {}
-        """By argument names, the records by their normalised values; under None those with values that
-        are not plain.
-        """
+        """Records by argument names and normalised values. Under None are those whose values are not plain."""
 
     def add(self, made: CallRecord) -> None:
-        """Add a call."""
         insort(self.records, made, key=_step)
         for names, index in self._indexes.items():
             insort(index.setdefault(_rough_of(made, names), []), made, key=_step)
 
     def about(self, arguments: Mapping[str, Any]) -> Sequence[CallRecord]:
-        """The calls that may have had these arguments, among others; perhaps a few more."""
+        """Return the calls that may have had these arguments among others, and perhaps a few more."""
         names = tuple(arguments)
         wanted = _rough(arguments, names)
         if wanted is None:
@@ -355,7 +349,7 @@ def _rough_of(made: CallRecord, names: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _rough(arguments: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...] | None:
-    """Values normalised like `is_same` does; None if one of them may name several entities."""
+    """Return values normalised as in `is_same`; None if one may name several entities."""
     found: list[str] = []
     for name in names:
         value = arguments.get(name)
@@ -376,12 +370,12 @@ _MASK = re.compile(
 
 
 def may_have_run(earlier: CallRecord, step: int) -> bool:
-    """Whether a call may have run, by what is known just before `step`."""
+    """Whether a call may have run, as known just before `step`."""
     return earlier.counts_at(step) or not earlier.is_surely_refused()
 
 
 def could_be_same_call(earlier: CallRecord, call: CallRecord, ignored: frozenset[str] = frozenset()) -> bool:
-    """Whether an earlier call of the same tool may have done the same as `call`; `ignored` arguments do not count."""
+    """Whether an earlier call may have done the same as `call`. `ignored` arguments do not count."""
     if earlier.call.tool != call.call.tool:
         return call.call.tool in earlier.may_be
     wanted = {name: value for name, value in call.call.arguments.items() if name not in ignored}
@@ -401,20 +395,20 @@ def could_have_had(earlier: Call, tool: Tool | None, arguments: Mapping[str, Any
             if not could_be_same_value(earlier.arguments[name], value):
                 return False
         elif value is not None and not (tool is not None and name in tool.required):
-            # If the record lacks a required argument, the recording left it out.
+            # The recording left out a required argument.
             return False
     return True
 
 
 def had(earlier: CallRecord, match: Mapping[str, Any]) -> bool | None:
-    """Whether a call had these arguments; None if it may have had them."""
+    """Whether a call had these arguments; None if unknown."""
     if not match or (not earlier.call.fault and matches(earlier.call.arguments, match)):
         return True
     return None if could_have_had(earlier.call, earlier.tool, match) else False
 
 
 def could_be_same_value(recorded: Any, value: Any) -> bool:
-    """Whether a recorded value may stand for `value` in another spelling, truncated or masked."""
+    """Whether a recorded value may stand for `value`: in another spelling, truncated or masked."""
     if isinstance(recorded, Mapping) and isinstance(value, Mapping):
         some, others = cast("Mapping[str, Any]", recorded), cast("Mapping[str, Any]", value)
         names = {name for each in (some, others) for name, part in each.items() if part is not None}
@@ -428,7 +422,7 @@ def could_be_same_value(recorded: Any, value: Any) -> bool:
 
 
 def is_readable(call: Call, tool: Tool | None) -> bool:
-    """Whether a record shows a call completely; only then are two different records certainly different calls."""
+    """Whether a record shows a call completely. Otherwise, two different records may show the same call."""
     if call.fault or has_gap(call.arguments):
         return False
     if tool is None:
@@ -449,7 +443,7 @@ def has_gap(value: Any) -> bool:
 
 
 def _could_be_masked(recorded: str, value: Any) -> bool:
-    """Whether masked text may stand for a value: its remaining characters must occur in the value, in order."""
+    """Whether masked text may stand for a value. Its remaining characters must occur in the value in order."""
     parts = _MASK.split(recorded)
     if len(parts) == 1:
         return False

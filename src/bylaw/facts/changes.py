@@ -1,4 +1,4 @@
-"""Records which fields writes may have changed, which makes known facts stale."""
+"""Records which fields writes may have changed. Known values of these fields are stale."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -17,16 +17,16 @@ from bylaw.trace.event import Call, Result
 
 
 class UndeclaredCall:
-    """The entities a call names. A write or tool without declared changes may change any of them."""
+    """The entities that a call names. A write or tool without declared changes may change any of these."""
 
     __slots__ = ("_text",)
 
     def __init__(self, call: Call) -> None:
-        # Uncaptured arguments may have named anything.
+        # Uncaptured arguments may have named any entity.
         self._text = None if call.fault else "\n".join(_texts(call.arguments))
 
     def may_touch(self, key: Key) -> bool:
-        """Whether every part of the key occurs in the arguments; an entity without a key is never named."""
+        """Whether every part of the key occurs in the arguments. An entity without a key is never named."""
         text = self._text
         return bool(key) and (text is None or any(self._names(text, each) for each in {loose_key(key), alike_key(key)}))
 
@@ -48,7 +48,7 @@ def _texts(value: Any) -> Iterator[str]:
     elif value is not None:
         (text,) = key_of((value,))
         yield loose(text)
-        # Also word by word: in a sentence or query, spaces separate names.
+        # Search word by word too, because spaces separate names in a sentence or query.
         words = _BREAKS.split(text)
         yield " ".join(map(loose, words))
         yield " ".join(map(alike, words))
@@ -64,14 +64,16 @@ class Touch(NamedTuple):
 
     record: CallRecord
     fields: frozenset[str] | None = None
-    """None for all of them."""
+    """The fields; None for all."""
     by_result: bool = False
-    """Only until the result arrives: then the entities it names have touches of their own, or any may have changed."""
+    """Whether the touch counts only until the result arrives. The entities in the result then have their own
+    touches.
+    """
     undeclared: UndeclaredCall | None = None
-    """Set for a call without declared changes, which may change any entity it names."""
+    """Set for a call without declared changes, which may change any entity that it names."""
 
     def counts(self, key: Key, known_at: int | None) -> bool:
-        """Whether the write may have changed the entity, by what is known just before a step or now."""
+        """Whether the write may have changed the entity, as known just before a step or now."""
         record = self.record
         if self.by_result and record.is_answered_at(known_at):
             return False
@@ -86,26 +88,26 @@ class Changes:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._touches: dict[str, dict[tuple[Key | None, str | None], list[Touch]]] = {}
-        """By entity, then by key and field, in call order. Keys are normalised so that spellings of one key coincide;
-        key None means any entity of the kind, field None all fields.
+        """Touches by entity, then by key and field, in call order. Keys are normalised, so that all spellings of a key
+        are equal. Key None means any entity of the kind, field None all fields.
         """
         self._undeclared: list[Touch] = []
         """Calls without declared changes, in order."""
         self.under_way: dict[int, CallRecord] = {}
-        """Calls without a result yet, by identity and in order."""
+        """Calls without a result so far, by identity and in order."""
         self._beside: dict[int, tuple[int, list[CallRecord]]] = {}
-        """For each call made while others were running, by step: the start of its turn, and those running calls."""
+        """For each call made while others were running, by step: the start of its turn, and the running calls."""
         self._asked: list[int] = []
-        """The steps of those calls."""
+        """The steps of these calls."""
 
     def ask(self, made: CallRecord) -> None:
-        """Record a call made while others are running: its result may predate their effects."""
+        """Record a call made while others are running. Its result may predate their effects."""
         of_turn = takewhile(lambda each: each.start == made.start, reversed(self.under_way.values()))
         self._beside[made.step] = (made.start, list(of_turn))
         self._asked.append(made.step)
 
     def write(self, made: CallRecord, find: Finder) -> None:
-        """Record a call that may change something; refused calls change nothing. `find` returns fields that refer to
+        """Record a call that may change something. A refused call changes nothing. `find` returns fields that refer to
         other entities.
         """
         tool = made.tool
@@ -146,8 +148,8 @@ class Changes:
     def last(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """The step of the last call, made before another step, that may have changed the field since a look-up saw it;
-        None if there is none.
+        """Return the step of the last call before a step that may have changed the field since a look-up saw it, or
+        None.
         """
         if entity not in self._touches and not self._undeclared:
             return None
@@ -160,12 +162,10 @@ class Changes:
     def between(
         self, entity: str, key: Key, field: str, after: int, before: int, *, known_at: int | None = None
     ) -> int | None:
-        """The step of the last call between two steps (both excluded) that may change the field; None
-        if there is none.
-        """
+        """Return the step of the last call between two steps (both excluded) that may change the field, or None."""
         last: int | None = None
         for mine in self._lists(entity, key, field):
-            # For an early step, the many later calls are skipped by bisection.
+            # For an early step, bisection skips the many later calls.
             place = len(mine) if mine[-1].record.step < before else bisect_left(mine, before, key=_step)
             while place:
                 place -= 1
@@ -179,9 +179,10 @@ class Changes:
         return last
 
     def beside(self, entity: str, key: Key, field: str, asked: int, *, known_at: int | None = None) -> list[CallRecord]:
-        """The calls made before a look-up that may have changed the field after it, because they were still running.
+        """Return the calls made before a look-up that may have changed the field after it, because they were still
+        running.
 
-        An unanswered call of an earlier turn counts as finished; otherwise nothing could ever be known again.
+        An unanswered call of an earlier turn counts as finished. Otherwise its fields would stay unknown for ever.
         """
         start, others = self._beside.get(asked, (0, ()))
         found = [
@@ -193,7 +194,7 @@ class Changes:
         return sorted(found, key=lambda made: made.step) if len(found) > 1 else found
 
     def _may_touch(self, made: CallRecord, entity: str, key: Key, field: str, known_at: int | None) -> bool:
-        """Whether a call may have changed a field, by what is known at a step or now."""
+        """Whether a call may have changed a field, as known at a step or now."""
         for mine in self._lists(entity, key, field):
             place = bisect_left(mine, made.step, key=_step)
             while place < len(mine) and mine[place].record.step == made.step:
@@ -203,11 +204,11 @@ class Changes:
         return False
 
     def is_current(self, entity: str, key: Key, field: str, since: int, at: CallRecord) -> bool:
-        """Whether nothing has changed the field since a look-up saw it, by what is known at the judged call."""
+        """Whether nothing has changed the field since a look-up saw it, as known at the judged call."""
         return self.last(entity, key, field, since, at.step, known_at=at.step) is None
 
     def since(self, entity: str, key: Key, field: str, after: int, at: CallRecord) -> list[CallRecord]:
-        """The writes after a step and before the judged call that may have changed the field, in order."""
+        """Return the writes after a step and before the judged call that may have changed the field, in order."""
         found = [
             touch.record
             for mine in self._lists(entity, key, field)
@@ -220,14 +221,16 @@ class Changes:
         kind, name = self._touches.setdefault(entity, {}), None if key is None else alike_key(key)
         for field in (None,) if touch.fields is None else touch.fields:
             touches = kind.setdefault((name, field), [])
-            # A result may arrive after other writes; entries stay in call order.
+            # A result may arrive after other writes, but entries stay in call order.
             place = len(touches)
             while place and touches[place - 1].record.step > touch.record.step:
                 place -= 1
             touches.insert(place, touch)
 
     def _lists(self, entity: str, key: Key, field: str) -> Iterator[list[Touch]]:
-        """The writes that may change a field: recorded under its key or any, under its name or all fields."""
+        """Yield the writes that may change a field, recorded under its key or any key, and under its name or all
+        fields.
+        """
         if self._undeclared:
             yield self._undeclared
         touches = self._touches.get(entity)

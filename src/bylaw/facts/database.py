@@ -17,23 +17,21 @@ from bylaw.facts.value import key_of
 from bylaw.facts.world import Snapshot, WorldRecord, agrees
 
 Index = dict[str, dict[Key, WorldRecord]]
-"""By entity, the records by key."""
+"""Records by entity and key."""
 
 
 class _Records:
-    """Records by entity and key. A `partial` entity may have more records than these; a missing one is unknown."""
+    """Records by entity and key. A `partial` entity may have further records, so a missing one is unknown."""
 
     def __init__(self, schema: Schema, index: Index, partial: Set[str] = frozenset()) -> None:
         self._entities, self._index, self._partial = schema.entities, index, partial
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """The record with that key."""
         if entity not in self._index:
             return UNSEEN
         return self._index[entity].get(key, UNSEEN if entity in self._partial else ABSENT)
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Keys of the records that match."""
         if entity not in self._index or entity in self._partial:
             return None
         declared = self._entities[entity]
@@ -41,15 +39,14 @@ class _Records:
 
 
 class _Placed:
-    """Records located by the pack's `world:`. `read` returns a table's rows by name, or the whole document for an empty
-    name.
+    """Records at the places under the pack's `world:`. `read` returns a table's rows by name, or the whole document for
+    an empty name.
     """
 
     def __init__(self, read: Callable[[str], Any], place: str) -> None:
         self._read, self._place = read, place
 
     def things(self, name: str, places: Sequence[Stored]) -> dict[Key, WorldRecord]:
-        """All records of one entity."""
         index: dict[Key, WorldRecord] = {}
         for stored in sorted(places, key=lambda each: bool(each.list)):
             if stored.list:
@@ -75,7 +72,7 @@ class _Placed:
         return index
 
     def _found(self, stored: Stored) -> Iterator[tuple[PathScope, Sighting | None]]:
-        """Every item at a location, with the entity it is; None if it is not one."""
+        """Yield every item at a place, with its entity; None for an item that is not one."""
         data = self._read(stored.table)
         for path in (stored.of, "" if stored.of else stored.each):
             held = path.rpartition("[*]")[0] or path.rpartition(".*")[0]
@@ -87,14 +84,14 @@ class _Placed:
 
 
 def _shown(sighting: Sighting, known: WorldRecord | None = None) -> WorldRecord:
-    """The fields a sighting shows, merged over what was known."""
+    """Return the fields that a sighting shows, merged with what was known."""
     entity = sighting.observation.entity
     shown = {field: value for field in entity.fields if (value := sighting.show(field)) is not NOTHING}
     return {**(known or dict(zip(entity.key, sighting.key, strict=True))), **shown}
 
 
 def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A table row with the JSON in its text columns decoded."""
+    """Return a table row with the JSON in its text columns decoded."""
     made = dict(row)
     for name, value in made.items():
         if isinstance(value, str) and value[:1] in ("{", "["):
@@ -104,7 +101,7 @@ def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _implied(schema: Schema, tables: Index) -> _Records:
-    """The tables, completed with what each record's own observation shows and with records nested in others."""
+    """Complete the tables with what each record's own observation shows and with nested records."""
     index: Index = {name: dict(records) for name, records in tables.items()}
     partial: set[str] = set()
     for name in tables:
@@ -121,7 +118,7 @@ def _implied(schema: Schema, tables: Index) -> _Records:
 
 
 def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sighting, Key]]:
-    """What an entity's look-up tool would show of each record, with its key."""
+    """Yield what an entity's look-up tool would show of each record, with its key."""
     if entity.read is None:
         return
     observations = [each for kinds in schema.shows.get(entity.read.tool, {}).values() for each in kinds]
@@ -134,14 +131,14 @@ def _seen(schema: Schema, entity: Entity, tables: Index) -> Iterator[tuple[Sight
 
 
 KEPT = 1 << 16
-"""Number of cached rows at which the cache is emptied."""
+"""The cache is emptied at this number of rows."""
 _ELSEWHERE = "or describe its structure under `world:` in entities.yaml"
 _WHOLE = 1 << 63
 """SQLite integers are smaller than this."""
 
 
 def open_snapshot(path: Path, schema: Schema) -> Snapshot:
-    """Open a world file: SQLite if its first bytes say so, else JSON `{"Entity": [records]}`."""
+    """Open a world file: SQLite, recognised by its first bytes, or JSON `{"Entity": [records]}`."""
     try:
         with path.open("rb") as stream:
             start = stream.read(16)
@@ -178,8 +175,6 @@ def _snapshot(schema: Schema, base: "_Tables | _Records", rows: Callable[[str], 
 
 
 class _Tables:
-    """Rows of an SQLite database, each read once."""
-
     def __init__(self, path: Path, schema: Schema) -> None:
         self._schema = schema
         self._path = path
@@ -191,7 +186,7 @@ class _Tables:
             self._every = {str(row[0]) for row in found}
             asked = [entity for name, entity in sorted(schema.entities.items()) if name not in schema.stored]
             self._tables = {entity.name: table for entity in asked if (table := self._table_of(entity))}
-            """Table by entity."""
+            """The table of each entity."""
             self._names = {entity: self._columns(table) for entity, table in self._tables.items()}
         except sqlite3.Error as error:
             raise WorldError(f"cannot read the world: {error}", place=str(path)) from None
@@ -205,11 +200,11 @@ class _Tables:
                     raise WorldError(f"table `{self._tables[entity]}` has no column `{part}`", place=str(path))
 
     def _known(self) -> str:
-        """The names of existing tables, for messages."""
+        """Return the names of existing tables, for messages."""
         return ", ".join(f"`{name}`" for name in sorted(self._every)) or "no table"
 
     def _table_of(self, entity: Entity) -> str:
-        """The entity's table: one with its name, or one with a similar name that has its key columns."""
+        """Return the entity's table: one with its name, or one with a similar name and its key columns."""
         if entity.name in self._every:
             return entity.name
         names = {_plain(name): name for name in sorted(self._every)}
@@ -220,14 +215,12 @@ class _Tables:
         return {str(row[1]) for row in self._base.execute(f'PRAGMA table_info("{table}")')}
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """Every row of a table."""
         if table not in self._every:
             hint = f"the database has {self._known()}"
             raise WorldError(f"there is no table `{table}`", place=str(self._path), hint=hint)
         return [row_of(dict(row)) for row in self._base.execute(f'SELECT * FROM "{table}"')]
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """The row with that key."""
         if entity not in self._tables:
             return UNSEEN
         known = self._cache.get((entity, key))
@@ -245,11 +238,10 @@ class _Tables:
         values = [value for _, values in narrowed for value in values]
         rows = self._base.execute(f'SELECT * FROM "{self._tables[entity.name]}" WHERE {where}', values).fetchall()
         exact = (row for row in rows if key_of([row[name] for name in entity.key]) == key)
-        # If none matches exactly, columns that the database compares loosely (`COLLATE NOCASE`) decide.
+        # If no row matches exactly, columns that the database compares loosely (`COLLATE NOCASE`) decide.
         return next(exact, rows[0] if rows and all(each for _, each in narrowed) else None)
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """Keys of the rows that match."""
         if entity not in self._tables:
             return None
         declared = self._schema.entities[entity]
@@ -270,25 +262,25 @@ class _Tables:
 
 
 def _narrowed(entity: Entity, name: str, wanted: Any) -> tuple[str, Sequence[Any]]:
-    """An indexable SQL condition, with its values, that every matching row meets; other rows may meet it too."""
+    """Return an indexable SQL condition, with values, that every matching row meets. Other rows may meet it too."""
     kind = "string" if name in entity.key else entity.fields[name].type
     if kind in ("string", "enum"):
         try:
             text = key_of((wanted,))[0] if name in entity.key else wanted
         except ValueError:
             return "0", ()
-        # SQLite does not accept lone surrogates, which are not printable; bytes are read as `b'...'`.
+        # SQLite rejects lone surrogates, which are not printable. Bytes are read as `b'...'`.
         if isinstance(text, str) and text.isprintable() and not text.startswith(("b'", 'b"')):
             forms = _forms(text)
             return f'"{name}" IN ({", ".join("?" * len(forms))})', forms
     elif kind == "integer" and isinstance(wanted, int) and abs(wanted) < _WHOLE:
-        # In SQLite text sorts after all numbers, and a text column may also hold this number.
+        # In SQLite, text sorts after all numbers, and a text column may contain this number too.
         return f'("{name}" = ? OR "{name}" >= \'\')', [int(wanted)]
     return "1", ()
 
 
 def _forms(text: str) -> list[Any]:
-    """The column values that read as this text."""
+    """Return the column values that read as this text."""
     try:
         number = float(text)
     except ValueError:
@@ -298,7 +290,7 @@ def _forms(text: str) -> list[Any]:
 
 
 def _nested(entity: Entity) -> list[str]:
-    """The fields with more than one value, which columns store as JSON."""
+    """Return the fields with several values, which columns store as JSON."""
     return [name for name, field in entity.fields.items() if field.type in ("list", "object")]
 
 
@@ -318,7 +310,7 @@ def _document(path: Path) -> Any:
 
 
 def _named(schema: Schema, document: Any, path: Path) -> _Records:
-    """The records of a JSON document, by entity name."""
+    """Return the records of a JSON document by entity name."""
     record = cast(dict[str, Any], document) if isinstance(document, dict) else {}
     named = {each.name: name for each in schema.entities.values() if (name := _name_in(record, each))}
     named |= _by_fields(schema, record, named)
@@ -331,11 +323,11 @@ def _named(schema: Schema, document: Any, path: Path) -> _Records:
 
 
 def _name_in(data: Mapping[str, Any], entity: Entity) -> str:
-    """The name of an entity's records in a document: its own, or `orders`, `ORDERS` or `order` for `Order`, if all
-    records have its key.
+    """Return the name of an entity's records in a document.
 
-    All plural forms are tried (`classes`, `stays`, `stories`). If no name fits, it is the only object whose records are
-    keyed by that key (`users` for `Customer`).
+    The name is the entity's own or, if all records have its key, a form such as `orders`, `ORDERS` or `order` for
+    `Order`. All plural forms are tried (`classes`, `stays`, `stories`). Otherwise it is the only object whose records
+    are keyed by that key, such as `users` for `Customer`.
     """
     if entity.name in data:
         return entity.name
@@ -353,7 +345,7 @@ _ALIKE = 0.6
 
 
 def _by_fields(schema: Schema, data: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, str]:
-    """The names of records that only one entity without a name of its own can mean, by their fields."""
+    """Return names of records that, by their fields, can mean only one entity without a matching name."""
     lacking = [
         each
         for each in schema.entities.values()
@@ -366,7 +358,7 @@ def _by_fields(schema: Schema, data: Mapping[str, Any], named: Mapping[str, str]
 
 
 def _has_fields(entity: Entity, body: Any) -> bool:
-    """Whether records have the entity's key, and most of its fields."""
+    """Whether records have the entity's key and most of its fields."""
     records = _records_in(entity, body) or []
     wanted = {each.name for each in entity.fields.values() if each.origin == "system" and each.keys_of is None}
     wanted -= set(entity.key)
@@ -376,18 +368,18 @@ def _has_fields(entity: Entity, body: Any) -> bool:
 
 
 def _names_of(entity: Entity) -> tuple[str, ...]:
-    """Possible collective names of its records, ignoring how words are joined."""
+    """Return possible collective names of an entity's records, ignoring how words are joined."""
     low = _plain(entity.name)
     return (f"{low}s", f"{low}es", f"{low.removesuffix('y')}ies", low)
 
 
 def _plain(name: str) -> str:
-    """A name regardless of how its words are joined: `OrderLine`, `order_line`, `ORDER-LINE`."""
+    """Return a name without word separators, equal for `OrderLine`, `order_line` and `ORDER-LINE`."""
     return re.sub(r"[_\W]", "", name).lower()
 
 
 def _is_named_by(entity: Entity, body: Any) -> bool:
-    """Whether every record's own key field equals the name it is listed under."""
+    """Whether every record's own key field equals the name under which it is listed."""
     if not isinstance(body, dict) or not body or len(entity.key) != 1:
         return False
     records = cast(dict[str, Any], body).items()
@@ -397,7 +389,7 @@ def _is_named_by(entity: Entity, body: Any) -> bool:
 
 
 def _records_in(entity: Entity, body: Any) -> list[dict[str, Any]] | None:
-    """The records of a list, or of an object keyed by id; None if it contains anything else."""
+    """Return the records of a list, or of an object keyed by id; None for any other content."""
     if isinstance(body, dict):
         named = cast(dict[str, Any], body).items()
         lone = entity.key[0] if len(entity.key) == 1 else ""
@@ -408,7 +400,7 @@ def _records_in(entity: Entity, body: Any) -> list[dict[str, Any]] | None:
 
 
 def _indexed(entity: Entity, body: Any, path: Path) -> dict[Key, WorldRecord]:
-    """The records of one entity, from a list or an object keyed by id."""
+    """Return the records of one entity, from a list or an object keyed by id."""
     records = _records_in(entity, body)
     if records is None:
         raise WorldError(f"`{entity.name}` must be a list of records", place=str(path))

@@ -1,5 +1,6 @@
-"""Recognises echoes: values in results that only repeat an argument of the call or of an earlier write. An echoed value
-is not evidence.
+"""Recognises echoes: values in results that only repeat an argument of the call or of an earlier write.
+
+An echoed value is not evidence.
 """
 
 import re
@@ -17,7 +18,7 @@ from bylaw.text.spelling import Spelling
 
 
 class RunIndex:
-    """Steps indexed by the runs of letters and of digits in their folded text. It grows with the conversation."""
+    """Steps, indexed by the runs of letters and of digits in their normalised text. New steps may be added."""
 
     __slots__ = ("_steps",)
 
@@ -25,7 +26,7 @@ class RunIndex:
         self._steps: dict[str, list[int]] = {}
 
     def add(self, step: int, folded: str) -> None:
-        """Index the text of a step; steps must be added in order."""
+        """Index the text of a step. Add steps in order."""
         steps = self._steps
         for run in set(runs_of(folded)):
             known = steps.get(run)
@@ -35,10 +36,10 @@ class RunIndex:
                 known.append(step)
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """The steps before `before` that may contain the value, in order: those with the rarest run of one of its
-        spellings.
+        """Return the steps before `before` that may contain the value, in order: those with the rarest run of one of
+        its spellings.
 
-        Rarity is measured over these steps alone, so that later ones cannot change the result.
+        Only these steps count for rarity, so that later ones cannot change the result.
         """
         runs = spelling.runs
         if len(runs) == 1:
@@ -47,7 +48,7 @@ class RunIndex:
         return ways[0] if len(ways) == 1 else sorted({step for way in ways for step in way})
 
     def _rarest(self, runs: tuple[str, ...], before: int) -> list[int] | None:
-        """The shortest list of steps among all runs; None if a run occurs nowhere."""
+        """Return the shortest list of steps among all runs; None if a run occurs nowhere."""
         found: list[int] | None = None
         least = 0
         for run in runs:
@@ -63,24 +64,24 @@ class RunIndex:
 _BETWEEN = re.compile(r"[\W_]+")
 _TELLING = 6
 _TELLING_WORD = 8
-"""Minimum length of letters and digits, or of letters, that do not match by chance once spaces are removed."""
+"""The minimum length of a value, with digits or of letters only, that does not match by chance without spaces."""
 _PIECE = 3
-"""Minimum length of a piece with a digit from which a value can be assembled."""
+"""The minimum length of a piece with a digit from which a value can be assembled."""
 
 
 def letters_of(text: str) -> str:
-    """Text without case, width, spaces, punctuation and invisible characters."""
+    """Return a text without case, width, spaces, punctuation and invisible characters."""
     return _BETWEEN.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 @lru_cache(maxsize=1024)
 def grouped(letters: str) -> re.Pattern[str]:
-    """A pattern for these letters and digits grouped as people write them: `GB29 NWBK 6016`, `4111-1111-1111-1111`."""
+    """Return a pattern for these characters in groups, as in `GB29 NWBK 6016` or `4111-1111-1111-1111`."""
     return re.compile(r"(?<!\w)" + r"[ \u00a0-]?".join(map(re.escape, letters)) + r"(?!\w)")
 
 
 class WrittenLetters:
-    """The letters and digits of all write arguments. It grows with the conversation."""
+    """The letters and digits of all write arguments. New writes may be added."""
 
     __slots__ = ("_alone", "_ends", "_late", "_steps", "_text")
 
@@ -93,10 +94,10 @@ class WrittenLetters:
         self._late: list[str] = []
         """Values not yet added to the text."""
         self._alone: dict[str, int] = {}
-        """By complete value, the first write that had it as an argument."""
+        """For each complete value, the first write with it as an argument."""
 
     def add(self, step: int, values: Iterable[str]) -> None:
-        """Add a write's arguments; writes must be added in order."""
+        """Add a write's arguments. Add writes in order."""
         texts = [*values]
         leaves = [letters_of(text) for text in texts]
         written = "\n".join(leaves) + "\n"
@@ -107,7 +108,7 @@ class WrittenLetters:
             self._alone.setdefault(alone, step)
 
     def first(self, letters: str) -> int | None:
-        """The first write with this value as an argument, in any spelling, perhaps within a text."""
+        """Return the first write with this value as an argument, in any spelling, perhaps within a text."""
         alone = self._alone.get(letters)
         place = self._whole().find(letters) if is_telling(letters) else -1
         within = self._steps[bisect_right(self._ends, place)] if place >= 0 else None
@@ -144,7 +145,7 @@ class WrittenLetters:
 
 
 def is_telling(letters: str) -> bool:
-    """Whether letters and digits are too specific to match by chance once spaces are removed."""
+    """Whether letters and digits are too specific to match by chance without spaces."""
     return len(letters) >= (_TELLING if _has_digit(letters) else _TELLING_WORD)
 
 
@@ -157,21 +158,21 @@ def _has_digit(text: str) -> bool:
 
 
 CANDIDATES = 32
-"""Maximum events examined per value: the first that contain its rarest part."""
+"""How many events are examined per value: the first that contain its rarest part."""
 
 
 class Handed(Struct, frozen=True, gc=False):
-    """The first write with a value as an argument, and the first call a record may have taken it from."""
+    """The first write with a value as an argument, and the first call whose argument a record may repeat."""
 
     anyhow: int | None
     telling: int | None
 
 
 class Echoes:
-    """Tracks the values of call arguments and user messages, in any spelling."""
+    """The values of call arguments and user messages, in any spelling."""
 
     def __init__(self, texts: EventTexts, shown: RunIndex) -> None:
-        """`shown` indexes the text of results."""
+        """Use `shown`, the index of the results' texts."""
         self._texts, self._shown = texts, shown
         self._given = RunIndex()
         """Call arguments by their runs."""
@@ -184,22 +185,20 @@ class Echoes:
         self._given_letters: dict[int, WrittenLetters] = {}
 
     def add_said(self, step: int) -> None:
-        """Add a user message."""
         self._said.add(step, (self._texts.said(step),))
         self._said_at.append(step)
 
     def add_call(self, step: int) -> None:
-        """Add a call."""
         self._given.add(step, self._texts.given(step))
         letters = self._written if self._texts.writes(step) else self._asked
         letters.add(step, self._texts.leaves(step))
 
     def candidates(self, spelling: Spelling, before: int) -> list[int]:
-        """The steps of calls before a step that may have had a value as an argument."""
+        """Return the steps of calls before a step that may have had a value as an argument."""
         return self._given.candidates(spelling, before)[:CANDIDATES]
 
     def given(self, spelling: Spelling, before: int) -> list[int]:
-        """The steps of calls before a step with a value as an argument, perhaps within a text."""
+        """Return the steps of calls before a step with a value as an argument, perhaps within a text."""
         return [step for step in self.candidates(spelling, before) if spelling.held_in(self._texts.given(step))]
 
     def is_given(self, spelling: Spelling, letters: str, step: int) -> bool:
@@ -223,11 +222,11 @@ class Echoes:
         return is_telling(letters) and self._stood(letters, before)
 
     def handed(self, spelling: Spelling, letters: str, before: int) -> Handed:
-        """The first calls with a value as an argument, perhaps within a text, in any spelling.
+        """Return the first calls with a value as an argument, perhaps within a text, in any spelling.
 
-        A value the user said in groups of digits stays the user's, however the agent spells it. A plain word may occur
-        in a text by chance: such a text discredits no record, unless a result had shown the word before. A look-up
-        discredits only values that results had already shown, because systems store and display search terms.
+        A value that the user wrote in groups of digits stays the user's, however the agent spells it. A plain word may
+        occur in a text by chance, so such a text discredits no record, unless a result had shown the word before. A
+        look-up discredits only values that results had shown, because systems store and display search terms.
         """
         loose = [each.first(letters) for each in (self._written, self._asked)] if letters else []
         sure = {step for step in loose if step is not None and step < before}
@@ -235,7 +234,7 @@ class Echoes:
         is_mere = not spelling.is_number and is_word(spelling.written[0])
         anyhow: int | None = None
         telling: int | None = None
-        # Hundreds of calls may contain it; usually the first one decides.
+        # Hundreds of calls may contain the value, but usually the first one decides.
         for step in sorted({*self.candidates(spelling, before), *sure}):
             if step not in sure and not spelling.held_in(self._texts.given(step)):
                 continue
@@ -250,8 +249,9 @@ class Echoes:
         return Handed(anyhow, telling)
 
     def is_written(self, letters: str, written: int | None, before: int) -> bool:
-        """Whether a value shown at a step may only repeat what the agent wrote: an earlier write had it as an argument,
-        or several had its parts after a result had shown it.
+        """Whether a value shown at a step may only repeat what the agent wrote.
+
+        An earlier write had it as an argument, or several writes had its parts after a result had shown it.
         """
         if written is not None and written < before:
             return True
@@ -259,7 +259,7 @@ class Echoes:
         return is_made_up and not self._is_said_in_groups(letters, before)
 
     def _is_alone(self, spelling: Spelling, letters: str, step: int) -> bool:
-        """Whether a word was the complete argument of the write at `step`, or had been shown before it."""
+        """Whether a word was the complete argument of the write at `step`, or had been shown before."""
         leaves = self._texts.leaves(step)
         return any(fold(leaf) == spelling.folded for leaf in leaves) or self._stood(letters, step)
 

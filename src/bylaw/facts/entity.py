@@ -1,4 +1,4 @@
-"""Entities, their fields, and single facts about them."""
+"""Entities, their fields, and single facts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,29 +11,29 @@ from msgspec import UNSET, Struct
 
 FieldType = Literal["string", "integer", "number", "money", "boolean", "date", "datetime", "enum", "list", "object"]
 Origin = Literal["system", "user", "context", "conversation"]
-"""The source of a fact: the tools, the user, the host, or the conversation that created it."""
+"""The source of a fact: tools, the user, the host, or the conversation that created the fact."""
 
 UNDECLARED: Any = UNSET
 """The default of a field without a declared default."""
 
 Key = tuple[Any, ...]
-"""One value per key field of the entity, in the declared order; empty for a keyless entity."""
+"""One value per key field in declared order; empty for an entity without a key."""
 
 
 class Saying(Struct, frozen=True):
-    """One source of a user fact: an argument of the call, or a pattern on user messages."""
+    """A source of a user fact: an argument of the call, or a pattern on user messages."""
 
     argument: str = ""
     says: str = ""
     value: Any = None
     but_not: str = ""
-    """A message that matches this does not count."""
+    """A message that matches this pattern does not count."""
     about: str = ""
-    """An argument of the call: only statements about the entity it names count."""
+    """An argument of the call. Only statements about the entity in it count."""
 
 
 class Field(Struct, frozen=True):
-    """One field of an entity."""
+    """A field of an entity."""
 
     name: str
     type: FieldType = "string"
@@ -41,38 +41,42 @@ class Field(Struct, frozen=True):
     """The values of an `enum`."""
     origin: Origin = "system"
     question: str = ""
-    """The question for the user or a person if only they know."""
+    """The question for the user or another person if only they know the value."""
     sayings: tuple[Saying, ...] = ()
     """The sources of a user fact, tried in order."""
     claims: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """By value, phrases of a user message that claim it, besides the value itself."""
+    """For each value, phrases of a user message that claim it."""
     default: Any = UNDECLARED
-    """The value of the field in a record that lacks it."""
+    """The value of the field in a record without it."""
     private: bool = False
-    """Its values stay out of findings, reports and messages; the decision log keeps them."""
+    """Whether findings, reports and messages hide the values. The decision log keeps them."""
     nullable: bool = False
-    """`null` means none. For any other field it means only that the value is not known."""
+    """Whether `null` means that there is none. Otherwise it means that the value is unknown."""
     currency: str = ""
-    """The currency of amounts written without one."""
+    """The currency of amounts without one."""
     keys_of: tuple[str, str] | None = None
-    """For a list of keys: the kind of thing, and its field that names this one. A world gathers the list from it."""
+    """For a list of keys: the other entity, and its field that refers to this one. A world builds the list from that
+    field.
+    """
 
 
 class ReadTool(Struct, frozen=True):
-    """The tool that looks up an entity, with the key field for each argument, or a text with `{key field}` in it."""
+    """The tool that looks up an entity, with a key field, or a text with `{key field}`, for each argument."""
 
     tool: str
     arguments: dict[str, str]
 
     def given(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of the look-up of the entity with this key; None for one that the key does not give."""
+        """Return the arguments for looking up the entity with this key; None for those that the key does not
+        determine.
+        """
         return {
             argument: _filled(part, parts) if "{" in part else parts.get(part)
             for argument, part in self.arguments.items()
         }
 
     def parts(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The key that a look-up with these arguments names, as far as they tell."""
+        """Return the known key parts in a look-up's arguments."""
         found: dict[str, Any] = {}
         for argument, part in self.arguments.items():
             value = arguments.get(argument)
@@ -113,19 +117,18 @@ class Entity(Struct, frozen=True):
     fields: dict[str, Field]
     read: ReadTool | None = None
     fresh_for: float | None = None
-    """Seconds a seen fact stays valid; None if it never expires."""
+    """For how many seconds a seen fact stays valid; None without a limit."""
     origin: Origin = "system"
-    """`conversation` if the entity exists only in the conversation, which is then also the truth."""
+    """`conversation` if the entity exists only in the conversation."""
     complete: bool = False
-    """Whether anything not shown certainly does not exist, provided that every result that may show it was readable."""
+    """Whether everything that was not shown certainly does not exist, if every relevant result was readable."""
 
     @property
     def is_always_there(self) -> bool:
-        """Whether it comes from statements rather than tools, and therefore always exists."""
+        """Whether the entity comes from statements and not from tools. It then always exists."""
         return not self.key and bool(self.fields) and all(each.origin in SPOKEN for each in self.fields.values())
 
     def named(self, field: str) -> Field:
-        """The field with this name."""
         return EXISTS if field == "exists" else self.fields[field]
 
 
@@ -133,11 +136,11 @@ EXISTS = Field("exists", type="boolean")
 
 
 class Fact(NamedTuple):
-    """One field of one entity, for example `Reservation["4WQ150"].cabin`."""
+    """One field of one entity, such as `Reservation["4WQ150"].cabin`."""
 
     entity: str
     key: Key | None
-    """None if the key itself is unknown."""
+    """The key; None if unknown."""
     field: str
 
     def __str__(self) -> str:
@@ -162,13 +165,13 @@ ABSENT = NoValue.ABSENT
 
 
 class OneOf(Struct, frozen=True):
-    """A value left open by writes of the same turn: the old one, or their result."""
+    """A value that writes of the same turn leave open: the old one or a new one."""
 
     values: tuple[Any, ...]
 
 
 class Between(Struct, frozen=True):
-    """A count with known bounds, because some calls may or may not have taken effect."""
+    """A count between two bounds, because some calls may or may not have taken effect."""
 
     least: int
     most: int
@@ -187,24 +190,25 @@ class FactSource(Protocol):
     """A source of facts for guards: what the agent has seen, or what is true.
 
     A source that knows the conversation also has `traced(value)`, the origin of a value, and `requested()`, whether the
-    call stays within the user's request; see `SeenFacts`.
+    user's request covers the call; see `SeenFacts`.
     """
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The value in the field's type; `UNSEEN`; a `OneOf`; or `ABSENT` if the entity does not exist.
+        """Return the value in the field's type, `UNSEEN`, a `OneOf`, or `ABSENT` if the entity does not exist.
 
-        For `EXISTS` the answer is True, False or UNSEEN. A value of the wrong type raises ValueError.
+        For `EXISTS`, the answer is True, False or UNSEEN. A value of the wrong type raises ValueError.
         """
         ...
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """The keys of the entities whose fields equal `match`, and whether these are certainly all."""
+        """Return the keys of the entities whose fields equal `match`, and whether these are certainly all."""
         ...
 
     def done(self, tool: str, match: Mapping[str, Any]) -> "int | Between | NoValue":
-        """The number of earlier accepted calls of `tool` in this conversation with arguments equal to `match`.
+        """Return how many earlier calls of `tool` with arguments equal to `match` were accepted.
 
-        `Between` if some may have been refused since or may have had such arguments; UNSEEN if nothing is known.
+        Returns `Between` if some may have been refused since, or may have had such arguments, and UNSEEN if nothing is
+        known.
         """
         ...
 
@@ -213,14 +217,14 @@ _KINDS: dict[FieldType, str] = {
     "integer": "number", "number": "number", "money": "amount", "date": "date", "datetime": "date and time"
 }  # fmt: skip
 _STARTS = {"is": "Is", "was": "Was", "are": "Are", "can": "Can", "may": "May", "will": "Will", "must": "Must"}
-"""Prefixes of field names such as `is_late` that form a question when the entity follows."""
+"""Prefixes of field names, such as in `is_late`, that form a question when the entity follows."""
 _OF_HOST = {"now": "When is this call made?", "history": "What came before this call?"}
-"""Facts every host knows, regardless of the pack."""
+"""Facts that every host knows, whatever the pack."""
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def question_about(fact: Fact, entity: Entity | None) -> str:
-    """The question to ask if a fact can only come from a person."""
+    """Return the question for a fact that only a person can supply."""
     field = entity.fields.get(fact.field) if entity is not None else None
     if field is not None and field.question:
         return field.question
@@ -252,7 +256,7 @@ def _asked(name: str, field: Field | None, thing: str) -> str:
 
 
 def _thing(fact: Fact) -> str:
-    """The entity in words: `order 7`, or `the order` if the key is unknown."""
+    """Return the entity in words: `order 7`, or `the order` if the key is unknown."""
     kind = _CAPITAL.sub(" ", fact.entity).replace("_", " ").lower()
     return f"{kind} {', '.join(map(str, fact.key))}" if fact.key else f"the {kind}"
 

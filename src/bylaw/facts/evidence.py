@@ -1,6 +1,6 @@
 """Counts how many look-up results were captured, readable and mapped to entities, and why others were not.
 
-An unreadable fact is a fault of the log or of the pack, never of the agent.
+An unreadable result is a fault of the log or of the pack, never of the agent.
 """
 
 from bisect import bisect_left
@@ -21,9 +21,10 @@ from bylaw.policy.tool import Tool
 from bylaw.trace.event import Call, Event, Result
 
 EvidenceGrade = Literal["shown", "readable", "empty", "unmapped", "unreadable", "failing", "uncaptured", "refused"]
-"""`shown`: something that the entities map. `readable`: data, where no pack says what it shows. `empty`: data with
-nothing in it. `unmapped`: data in which no observation finds its thing. `unreadable`: text that nothing reads.
-`failing`: such a text that looks like an error."""
+"""`shown`: contains something that the entities map. `readable`: data, without a pack to map it. `empty`: data without
+content. `unmapped`: data in which no observation finds its entity. `unreadable`: text that nothing reads. `failing`:
+such a text that looks like an error.
+"""
 
 CURES: Final[dict[EvidenceGrade, str]] = {
     "uncaptured": "results were not recorded: turn on content capture",
@@ -33,7 +34,7 @@ CURES: Final[dict[EvidenceGrade, str]] = {
     " (`bylaw explain` shows the line to write)",
     "unmapped": "no observation finds an entity's key in the results: correct the tool's observations",
 }
-"""What to do about each fault; how to record is on the page docs/guides/get-your-logs-out.md."""
+"""What to do about each fault. docs/guides/get-your-logs-out.md explains recording."""
 
 
 class LookupEvidence(Struct, frozen=True, omit_defaults=True):
@@ -41,13 +42,13 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
 
     tool: str
     results: int
-    """Results of calls of the tool, including refusals."""
+    """The number of results, including refusals."""
     captured: int
-    """Results with content."""
+    """The number of results with content."""
     readable: int
-    """Captured results that are data, match a pattern of the pack, or are refusals."""
+    """The number of captured results that are data, match a pattern of the pack, or are refusals."""
     shown: int | None = None
-    """Results with something that the entities map; None without a pack, or if the pack maps nothing of the tool."""
+    """The number of results with something that the entities map; None if the pack maps nothing of the tool."""
     refused: int = 0
     empty: int = 0
     cures: tuple[str, ...] = ()
@@ -55,18 +56,18 @@ class LookupEvidence(Struct, frozen=True, omit_defaults=True):
 
 
 class EvidenceCount:
-    """Evidence counts over conversations; counts of parts can be added."""
+    """Counts over conversations. Counts of parts can be added."""
 
     def __init__(self, schema: Schema | None = None) -> None:
         self._graded: dict[str, Counter[EvidenceGrade]] = {}
         self._lookups: dict[str, tuple[Tool, list[Observation] | None]] | None = None
-        """The look-ups of the pack, each with its observations; None without a pack: then every tool counts."""
+        """The pack's look-ups with their observations. None without a pack; then every tool counts."""
         self._mapped: frozenset[str] = frozenset()
-        """The tools for which the pack maps results to entities."""
+        """The tools whose results the pack maps to entities."""
         if schema is not None:
             shows = {name: [each for found in kinds.values() for each in found] for name, kinds in schema.shows.items()}
             pages = schema.actions.pages if schema.actions is not None else None
-            # Pages of a browser are read for actions, whether or not they show entities.
+            # Browser pages are read for actions, whether or not they show entities.
             shown = {name for name in schema.tools if pages is not None and pages.shows(name) and name not in shows}
             reads = [tool for tool in schema.called.values() if tool.effect == "read" and tool.name not in shown]
             self._lookups = {tool.name: (tool, shows.get(tool.name) or None) for tool in reads}
@@ -79,7 +80,7 @@ class EvidenceCount:
     def add(self, events: Sequence[Event], known: Mapping[int, CallRecord] | None = None) -> None:
         """Count the results of one conversation's look-ups; without a pack, of all tools.
 
-        `known` are its calls by their steps, where guards have read some of the results already.
+        `known` has the conversation's calls by step. Guards may have read some of their results already.
         """
         lookups, graded, known = self._lookups, self._graded, known or {}
         for result in events:
@@ -95,11 +96,9 @@ class EvidenceCount:
                 counts["shown" if is_shown else self.grade(call, result)] += 1
 
     def grade(self, call: Call, result: Result) -> EvidenceGrade:
-        """The grade of one result."""
         return grade(call, result, *(self._lookups or {}).get(call.tool, (None, None)))
 
     def update(self, other: "EvidenceCount") -> None:
-        """Add the counts of another."""
         self.add_graded(other._graded)
         self._mapped |= other._mapped
 
@@ -113,7 +112,7 @@ class EvidenceCount:
             self._graded.setdefault(tool, Counter()).update(grades)
 
     def remove_graded(self, graded: Mapping[str, Mapping[EvidenceGrade, int]], times: int = 1) -> None:
-        """Take away what `add_graded` added, so many times."""
+        """Subtract what `add_graded` added, `times` times."""
         for tool, grades in graded.items():
             held = self._graded[tool]
             held.subtract({grade: count * times for grade, count in grades.items()})
@@ -122,7 +121,7 @@ class EvidenceCount:
                 del self._graded[tool]
 
     def found(self) -> tuple[LookupEvidence, ...]:
-        """The counts by tool, the tool with the most results first."""
+        """Return the counts by tool, the tool with the most results first."""
         listed = [_evidence(tool, graded, tool in self._mapped) for tool, graded in self._graded.items()]
         return tuple(sorted(listed, key=lambda each: (-each.results, each.tool)))
 
@@ -130,7 +129,7 @@ class EvidenceCount:
 def grade(
     call: Call, result: Result, tool: Tool | None = None, observations: Iterable[Observation] | None = None
 ) -> EvidenceGrade:
-    """The grade of one result; `observations` are those of its tool, None if the pack declares none."""
+    """Return the grade of one result. `observations` are its tool's; None if the pack declares none."""
     if not result.captured:
         return "uncaptured"
     value = result.value()
@@ -167,7 +166,7 @@ _Z = 1.959963984540054
 
 
 def wilson(hits: int, cases: int) -> tuple[float, float]:
-    """Wilson's 95 % interval for `hits` in `cases`; 0 to 1 if there are no cases."""
+    """Return Wilson's 95 % interval for `hits` in `cases`; 0 to 1 without cases."""
     if cases == 0:
         return 0.0, 1.0
     share, square = hits / cases, _Z * _Z
@@ -177,7 +176,7 @@ def wilson(hits: int, cases: int) -> tuple[float, float]:
 
 
 def rate(count: int, of: int) -> dict[str, Any]:
-    """`count` of `of` as a rate; value and interval are None if `of` is 0."""
+    """Return `count` of `of` as a rate. Value and interval are None if `of` is 0."""
     if of == 0:
         return {"value": None, "low": None, "high": None, "count": count, "of": 0}
     low, high = wilson(count, of)
@@ -185,7 +184,7 @@ def rate(count: int, of: int) -> dict[str, Any]:
 
 
 def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> Unread | None:
-    """Why the field is unknown although the judged call's agent looked it up and got a result before its turn.
+    """Return why the field is unknown although the judged call's agent looked it up and got a result.
 
     A refusal is a readable answer. A look-up without a result showed nothing, unless a result with an unknown id may
     belong to it.
@@ -213,7 +212,7 @@ def why_unread(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRec
 
 
 def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-    """Whether a look-up of the entity has no result but is followed by a result with an unknown id."""
+    """Whether a look-up of the entity has no result but a result with an unknown id follows."""
     last = max((step for step in ledger.strays if step < at.start), default=-1)
     return any(
         made.step < last and made.result is None and not made.call.refused and made.who == at.who
@@ -224,7 +223,7 @@ def _may_have_an_answer(ledger: Ledger, entity: Entity, key: Key, field: str, at
 
 
 def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int) -> Sequence[CallRecord]:
-    """The answered calls from a step on that may concern the entity, and perhaps others."""
+    """Return the answered calls from a step on that may be about the entity, and perhaps others."""
     ways = {way.tool: way for way in reversed(ledger.schema.ways[entity.name, field])}
     found: list[CallRecord] = []
     for tool, answered in ledger.answers.by_tool().items():
@@ -242,17 +241,19 @@ def _asked_for(ledger: Ledger, entity: Entity, key: Key, field: str, since: int)
 def _suspects(
     ledger: Ledger, tool: str, records: Sequence[CallRecord], entity: Entity, field: str
 ) -> Sequence[CallRecord]:
-    """The results of a tool without the entity's key as an argument that may not have shown the field; cached."""
+    """Return a tool's results without the entity's key as an argument that may have failed to show the field.
+    Cached.
+    """
     count, found = ledger.suspects.get((tool, entity.name, field), (0, []))
     if count != len(records):
-        # A result that arrived late may belong before others.
+        # A late result may belong before others.
         found = [record for record in records if _not_told_at_all(ledger, record, entity, field)]
         ledger.suspects[tool, entity.name, field] = (len(records), found)
     return found
 
 
 def _not_told_at_all(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> Unread | None:
-    """Why a result that lists entities shows the field of none of them."""
+    """Return why a result that lists entities shows the field of none."""
     if record.result is None:
         return None
     if not record.result.captured:
@@ -265,7 +266,7 @@ def _not_told_at_all(ledger: Ledger, record: CallRecord, entity: Entity, field: 
 
 
 def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, field: str) -> Unread | None:
-    """Why a result does not show the field although it may be expected to."""
+    """Return why a result does not show a field that it may be expected to show."""
     is_about = _is_about(ledger.schema, record.call, entity, key, field)
     if is_about is False or record.result is None:
         return None
@@ -283,7 +284,7 @@ def _why_not_told(ledger: Ledger, record: CallRecord, entity: Entity, key: Key, 
 
 
 def _is_told_of(ledger: Ledger, record: CallRecord, entity: Entity, field: str) -> bool:
-    """Whether a look-up showed the field of the entity it named, possibly in another spelling."""
+    """Whether a look-up showed the field of its entity, possibly in another spelling."""
     way = next(way for way in ledger.schema.ways[entity.name, field] if way.tool == record.call.tool)
     named = way.parts(record.call.arguments)
     thing = ledger.thing(entity.name, key_of([named.get(part) for part in entity.key]))
@@ -299,13 +300,13 @@ def _may_be_none(entity: Entity, field: str) -> bool:
 
 
 def _is_about(schema: Schema, call: Call, entity: Entity, key: Key, field: str) -> bool | None:
-    """Whether a look-up requests the entity by its key; None if it lists entities or its arguments are lost."""
+    """Whether a look-up requests the entity by key; None if it lists entities or its arguments are lost."""
     for way in schema.ways[entity.name, field]:
         if way.tool == call.tool and not call.fault:
             named = [str(call.arguments.get(argument)) for argument in way.arguments]
             wanted = [key[entity.key.index(part)] for part in way.arguments.values() if part in entity.key]
             if list(map(loose, named)) != list(map(loose, wanted)):
                 return False
-            # A search by part of the key, such as a day, may concern other entities.
+            # A search by part of the key, such as a day, may be about other entities.
             return True if set(way.arguments.values()) >= set(entity.key) else None
     return None

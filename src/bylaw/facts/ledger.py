@@ -1,6 +1,6 @@
-"""The ledger: everything asked, answered, said and done in one trajectory. `shown` holds what results have shown.
+"""The ledger: everything asked, answered, said and done in one trajectory.
 
-A value that a user message states is a claim, not a fact.
+`ShownThings` holds what results have shown. A value in a user message is a claim, not a fact.
 """
 
 import re
@@ -29,25 +29,24 @@ _GAPS = re.compile(r"[\s_-]+")
 
 
 class Form(NamedTuple):
-    """One form in which a message may state a value."""
+    """A form in which a message may state a value."""
 
     pattern: str
     parts: tuple[str, str]
-    """Lower-case texts contained in every match within ASCII text."""
+    """Lower-case texts that every match within ASCII text contains."""
 
 
 class Claims:
-    """The values that one user's messages state; `said` may grow."""
+    """The values that a user's messages state. `said` may grow."""
 
     def __init__(self, said: Sequence[tuple[int, str]]) -> None:
         self._said = said
         self._stating: dict[tuple[Form, ...], tuple[int, list[tuple[int, str]]]] = {}
-        """By forms: how many messages were searched, and the matches as step and words."""
+        """By forms: how many messages were searched, and the matches as step and text."""
 
     def last(self, field: Field, value: Any, before: int) -> tuple[int, str] | None:
-        """The step and words of the last message before a step that states the value.
-
-        UNSEEN stands for any value of the field.
+        """Return step and text of the last message before a step that states the value. UNSEEN stands for any value of
+        the field.
         """
         forms = _stating(field, value)
         if not forms:
@@ -55,7 +54,7 @@ class Claims:
         count, found = self._stating.get(forms, (0, []))
         for step, text in self._said[count:]:
             if text.isascii():
-                # Checking for the texts every match contains is faster than compiling the pattern.
+                # A search for these texts is faster than the pattern.
                 lower = text.lower()
                 for _, (first, last) in forms:
                     if first in lower and last in lower:
@@ -92,7 +91,7 @@ def _forms(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], val
 
 
 def _listed(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], value: Any) -> Iterator[Form]:
-    """The forms that state the value, with word boundaries around words."""
+    """Yield the forms that state the value, with word boundaries around words."""
     name = ("true" if value else "false") if isinstance(value, bool) else str(value)
     for claimed, phrases in claims:
         if claimed == name:
@@ -112,7 +111,7 @@ def _listed(kind: FieldType, claims: tuple[tuple[str, tuple[str, ...]], ...], va
 
 
 def _form(pattern: str, first: str, last: str = "") -> Form:
-    # Case folding of non-ASCII letters goes beyond lower case.
+    # Case folding of non-ASCII letters is more than lower case.
     first, last = (part.lower() if part.isascii() else "" for part in (first, last))
     return Form(pattern, (first, last))
 
@@ -139,12 +138,11 @@ def _dates(value: Any) -> Iterator[Form]:
 
 
 class MissingResults:
-    """Finds missing results, reading events only as far as needed."""
+    """Finds missing results. Events are read only as far as needed."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
         self._looked = 0
-        """The number of events read."""
         self._lost: list[int] = []
         """Steps of results that were not captured or were truncated."""
         self._answers: dict[int, int] = {}
@@ -156,7 +154,7 @@ class MissingResults:
         """Calls of earlier turns that had no result when the next turn began."""
 
     def any_before(self, step: int) -> bool:
-        """Whether a result is missing that the turn beginning at a step should have seen."""
+        """Whether a result is missing that the turn at `step` should have seen."""
         self._look(step)
         if self._lost and self._lost[0] < step:
             return True
@@ -183,14 +181,12 @@ class MissingResults:
 
 
 class Requests(Protocol):
-    """Knows what the user's request allows."""
-
     def keeps(self, at: CallRecord) -> "bool | NoValue":
-        """Whether a call stays within the request made before it; UNSEEN if only the user can say."""
+        """Whether the request made before a call covers it; UNSEEN if only the user can say."""
         ...
 
     def objections(self, at: CallRecord) -> Sequence[object]:
-        """Why it does not, as objects that convert to text."""
+        """Return why the request does not cover a call, as objects that convert to text."""
         ...
 
 
@@ -198,31 +194,33 @@ class Ledger(ShownThings):
     """The facts shown in one trajectory, and everything asked, said and done."""
 
     turn = -1
-    """The number of the current turn, and its first step."""
+    """The number of the current turn. Below, its first step."""
     turn_start = 0
     _provenance: Provenance | None = None
     requests: Requests | None = None
-    """Knows what the user's request allows, if the pack needs it."""
+    """Tells what the user's request allows, if the pack needs this."""
 
     def __init__(self, schema: Schema, vouched: Mapping[str, Any] | None = None) -> None:
         super().__init__(schema)
         self.vouched: Mapping[str, Any] = {} if vouched is None else vouched
-        """Values vouched for by the host."""
+        """Values that the host vouches for."""
         self.calls: dict[int, CallRecord] = {}
         self.writes: list[CallRecord] = []
         """Calls that may change something: of write tools and of undeclared tools."""
         self.said: list[tuple[int, str]] = []
         self._unheard: list[int] = []
-        """Steps of user messages that were not recorded."""
+        """Steps of unrecorded user messages."""
         self.answers = Answers()
         self.strays: list[int] = []
         """Steps of results whose id matches no call."""
         self._stating: dict[Pattern, tuple[int, list[int]]] = {}
         """By pattern: how many user messages were searched, and the positions of the matches."""
         self.suspects: dict[tuple[str, str, str], tuple[int, list[CallRecord]]] = {}
-        """By tool, entity and field: how many results were checked, and those that may not have shown the field."""
+        """By tool, entity and field: how many results were checked, and those that may have failed to show the
+        field.
+        """
         self._to_show: dict[int, CallRecord] = {}
-        """Refused calls, by step, for which a shield looked something up that the agent has not been shown yet."""
+        """Refused calls by step, for which a shield looked up facts that the agent has not seen yet."""
 
     @cached_property
     def _missing(self) -> MissingResults:
@@ -235,12 +233,10 @@ class Ledger(ShownThings):
 
     @property
     def events(self) -> Sequence[Event]:
-        """The events so far."""
         return self._events
 
     @property
     def step(self) -> int:
-        """The step of the next event."""
         return len(self._events)
 
     def record(self, call: Call, step: int) -> CallRecord:
@@ -249,11 +245,11 @@ class Ledger(ShownThings):
         return record_of(call, step, start, self.schema.called.get(call.tool))
 
     def observe(self, step: int, event: Event, made: CallRecord | None = None) -> None:
-        """Add the next event; `made` is the record of a call that was judged first."""
+        """Add the next event. `made` is the record of a call that was judged first."""
         self.observe_all(step, (event,), made)
 
     def observe_all(self, step: int, events: Sequence[Event], made: CallRecord | None = None) -> None:
-        """Add the next events, starting at `step`; `made` is the record of the first one if it was judged before."""
+        """Add the next events from `step` on. `made` is the record of the first event if it was judged before."""
         tools, calls, shows, answered = self.schema.called, self.calls, self.schema.shows, self.answers.add
         showing, under_way = self._showing, self.changes.under_way
         turn, start = self.turn, self.turn_start
@@ -302,7 +298,7 @@ class Ledger(ShownThings):
                 if event.turn != turn:
                     turn = event.turn
                     start = step
-                # An answer to a card is not a statement in words.
+                # An answer to a card is not a statement.
                 if event.by == "user" and event.confirmation is None:
                     self.said.append((step, event.text))
                     if not event.captured:
@@ -311,18 +307,18 @@ class Ledger(ShownThings):
         self.turn, self.turn_start = turn, start
 
     def perform(self, asked: CallRecord, made: CallRecord) -> None:
-        """Take in an action that the call observed last performs."""
+        """Add an action that the last observed call performs."""
         asked.actions = (*asked.actions, made)
         self._begin_action(made)
 
     def suppose(self, made: CallRecord) -> CallRecord:
-        """An action that is taken for made while another of its call is judged; `withdraw` it afterwards."""
+        """Assume that an action ran while another action of its call is judged. Call `withdraw` afterwards."""
         supposed = CallRecord(replace(made.call, refused=False), self.step, made.start, made.tool, made.who)
         self._begin_action(supposed)
         return supposed
 
     def withdraw(self, supposed: CallRecord) -> None:
-        """An action that was only supposed has not been made."""
+        """Undo `suppose`."""
         supposed.call, supposed.accepted = replace(supposed.call, refused=True), False
         supposed.delivered = -1
         self.changes.end(supposed)
@@ -338,7 +334,7 @@ class Ledger(ShownThings):
             made.accepted, made.delivered = False, made.step
 
     def _actions_answered(self, asked: CallRecord, result: Result, step: int) -> None:
-        """The result of a call is that of each action it performs."""
+        """Give a call's result to each action that it performs."""
         for made in asked.actions:
             made.result, made.delivered = result, step
             self.answers.add(made)
@@ -348,7 +344,7 @@ class Ledger(ShownThings):
                 self._showing.setdefault(entity, []).append(made)
 
     def _shown_with(self, refused: CallRecord, told: Result, step: int) -> None:
-        """Record what a shield looked up for a call it refused and showed to the agent with the refusal."""
+        """Record what a shield looked up for a refused call and showed to the agent with the refusal."""
         call = refused.call
         for each in call.looked_up:
             if each.shown:
@@ -366,7 +362,7 @@ class Ledger(ShownThings):
         self.changes.answer(made, result, self.finder(made))
 
     def provenance(self, context: Mapping[str, Any]) -> Provenance:
-        """The origins of the conversation's values."""
+        """Return the origins of the conversation's values."""
         if self._provenance is None:
             actions = self.schema.actions
             pages = actions.pages if actions is not None else None
@@ -374,7 +370,6 @@ class Ledger(ShownThings):
         return self._provenance
 
     def vouch(self, context: Mapping[str, Any]) -> None:
-        """Update the values vouched for by the host."""
         self.vouched = context
         if self._provenance is not None:
             self._provenance.vouch(context)
@@ -388,13 +383,13 @@ class Ledger(ShownThings):
             self._absorb(entity)
 
     def has_heard_all(self, step: int) -> bool:
-        """Whether every user message before a step was recorded; false if there is none, because the log may not record
+        """Whether every user message before a step was recorded. False without messages, because the log may not record
         them.
         """
         return self.has_heard_since(-1, step) and bool(self.said) and self.said[0][0] < step
 
     def is_whole_before(self, step: int) -> bool:
-        """Whether every user message and result before a step is known, so that a value not found there is new."""
+        """Whether every message and result before a step is known, so that an absent value is new."""
         return self.has_heard_all(step) and not self._missing.any_before(step)
 
     def has_heard_since(self, step: int, before: int) -> bool:
@@ -406,7 +401,7 @@ class Ledger(ShownThings):
         return bool(self._unheard) and self._unheard[-1] == self.said[-1][0]
 
     def stating(self, patterns: Iterable[Pattern], before: int) -> Iterator[tuple[int, str]]:
-        """The user messages before a step that match one of the patterns, with their steps, the latest first."""
+        """Yield the user messages before a step that match a pattern, with steps, latest first."""
         said = self.said
         found: list[Iterator[int]] = []
         until = bisect_left(said, (before,))
@@ -424,9 +419,7 @@ class Ledger(ShownThings):
     def done(
         self, tool: str, match: Mapping[str, Any], at: CallRecord, *, known_at: int | None = None
     ) -> int | Between:
-        """The number of calls of `tool` before `at` that took effect, or were answered, with arguments equal to
-        `match`.
-        """
+        """Count calls of `tool` before `at` with arguments equal to `match` that took effect or were answered."""
         count = unsure = 0
         declared = self.schema.tools.get(tool)
         is_write = declared is None or declared.effect == "write"

@@ -56,18 +56,18 @@ NOTHING: Final[Any] = _Nothing()
 
 
 class PathScope(Struct, frozen=True, gc=False):
-    """The values a path can start from."""
+    """The values at which a path can start."""
 
     item: Any
     result: Any
     args: Mapping[str, Any]
     key: Any = NOTHING
     find: "Finder | None" = None
-    """Reads fields of other entities; available for writes, not for results."""
+    """Reads fields of other entities. Available for writes, not for results."""
 
 
 Finder = Callable[[str, Any, str], Any]
-"""From entity, key and field to the value known at the time; NOTHING if unknown."""
+"""Takes entity, key and field; returns the value known at the time, or NOTHING."""
 Getter = Callable[[PathScope], Any]
 
 _START: dict[str, Getter] = {
@@ -80,9 +80,7 @@ _START: dict[str, Getter] = {
 
 
 def compile_path(text: str) -> Getter:
-    """Compile a path to a function that returns its value, or a list of values if the path has `*`; NOTHING if there is
-    none.
-    """
+    """Compile a path to a function that returns its value, a list of values for `*`, or NOTHING."""
     if text.startswith("="):
         literal = text[1:]
         return lambda scope: literal
@@ -104,7 +102,7 @@ def compile_path(text: str) -> Getter:
 
 
 def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
-    """The values at a path with `*`; NOTHING, rather than an empty list, if the container is missing."""
+    """Return the values at a path with `*`; NOTHING, not an empty list, if the container is missing."""
     first = next(place for place, step in enumerate(steps) if step in (None, "*"))
     wanted = list if steps[first] is None else dict
     held = _walk([(start(scope), scope.key)], steps[:first])
@@ -114,21 +112,21 @@ def _gathered(start: Getter, steps: "Sequence[_Step]", scope: PathScope) -> Any:
 
 
 def compile_each(text: str) -> Callable[[PathScope], Sequence[tuple[Any, Any]]]:
-    """Compile a path to a function that returns every item, with its name if an object is iterated."""
+    """Compile a path to a function that returns every item, with its name in an object."""
     root, steps = _parse(text)
     start = _START[root]
     return lambda scope: _walk([(start(scope), scope.key)], steps)
 
 
 def first_name(text: str) -> str | None:
-    """The first field of a result, or of its rows, that a path enters; None if it starts elsewhere."""
+    """Return the first field of a result or row that a path enters; None if it starts elsewhere."""
     root, steps = _parse(text)
     name = next((step for step in steps if step is not None), None)
     return name if root in ("", "result") and isinstance(name, str) and name != "*" else None
 
 
 def compile_misfit(text: str) -> Callable[[PathScope], bool]:
-    """Compile a test for values whose shape does not fit a path with `*`."""
+    """Compile a test for values whose structure does not fit a path with `*`."""
     root, steps = _parse(text)
     start = _START[root]
 
@@ -201,24 +199,24 @@ class Observation(Struct, frozen=True):
     entity: Entity
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...]
-    """For each key field, the places to search, in order."""
+    """For each key field, the paths to try in order."""
     fields: dict[str, Getter]
-    """Fields with a path of their own."""
+    """Fields with their own path."""
     only: bool
-    """Only `fields` are shown."""
+    """Whether only `fields` are shown."""
     when: Callable[[PathScope], bool] | None = None
     text: Pattern | None = None
-    """Read from any text result that matches, an error included; its named groups are the item."""
+    """Used for any text result that matches, even an error. Its named groups are the item."""
     absent: Pattern | None = None
-    """A text result that matches shows that the keyed thing does not exist."""
+    """A matching text result shows that the entity does not exist."""
     is_whole: bool = False
-    """The record is complete, so a field that it lacks has its default."""
+    """Whether the record is complete, so that a missing field has its default."""
     reads: frozenset[str] = frozenset()
-    """The fields of a result that its paths read."""
+    """The fields of a result that the paths read."""
 
 
 class Sighting(Struct, frozen=True, gc=False):
-    """One thing, as one result showed it."""
+    """An entity as one result showed it."""
 
     key: Key
     observation: Observation
@@ -226,12 +224,12 @@ class Sighting(Struct, frozen=True, gc=False):
     exists: bool = True
 
     def show(self, field: str) -> Any:
-        """The raw value of `field` or its default; NOTHING if this result shows neither."""
+        """Return the raw value of `field` or its default; NOTHING if this result shows neither."""
         value = self.show_own(field)
         return self.default(field) if value is NOTHING else value
 
     def show_own(self, field: str) -> Any:
-        """The raw value of `field` that is written in this result, or NOTHING."""
+        """Return the raw value of `field` in this result, or NOTHING."""
         if field == "exists":
             return self.exists
         if not self.exists:
@@ -243,7 +241,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return item.get(field, NOTHING) if isinstance(item, dict) and not self.observation.only else NOTHING  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
     def default(self, field: str) -> Any:
-        """The default of a field that a whole record leaves out, or NOTHING."""
+        """Return the default of a field that a complete record omits, or NOTHING."""
         observation = self.observation
         if not observation.is_whole or observation.only or field in observation.fields:
             return NOTHING
@@ -253,7 +251,7 @@ class Sighting(Struct, frozen=True, gc=False):
         return declared.default if isinstance(self.scope.item, dict) and self._is_recognised() else NOTHING
 
     def tells_more(self) -> bool:
-        """Whether it shows more than the key: another field, or that the thing does not exist."""
+        """Whether the result shows more than the key: another field, or that the entity does not exist."""
         if not self.exists:
             return True
         entity = self.observation.entity
@@ -263,11 +261,13 @@ class Sighting(Struct, frozen=True, gc=False):
                 has_fields = True
                 if self.show(name) is not NOTHING:
                     return True
-        # Of an entity without other fields, it shows that the thing exists.
+        # For an entity without other fields, the result shows that it exists.
         return not has_fields
 
     def _is_recognised(self) -> bool:
-        """Whether the record itself, not only the call, shows the key or another field; `{}` or a message does not."""
+        """Whether the record itself, and not only the call, shows the key or another field. `{}` or a message
+        does not.
+        """
         observation, item = self.observation, cast("dict[str, Any]", self.scope.item)
         for name in observation.entity.fields:
             if name not in observation.fields and item.get(name) is not None:
@@ -285,7 +285,7 @@ def _is_something(value: Any) -> bool:
 
 
 def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str | None:
-    """The text that patterns search: of a result that is not JSON, and of every refusal; None for other data."""
+    """Return the text that patterns search: a result that is not JSON, or any refusal. None for other data."""
     if isinstance(value, str):
         return value
     return None if is_accepted and result.is_json() else result.text
@@ -294,7 +294,7 @@ def searched_text(result: Result, value: Any, is_accepted: bool | None) -> str |
 def sightings(
     observation: Observation, args: Mapping[str, Any], value: Any, text: str | None, accepted: bool | None
 ) -> Iterator[Sighting]:
-    """The things that a call's result shows. `text` is its content if that is text or an error, else None."""
+    """Yield the entities that a call's result shows. `text` is the content if it is text or an error."""
     whole = PathScope(value, value, args)
     if text is not None and observation.absent is not None and (match := observation.absent.search(text)):
         scope = PathScope(match.groupdict(), value, args)
@@ -315,7 +315,7 @@ def sightings(
 
 
 def thing_at(observation: Observation, scope: PathScope) -> Sighting | None:
-    """The thing that one item shows, or None."""
+    """Return the entity that one item shows, or None."""
     if observation.when is not None and not observation.when(scope):
         return None
     key = _key(observation, scope)
@@ -326,7 +326,7 @@ _NAMELESS = (Contradicted, list, dict)
 
 
 def _names_a_thing(part: Any) -> bool:
-    """Whether a value can be part of a key: a text that is not empty, or a number."""
+    """Whether a value can be part of a key: a non-empty text or a number."""
     if part.__class__ is str:
         return bool(part.strip())
     return part is not NOTHING and part is not None and part.__class__ not in _NAMELESS
@@ -338,7 +338,7 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
         for place in places:
             part = place(scope)
             if part.__class__ in _NAMELESS:
-                # It names several things or none: what else could name one does not say which.
+                # The path gives several values or none, so it does not identify one entity.
                 return None
             if _names_a_thing(part):
                 parts.append(part)
@@ -349,25 +349,29 @@ def _key(observation: Observation, scope: PathScope) -> Key | None:
 
 
 Unread = Literal["not_captured", "not_readable", "not_mapped", "not_told", "contradicted", "spelt_otherwise"]
-"""Why a result shows nothing: it was not recorded, is not data, fits no observation, holds `null`, or two differ."""
+"""Why a result shows nothing: it was not recorded, is not data, fits no observation, contains `null`, or contradicts
+another.
+"""
 
 
 def unreadable(observations: Sequence[Observation], args: Mapping[str, Any], value: Any) -> Unread | None:
-    """Why a captured result shows nothing of an entity; None if that is an answer in itself, such as an empty list."""
+    """Return why a captured result shows nothing of an entity. None if this is a valid answer, such as an empty
+    list.
+    """
     text = value if isinstance(value, str) else None
     if any(observation.when is not None for observation in observations):
         return None if text is None else "not_readable"
     if any(any(True for _ in sightings(each, args, value, text, True)) for each in observations):
         return None
     if text is not None:
-        # "Not found" is an answer even if it does not name the thing.
+        # "Not found" is an answer even if it does not name the entity.
         says_none = any(each.absent is not None and each.absent.search(text) for each in observations)
         return None if says_none or not text.strip() else "not_readable"
     return "not_mapped" if _holds_something(value) else None
 
 
 def _holds_something(value: Any) -> bool:
-    """Whether a result holds more than empty lists and records, the result of a search without hits."""
+    """Whether a result contains more than empty lists and records. A search without hits does not."""
     if isinstance(value, dict):
         return any(map(_holds_something, cast("dict[str, Any]", value).values()))
     if isinstance(value, list):
@@ -381,18 +385,18 @@ class Change(Struct, frozen=True):
     entity: str
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...] | None
-    """None if the arguments do not name the thing: then all things of the entity."""
+    """The key. None, for all entities of the kind, if the arguments do not name one."""
     fields: frozenset[str] | None
-    """None: all of them, including existence."""
+    """The fields. None means all, including existence."""
     misfit: Callable[[PathScope], bool] | None = None
-    """Whether `each` meets a value of another shape: then the arguments do not name the things either."""
+    """Whether `each` meets a value of another structure. The arguments then do not name the entities."""
     by_result: bool = False
-    """The result names the things: until it is known, all things of the entity."""
+    """Whether the result names the entities. Until it arrives, all entities of the kind count."""
     when: Callable[[Mapping[str, Any]], Any] | None = None
-    """Whether anything changes, by the arguments and the result."""
+    """Whether anything changes, by arguments and result."""
 
     def may_happen(self, args: Mapping[str, Any], item: Any = NOTHING, result: Any = NOTHING) -> bool:
-        """Whether it may change anything."""
+        """Whether the change may happen."""
         if self.when is None:
             return True
         known: dict[str, Any] = {"args": args, "result": result, "item": args if item is NOTHING else item, "old": {}}
@@ -401,7 +405,7 @@ class Change(Struct, frozen=True):
     def touched(
         self, args: Mapping[str, Any], result: Any = NOTHING, find: Finder | None = None
     ) -> Iterator[Key | None]:
-        """The keys of the changed things; None for all things of the entity."""
+        """Yield the keys of the changed entities; None for all of the kind."""
         whole = PathScope(args, result, args)
         if self.key is None or (self.misfit is not None and self.misfit(whole)):
             yield None
@@ -421,14 +425,14 @@ class Change(Struct, frozen=True):
 
 
 class PageObservations:
-    """Compiles the observations over pages; `paths` has the entities and takes the faults."""
+    """Compiles observations of pages. `paths` has the entities and collects the errors."""
 
     def __init__(self, paths: Any, terms: PageTerms | None) -> None:
         self._paths = paths
         self.terms = terms or default_pages()
 
     def read(self, body: WrittenPage, at: YamlPath) -> Observation | None:
-        """One observation; None if it names no entity."""
+        """Compile one observation; None if it names no entity."""
         entity: Entity | None = self._paths.entities.get(str(body.as_))
         if entity is None:
             self._paths.no_entity(str(body.as_), *at)
@@ -452,7 +456,7 @@ class PageObservations:
         return Observation(entity, shown, key, fields, only=True)
 
     def shown_by(self, tool: str, observation: Observation) -> Observation:
-        """An observation as it is for one tool: a snapshot with arguments shows a part of the page."""
+        """Return an observation for one tool. A snapshot with arguments shows only part of the page."""
         return (
             replace(observation, each=partial(_of_whole_page, observation.each))
             if tool == self.terms.snapshot
@@ -460,7 +464,7 @@ class PageObservations:
         )
 
     def _getter(self, take: Take | None) -> Getter:
-        """Finds a value on a page, for an item of `ShownOnPage`."""
+        """Return a function that finds a value on a page, for an item of `ShownOnPage`."""
 
         def value(scope: PathScope) -> Any:
             if take is None:
@@ -507,19 +511,19 @@ class PageObservations:
 
 
 class ShownOnPage:
-    """Finds, in a result that shows a page, the elements that show an entity, each with the page."""
+    """Finds, in a result with a page, the elements that show an entity."""
 
     def __init__(self, url: Pattern | None, each: tuple[str, ElementTerms | None], terms: PageTerms) -> None:
         self._url, (self._role, self._within), self._terms = url, each, terms
 
     def __call__(self, scope: PathScope) -> Sequence[tuple[Any, Any]]:
-        """The items; none if the result shows no such page, or only a part of it."""
+        """Return the items; none if the result shows another page or only part of it."""
         if has_mark(scope.args):
             return ()
         page = page_in(text_of(scope.result))
         if isinstance(page, Unreadable) or not page.is_complete:
             return ()
-        # A site may repeat what is in a query, so the pattern has to fit the whole address.
+        # A site may repeat the query, so the pattern must match the whole address.
         if self._url is None or not self._url.occurs(page.url):
             return ()
         return [((page, element), NOTHING) for element in self._elements(page)]
@@ -543,7 +547,7 @@ def _of_whole_page(
 
 
 def _is_heading(page: Page, row: Element) -> bool:
-    """Whether a row has nothing but the headings of columns."""
+    """Whether a row contains only column headings."""
     first = next(page.children(row), None)
     return first is None or (
         first.role == "columnheader" and all(cell.role == "columnheader" for cell in page.cells(row))

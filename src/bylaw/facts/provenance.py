@@ -1,7 +1,7 @@
-"""Traces where an argument's value came from.
+"""Finds where an argument's value came from.
 
-Events are indexed by the runs of letters and digits in them. A query examines only events that contain the value's
-rarest run, and a result is decoded only if it contains the value.
+Events are indexed by their runs of letters and digits. A query examines only events with the value's rarest run, and a
+result is decoded only if it contains the value.
 """
 
 import re
@@ -31,7 +31,7 @@ _WHEN = frozenset(
     ("date", "time", "timestamp", "day", "at", "sent", "received", "created", "posted", "modified", "last")
 )
 _OF = frozenset(("user", "username", "email", "mail", "address", "message", "msg", "display", "full", "first"))
-"""Words that accompany those: `sender_email`, `message_id`."""
+"""Words that accompany names of authors, as in `sender_email` and `message_id`."""
 _SEARCH_ARGUMENTS = frozenset(("query", "q", "search", "keyword", "keywords", "text", "term", "terms", "contains"))
 _SPOKEN_OF = "subject|title|titled|entitled|headed|headline|called|named|about|regarding|concerning"
 _WORD = re.compile(r"[^\W_]+")
@@ -40,7 +40,7 @@ _QUOTES = "\"'\u201c\u2018\u00ab`"
 
 
 def own_fields(fields: Mapping[str, str], vouched: Callable[[str], bool]) -> frozenset[str] | None:
-    """The fields that identify a record, folded; None if no field names an author, in which case any field may."""
+    """Return the fields that identify a record, normalised. None if no field names an author; then any field may."""
     words = {name: {*_words(name)} for name in fields}
     if not any(_is_who(words[name]) and not _is_nobody(value) for name, value in fields.items()):
         return None
@@ -48,19 +48,16 @@ def own_fields(fields: Mapping[str, str], vouched: Callable[[str], bool]) -> fro
 
 
 def is_file_name(field: str) -> bool:
-    """Whether a field holds a file name."""
     return {*_words(field)} <= _FILE
 
 
 def is_search(argument: str) -> bool:
-    """Whether an argument of a look-up is a search text rather than a name."""
+    """Whether an argument of a look-up is a search text and not a name."""
     return bool({*_words(argument)} & _SEARCH_ARGUMENTS)
 
 
 def is_spoken_of(before: str, field: str = "") -> bool:
-    """Whether the user's words, judged by the words before them, are quoted, or name a topic, a title or a field with
-    this name.
-    """
+    """Whether the user's words are quoted, or name a topic, a title or a field. The words before them decide."""
     if before[-1:] and before[-1] in _QUOTES and not before[-2:-1].isalnum():
         return True
     names = "|".join([_SPOKEN_OF, *(re.escape(word) for word in _words(field))])
@@ -72,9 +69,7 @@ def _is_who(words: set[str]) -> bool:
 
 
 def _is_nobody(value: str) -> bool:
-    """Whether a value does not identify another person: an account or telephone number, or the user, who may refer to
-    their own records by anything in them.
-    """
+    """Whether a value cannot identify another person, such as an account or telephone number."""
     digits, letters = sum(map(str.isdigit, value)), sum(map(str.isalpha, value))
     return value == "me" or (digits > letters and "@" not in value)
 
@@ -89,11 +84,11 @@ def _words(name: str) -> list[str]:
 
 OriginKind = Literal["user", "host", "record", "text", "nowhere"]
 TracedSource = Literal["user", "host", "record", "content", "agent"]
-"""The user's words, the host's context, a whole field its tool vouches for, any other part of a result, or the agent
-itself.
+"""The source of a value: the user's words, the host's context, a whole vouched field, another part of a result, or the
+agent.
 """
 WORST_FIRST: tuple[TracedSource, ...] = ("agent", "content", "record", "host", "user")
-"""For a combination of values, the first of these counts."""
+"""Sources by trust, lowest first. A combination of values has the lowest source of its parts."""
 Way = Literal["exact", "normalised", "derived"]
 
 _NUMBERS = 200
@@ -108,41 +103,41 @@ class ValueOrigin(Struct, frozen=True):
 
     kind: OriginKind
     step: int | None = None
-    """The step that first showed it; None for the host or no origin."""
+    """The step that first showed the value; None for the host or without an origin."""
     tool: str = ""
-    """The tool whose result showed it."""
+    """The tool whose result showed the value."""
 
 
 NOWHERE = ValueOrigin("nowhere")
 
 
 class Traced(Struct, frozen=True):
-    """The origin of a value, with the evidence needed to decide whether to trust it."""
+    """The origin of a value, with the evidence that shows whether to trust it."""
 
     source: TracedSource
     how: Way = "exact"
     step: int | None = None
-    """The message or result that showed it."""
+    """The step of the message or result that showed the value."""
     tool: str = ""
     arguments: Mapping[str, Any] = {}
     """The tool's arguments."""
     field: str = ""
     """The field of the result, or the labelled line of a text in it."""
     is_whole: bool = True
-    """Whether the value is the whole field rather than part of running text."""
+    """Whether the value is the whole field and not part of a text."""
     beside: Mapping[str, str] = {}
-    """The other short fields of the record, folded."""
+    """The other short fields of the record, normalised."""
     pointed: tuple[str, ...] = ()
-    """For content, the names by which the user referred to the source: arguments and neighbouring fields the user said,
-    folded.
+    """For content: the names by which the user referred to the source, normalised. These are arguments and neighbouring
+    fields.
     """
     parts: tuple[TracedSource, ...] = ()
-    """For a derived value, the origins of its parts."""
+    """For a derived value: the origins of its parts."""
     number: int = -1
-    """The number of the record in the result; -1 if there is none."""
+    """The number of the record in the result; -1 without one."""
 
     def record(self) -> dict[str, Any]:
-        """The origin as a record for guards."""
+        """Return the origin as a record for guards."""
         told = {name: getattr(self, name) for name in ("source", "how", "tool", "field")}
         return {
             **told,
@@ -155,7 +150,7 @@ class Traced(Struct, frozen=True):
 
 
 class Provenance:
-    """Finds the origins of values in one conversation. `events` may grow while it is in use."""
+    """Finds the origins of values in one conversation. `events` may grow."""
 
     def __init__(
         self,
@@ -166,7 +161,7 @@ class Provenance:
         tools: Mapping[str, Tool] | None = None,
         pages: "PageTerms | None" = None,
     ) -> None:
-        """`pages` says which tools show pages of a browser, and which parts of them anybody may have written."""
+        """`pages` tells which tools show browser pages, and which parts of a page may have any author."""
         self._events = events
         self._pages = pages
         self._instructions = instructions
@@ -184,11 +179,10 @@ class Provenance:
         self._indexed = 0
 
     def vouch(self, context: Mapping[str, Any]) -> None:
-        """Update the values vouched for by the host."""
         self._host = " \n ".join([self._instructions, *(str(value) for value in context.values())])
 
     def origin(self, value: Any, *, before: int) -> ValueOrigin:
-        """The origin of `value` among the events before step `before`."""
+        """Return the origin of `value` among the events before a step."""
         spelling = spell(value)
         if spelling is None:
             return NOWHERE
@@ -201,11 +195,11 @@ class Provenance:
         return self._shown(value, spelling, before)
 
     def trace(self, value: str | float, *, before: int) -> Traced:
-        """The most trusted origin of `value` among the events before step `before`.
+        """Return the most trusted origin of `value` among the events before a step.
 
-        The user's words rank first, then the host's, then a whole field of a record, then other content. Values that
-        only repeat a call's own arguments are not evidence: in its result, after a write in any result, and in records
-        after a look-up of something a result had shown.
+        The user's words rank first, then the host's, then a whole field of a record, then other content. A value that
+        only repeats a call's own argument is not evidence: in its result, in any result after a write, and in records
+        after a look-up of something that a result had shown.
         """
         forms = _forms(value)
         self.index()
@@ -225,15 +219,15 @@ class Provenance:
         return found or Traced("agent")
 
     def sights(self, value: str | float, *, before: int, confirmed: bool = False) -> Iterator[Traced]:
-        """The places in results before a step that show a value independently, not as an echo, in order.
+        """Yield the places in results before a step that show a value independently, in order.
 
-        With `confirmed`, also fields that repeat their call's argument if nothing had shown it to the agent.
+        With `confirmed`, also yield fields that repeat their call's argument if no result had shown this to the agent.
         """
         spelling = spell(value)
         if spelling is None:
             return
         self.index()
-        # Without the decimal point 5.0 would become 50, so numbers are matched as numbers only.
+        # Without its decimal point, 5.0 would become 50, so numbers are matched only as numbers.
         letters = "" if spelling.is_number else letters_of(spelling.folded)
         handed: Handed | None = None
         for step in self._shown_in.candidates(spelling, before)[:CANDIDATES]:
@@ -251,7 +245,6 @@ class Provenance:
                     yield traced
 
     def is_said(self, value: str | float, *, before: int) -> bool:
-        """Whether the user said a value before a step."""
         self.index()
         spelling = spell(value)
         if spelling is not None and self._user_step(spelling, before) is not None:
@@ -260,7 +253,9 @@ class Provenance:
         return bare != value and self.is_said(bare, before=before)
 
     def ways_back(self, value: str | float, *, before: int) -> tuple[list[int], list[int]]:
-        """The steps of writes before a step with a value as an argument, and of results that showed it afterwards."""
+        """Return the steps of writes with a value as an argument, and of later results that showed it, before a
+        step.
+        """
         spelling = spell(value)
         if spelling is None:
             return [], []
@@ -269,19 +264,19 @@ class Provenance:
         return writes, [step for step in shown if step > writes[0] and spelling.stands_in(self.text(step))]
 
     def numbers(self, *, before: int) -> list[float]:
-        """The numbers said and shown before a step; the latest if there are many."""
+        """Return the numbers said and shown before a step; the latest if there are many."""
         self.index()
         end = bisect_left(self._numbers, (before,))
         return [number for _, number in self._numbers[max(0, end - _NUMBERS) : end]]
 
     def given(self, value: str | float, *, before: int) -> list[int]:
-        """The steps of calls before a step with a value as an argument, perhaps within a text."""
+        """Return the steps of calls before a step with a value as an argument, perhaps within a text."""
         spelling = spell(value)
         self.index()
         return [] if spelling is None else self._echoes.given(spelling, before)
 
     def mentions(self, value: str | float, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """The results before a step that show a value or belong to a call with it as an argument, in order."""
+        """Yield the results before a step that show a value or whose call has it as an argument, in order."""
         spelling = spell(value)
         if spelling is None:
             return
@@ -293,7 +288,6 @@ class Provenance:
                 yield step, call, self.text(step)
 
     def index(self) -> None:
-        """Index the new events."""
         if self._indexed == len(self._events):
             return
         for step in range(self._indexed, len(self._events)):
@@ -304,7 +298,7 @@ class Provenance:
                         self._answers.setdefault(event.call, step)
                     folded = fold(self.text(step))
                     if "\\" in folded:
-                        # Inside JSON, the start of a line follows the letter of an escape sequence.
+                        # In JSON, the start of a line follows the letter of an escape sequence.
                         folded = " ".join((folded, *_LINE_START.findall(folded)))
                     self._shown_in.add(step, folded)
                     self._note_numbers(step, folded)
@@ -349,9 +343,9 @@ class Provenance:
             is_record = self._is_shown_by_page(value, step, name, call)
         # The result of a refused call is the shield's text and may quote any tool.
         is_record = is_record and not (call is not None and call.refused)
-        # Neither is a view the agent shaped with an undeclared argument.
+        # The agent can influence the result of a call with an undeclared argument.
         is_record = is_record and not (call is not None and tool is not None and tool.undeclared(call.arguments))
-        # A line inside a field's text is not the field: whoever filled the field wrote that line.
+        # A line inside a field's text is not the field, because its author wrote the line.
         is_record = is_record and not (place.top and place.is_line)
         arguments = call.arguments if call is not None else {}
         beside = places.beside(place)
@@ -367,7 +361,7 @@ class Provenance:
         )
 
     def _is_shown_by_page(self, value: str | float, step: int, tool: str, call: Call | None) -> bool:
-        """Whether the site itself shows a value on a page, and no part that anybody may have written does."""
+        """Whether the site itself shows a value on a page, outside parts that may have any author."""
         from bylaw.actions.page_state import shows_value, text_of
 
         told, terms = self._texts.value(step), self._pages
@@ -376,7 +370,7 @@ class Provenance:
         return shows_value(text_of(told), str(value), terms, call.arguments if call is not None else {})
 
     def own_fields(self, step: int, number: int) -> frozenset[str] | None:
-        """The fields by which a record may be referred to, folded; None if any may."""
+        """Return the fields by which the user may refer to a record, normalised; None if any."""
         if (step, number) not in self._own_fields:
             tool = self._tools.get(self._texts.tool(step))
             places = self.places(step)
@@ -388,8 +382,9 @@ class Provenance:
     def _called_by(
         self, step: int, arguments: Mapping[str, Any], number: int, beside: Mapping[str, str], before: int
     ) -> Iterator[str]:
-        """The names by which a source may be referred to: its tool's arguments and neighbouring short fields. If the
-        fields name an author, those the author chose do not count unless the user mentions such a field.
+        """Yield the names by which the user may refer to a source: its tool's arguments and neighbouring short fields.
+
+        If a field names an author, fields that the author chose do not count unless the user mentions such a field.
         """
         own = self.own_fields(step, number)
         for path, each in leaf_values(arguments):
@@ -400,7 +395,7 @@ class Provenance:
                 yield each
 
     def _is_spoken_of(self, field: str, value: str, before: int) -> bool:
-        """Whether the user mentioned a field's value as being of that field; `value` is folded."""
+        """Whether the user mentioned a value as belonging to this field. `value` is normalised."""
         steps = [step for step in range(before) if self._texts.is_users(step)] if _may_point(value) else []
         return any(
             is_spoken_of(words[: found.start()], field)
@@ -410,7 +405,7 @@ class Provenance:
         )
 
 
-# Conversations of one log usually share their system prompt, which is folded once.
+# The conversations of a log usually share their system prompt, which is normalised once.
 _fold_long = lru_cache(maxsize=16)(fold_said)
 
 
@@ -428,7 +423,7 @@ def _says(host: str, value: str | float) -> bool:
 
 
 def _forms(value: str | float) -> list[tuple[str | float, Way]]:
-    """A value and equivalent spellings, such as a link without its scheme."""
+    """Return a value and equivalent spellings, such as a link without its scheme."""
     found: list[tuple[str | float, Way]] = [(value, "exact")]
     if (bare := plain_link(value)) != value:
         found.append((bare, "normalised"))
@@ -436,7 +431,7 @@ def _forms(value: str | float) -> list[tuple[str | float, Way]]:
 
 
 def plain_link(value: str | float) -> str | float:
-    """A link without scheme and trailing slash, as people write it; any other value unchanged."""
+    """Return a link without scheme and trailing slash; any other value unchanged."""
     if not isinstance(value, str) or not _SCHEME.match(value):
         return value
     return _SCHEME.sub("", value).rstrip("/") or value
@@ -447,7 +442,9 @@ def _way(value: str | float, text: str, way: Way) -> Way:
 
 
 def _better(found: Traced | None, other: Traced) -> Traced:
-    """The more trusted of two: a record, then a whole value, then a source the user referred to; else the first."""
+    """Return the more trusted of two: a record, then a whole value, then a source that the user referred to, or else
+    the first.
+    """
     return other if found is None or _worth(other) > _worth(found) else found
 
 
@@ -456,5 +453,5 @@ def _worth(traced: Traced) -> tuple[bool, int, bool]:
 
 
 def _may_point(value: str) -> bool:
-    """Whether a value is specific enough to refer to a source: not a single letter or a common digit."""
+    """Whether a value is specific enough to refer to a source: not a single letter or a number."""
     return 2 < len(value) <= 200 and not value.replace(".", "").replace("-", "").isdigit()

@@ -1,8 +1,8 @@
-"""The text of a conversation's events, and the places of values in results: a whole field of a record, a labelled line,
-or running text.
+"""The texts of a conversation's events, and the places of values in results: a whole field, a labelled line, or running
+text.
 
-Reads JSON, YAML, printed Python values and plain text. Text inside a record is also read line by line, because a bill
-or a letter has `IBAN: ...` on a line of its own.
+JSON, YAML, printed Python values and plain text are read. Text inside a record is also read line by line, because a
+bill or letter has `IBAN: ...` on its own line.
 """
 
 import json
@@ -33,7 +33,7 @@ _MARK = re.compile(r"\*{3,}|[\[<{*]+ ?[A-Za-z_][A-Za-z_ ]*[\]>}*]+")
 
 
 def number_forms(text: str) -> tuple[str, ...]:
-    """Spellings of a field that is a number, without trailing zeros and without currency: `£96.00`."""
+    """Return the spellings of a number in a field such as `£96.00`, without trailing zeros and currency."""
     try:
         return (canonical(float(text)),) if len(text) < 20 else ()
     except ValueError:
@@ -59,7 +59,7 @@ def _decoded(text: str) -> Any:
 
 
 def parse_result(text: str) -> Any:
-    """Decode a result's text: JSON, else YAML (which also covers printed Python values)."""
+    """Decode a result's text: JSON, or else YAML, which also covers printed Python values."""
     data = _decoded(text)
     if data is not None or len(text) > _PARSED or not (":" in text or text.lstrip()[:1] in ("-", "[", "{")):
         return text if data is None else data
@@ -72,7 +72,7 @@ def parse_result(text: str) -> Any:
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?")
 _WHOLE = 200
-"""Maximum characters of a single value; longer ones are texts."""
+"""The maximum length of a single value. Longer ones are texts."""
 _LEAVES = 20_000
 _LINES = 5_000
 _LABELLED = re.compile(r"^[\s>*#-]*([^:\n]{1,40}?)\s*:(?!//)\s+(\S.*?)\s*$")
@@ -81,25 +81,25 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _LABEL_WORDS = 4
 _LABEL = re.compile(r", (?=[A-Z][\w ]{0,30}: )")
 _LABELS = 3
-"""Minimum number of labels on a line that counts as a row."""
+"""The minimum number of labels in a line that counts as a row."""
 _LINE_WORDS = 8
 
 
 class Place(Struct, frozen=True, gc=False):
-    """One place of a value in a result."""
+    """A place of a value in a result."""
 
     field: str
-    """The name of the field or of the line within it; empty for a list item or an unlabelled line."""
+    """The name of the field or of the line; empty for a list item or an unlabelled line."""
     top: str
-    """The record's own field, which determines trust: a line of a mail's body belongs to the field `body`. Empty in
+    """The record's own field, which determines trust. A line of a mail's body belongs to the field `body`. Empty in
     text without fields.
     """
     record: int
-    """The number of its record; -1 if it belongs to none."""
+    """The number of the record; -1 outside records."""
     is_whole: bool
     """Whether the value is the whole content."""
     within: tuple[str, ...] = ()
-    """The field names between the record's own field and the value, which may be in nested records."""
+    """The field names between the record's own field and the value, for nested records."""
     is_line: bool = False
     """Whether the value is a line or item within a field's text, or follows a label there."""
 
@@ -108,22 +108,22 @@ class ResultPlaces:
     """The values of one result, indexed by spelling."""
 
     def __init__(self, content: Any) -> None:
-        """`content` is a result's text or decoded data."""
+        """Index `content`, a result's text or decoded data."""
         self.records: list[dict[str, str]] = []
-        """The short fields of each record, folded."""
+        """The short fields of each record, normalised."""
         self._mappings: list[Mapping[Any, Any]] = []
         self._fields: dict[int, Mapping[str, str]] = {}
         self._whole: dict[str, list[Place]] = {}
         self._texts: list[tuple[Place, str]] = []
-        """Texts longer than a value, folded, with their places."""
+        """Longer texts, normalised, with their places."""
         data = parse_result(content) if isinstance(content, str) else content
         self.is_listing = False
-        """Whether it consists of short lines, none of which reads like prose."""
+        """Whether the result consists of short lines without prose."""
         if isinstance(data, str):
             self.is_listing = "\n" in data and all(line.count(" ") < _PROSE_WORDS for line in data.splitlines())
             data = _rows(data) or data
         self.members = len(cast("list[Any]", data)) if isinstance(data, list) else 1
-        """The number of items shown: the length of its list, else one."""
+        """The number of items: the length of the list, or one."""
         self._having: Counter[str] = Counter()
         """The number of records with each field."""
         left = _LEAVES
@@ -149,18 +149,18 @@ class ResultPlaces:
                 self._whole.setdefault(canonical(value), []).append(Place(field, top, record, True, within))
 
     def find(self, value: str | float, spelling: Spelling) -> Iterator[Place]:
-        """The places of a value, whole values first."""
+        """Yield the places of a value, whole values first."""
         yield from self._whole.get(_folded(value), ())
         for place, words in self._texts:
             if spelling.said_in(words):
                 yield replace(place, is_whole=False)
 
     def beside(self, place: Place) -> Mapping[str, str]:
-        """The short fields of a place's record."""
+        """Return the short fields of a place's record."""
         return self.records[place.record] if 0 <= place.record < len(self.records) else {}
 
     def fields(self, number: int) -> Mapping[str, str]:
-        """All fields of a record, including texts and lists of values, folded; empty for an unknown number."""
+        """Return all fields of a record, even texts and lists, normalised; empty for an unknown number."""
         if number < 0:
             return {}
         found = self._fields.get(number)
@@ -170,27 +170,27 @@ class ResultPlaces:
         return found
 
     def names(self, number: int) -> list[str]:
-        """The field names of a record as written; empty for an unknown number."""
+        """Return the field names of a record as written; empty for an unknown number."""
         return [str(name) for name in self._mappings[number]] if 0 <= number < len(self._mappings) else []
 
     def told(self, number: int) -> Iterator[str]:
-        """The field values of a record as written; a list's items separately."""
+        """Yield the field values of a record as written, a list's items separately."""
         for name, part in self._mappings[number].items():
             yield part if isinstance(part, str) else self.fields(number)[fold(str(name))]
 
     def written(self, number: int, field: str) -> str:
-        """The text of a record's field as written, with line breaks; empty if there is none."""
+        """Return the text of a record's field as written, with line breaks; empty without it."""
         part = self._mappings[number].get(field) if 0 <= number < len(self._mappings) else None
         return part if isinstance(part, str) else ""
 
     def values(self, field: str | None = None) -> Iterator[str]:
-        """The whole values, folded, of one field or of all; for an empty name, list items."""
+        """Yield the whole values, normalised, of one field or of all. An empty name means list items."""
         for value, places in self._whole.items():
             if field is None or any(place.field == field for place in places):
                 yield value
 
     def in_every_record(self, value: str, field: str) -> bool:
-        """Whether several records have a field and all of them have a value in it, alone or in a list."""
+        """Whether several records have a field, and each contains a value in it, alone or in a list."""
         records = {place.record for place in self._whole.get(_folded(value), ()) if place.top == field}
         return len(records) > 1 and len(records) == self._having[field]
 
@@ -214,8 +214,9 @@ class ResultPlaces:
 
 
 def _rows(text: str) -> list[dict[str, str]]:
-    """The rows of a text in which every line has the same labels in the same order: `Flight: A, Price: 9`; empty for
-    any other text. A line with anything added makes it ordinary text.
+    """Return the rows of a text in which every line has the same labels in order, as in `Flight: A, Price: 9`.
+
+    Any additional text makes it an ordinary text and gives no rows.
     """
     lines = [line for line in text.splitlines() if line.strip()][:_LINES]
     found = [[part.split(": ", 1) for part in _LABEL.split(line.strip())] for line in lines]
@@ -225,7 +226,7 @@ def _rows(text: str) -> list[dict[str, str]]:
 
 
 def _parts(line: str) -> Iterator[tuple[str, str]]:
-    """The unlabelled or labelled values of a line: `IBAN: X`, `- X`, `Hotels: A, B`."""
+    """Yield the values of a line, with labels if any: `IBAN: X`, `- X`, `Hotels: A, B`."""
     bare = _BULLET.sub("", line).strip()
     if not bare:
         return
@@ -249,7 +250,7 @@ def _folded(value: Any) -> str:
 
 
 def _folded_all(value: Any) -> str:
-    """A value, or all items of a list, folded."""
+    """Return a value, or all items of a list, normalised."""
     if isinstance(value, list):
         return " \n ".join(_folded(part) for part in cast("list[Any]", value) if not isinstance(part, (dict, list)))
     return "" if value is None or isinstance(value, (dict, bool)) else _folded(value)
@@ -259,7 +260,7 @@ _ESCAPED = re.compile(r"(?<!\\)((?:\\\\)*)((?:\\u[0-9a-f]{4})+)", re.IGNORECASE)
 
 
 class EventTexts:
-    """The texts of messages, results and call arguments. `events` may grow while it is in use."""
+    """The texts of messages, results and call arguments. `events` may grow."""
 
     def __init__(self, events: Sequence[Event], tools: Mapping[str, Tool]) -> None:
         self._events, self._tools = events, tools
@@ -270,81 +271,77 @@ class EventTexts:
         self._data: dict[int, ResultPlaces] = {}
 
     def text(self, step: int) -> str:
-        """The text of the result at `step`."""
         text = self._texts.get(step)
         if text is None:
             text = self._texts[step] = _with_signs(self._result(step).text)
         return text
 
     def places(self, step: int) -> ResultPlaces:
-        """The places of values in the result at `step`."""
+        """Return the places of values in the result at `step`."""
         found = self._places.get(step)
         if found is None:
             found = self._places[step] = ResultPlaces(self.text(step))
         return found
 
     def data(self, step: int) -> ResultPlaces:
-        """Like `places`, for data inside a message part."""
+        """Return the places of values inside a message part's data."""
         found = self._data.get(step)
         if found is None:
             found = self._data[step] = ResultPlaces(self._result(step).value())
         return found
 
     def value(self, step: int) -> Any:
-        """The result at `step` as data; the text itself if it is none."""
+        """Return the result at `step` as data, or as text if it is no data."""
         return self._result(step).value()
 
     def results(self, *, before: int) -> Iterator[tuple[int, Call, str]]:
-        """The results before a step, with their call and text."""
+        """Yield the results before a step, with call and text."""
         for step in range(min(before, len(self._events))):
             if isinstance(event := self._events[step], Result) and event.captured and (call := self.called(step)[0]):
                 yield step, call, self.text(step)
 
     def called(self, step: int) -> tuple[Call | None, int]:
-        """The call that the result at `step` belongs to, and its step."""
+        """Return the call of the result at `step`, and its step."""
         result = self._result(step)
         call = None if result.call is None else self._events[result.call]
         return (call, result.call or 0) if isinstance(call, Call) else (None, -1)
 
     def tool(self, step: int) -> str:
-        """The tool of the result at `step`."""
         call = self.called(step)[0]
         return self._result(step).tool or ("" if call is None else call.tool)
 
     def message(self, step: int) -> str:
-        """The message at `step`."""
         event = self._events[step]
         assert isinstance(event, Message)
         return event.text
 
     def said(self, step: int) -> str:
-        """The message at `step`, folded; names keep their underscores."""
+        """Return the message at `step`, normalised. Names keep their underscores."""
         words = self._folded.get(step)
         if words is None:
             words = self._folded[step] = fold_said(self.message(step))
         return words
 
     def said_bare(self, step: int) -> str:
-        """The message at `step` without addresses, links, paths and ids."""
+        """Return the message at `step` without addresses, links, paths and ids."""
         words = self._bare.get(step)
         if words is None:
             words = self._bare[step] = fold_said(without_joined(self.message(step)))
         return words
 
     def is_users(self, step: int) -> bool:
-        """Whether `step` is a user message."""
         event = self._events[step]
         return isinstance(event, Message) and event.by == "user"
 
     def given(self, step: int) -> str:
-        """The arguments of the call at `step`, folded."""
+        """Return the arguments of the call at `step`, normalised."""
         words = self._folded.get(step)
         if words is None:
             words = self._folded[step] = fold(" \n ".join(self.leaves(step)))
         return words
 
     def leaves(self, step: int) -> list[str]:
-        """The values inside the arguments of the call at `step`."""
+        """Return the values inside the arguments of the call at `step`."""
         call = self._events[step]
         assert isinstance(call, Call)
         tool = self._tools.get(call.tool)
@@ -364,7 +361,7 @@ class EventTexts:
 
 
 def _with_signs(text: str) -> str:
-    r"""JSON with escaped non-ASCII characters decoded, so that 96 is found in `\u00a396.00`."""
+    r"""Decode escaped non-ASCII characters in JSON, so that 96 is found in `\u00a396.00`."""
     return _ESCAPED.sub(_unescaped, text) if "\\u" in text else text
 
 
@@ -375,7 +372,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def with_keys(value: Any, names: Collection[str]) -> Any:
-    """Data in which keys outside `names` become values: `{"jo@x.com": "editor"}`."""
+    """Return data in which keys outside `names` become values, as in `{"jo@x.com": "editor"}`."""
     if isinstance(value, dict):
         record = cast("dict[str, Any]", value)
         keys = [key for key in record if key not in names]
@@ -387,9 +384,9 @@ def with_keys(value: Any, names: Collection[str]) -> Any:
 
 
 def leaf_values(arguments: Any) -> Iterator[tuple[str, str | int | float]]:
-    """The traceable values in a call's arguments, each with its path, for example `flights[].date`.
+    """Yield the traceable values in a call's arguments, each with its path, such as `flights[].date`.
 
-    In running text only identifiers (addresses, links, codes) are traced; the rest is composed.
+    In running text, only identifiers (addresses, links, codes) are traced.
     """
     pending: list[tuple[str, Any]] = [("", arguments)]
     left = _LEAVES

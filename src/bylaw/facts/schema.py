@@ -1,4 +1,4 @@
-"""The compiled form of a pack's entities, observations, card facts and changes; `schema_reader` builds it from YAML."""
+"""The compiled entities, observations, card facts and changes of a pack. `schema_reader` builds them from YAML."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class Computed(Struct, frozen=True):
-    """The value of an expression, or why it has none."""
+    """The value of an expression, or why there is none."""
 
     value: Any = None
     lacking: tuple[Fact, ...] = ()
-    """Unknown facts the value depends on."""
+    """Unknown facts behind the value."""
     fault: str = ""
-    """Why the expression failed on facts that are known."""
+    """Why the expression failed although its facts are known."""
 
 
 class CardFact(Struct, frozen=True):
-    """A value that a tool's cards and sentences show, such as the price."""
+    """A value on a tool's cards and in its sentences, such as the price."""
 
     name: str
     code: str
@@ -38,15 +38,15 @@ class CardFact(Struct, frozen=True):
     """How to format the value: `title`, `currency`, `unit`."""
     compute: Callable[[Mapping[str, Any], FactSource], Computed]
     reads: frozenset[str] = frozenset()
-    """The fields it reads, as `Entity.field`. With several entities, each attribute name is listed
-    under each of them.
+    """The fields that the expression reads, as `Entity.field`. With several entities, each attribute name is listed for
+    each of them.
     """
     unnamed: frozenset[str] = frozenset()
-    """The entities it reads whose keys are not arguments of the call."""
+    """The entities that the expression reads by keys other than the call's arguments."""
 
 
 Expression = Callable[[Mapping[str, Any]], Any]
-"""A compiled expression over `args`, `result`, `item` and `old`; NOTHING if a value it needs is unknown."""
+"""A compiled expression over `args`, `result`, `item` and `old`. It returns NOTHING if a needed value is unknown."""
 
 
 class WorldChange(Struct, frozen=True):
@@ -56,36 +56,34 @@ class WorldChange(Struct, frozen=True):
     each: Callable[[PathScope], Sequence[tuple[Any, Any]]] | None
     key: tuple[tuple[Getter, ...], ...]
     set: dict[str, tuple[str, Getter]]
-    """Field -> (`is`, `plus`, `minus`, `append`, `extend`, `remove` or `remove by field`, value)."""
+    """For each field: `is`, `plus`, `minus`, `append`, `extend`, `remove` or `remove by field`, and a value."""
     delete: bool = False
     when: Expression | None = None
     """Whether the entity changes at all."""
     to: dict[str, Expression] = field(default_factory=dict[str, Expression])
-    """By field, the new value."""
+    """The new value of each field."""
     is_through: bool = False
-    """Whether another entity names the one that changes; if that is unknown, it may be any."""
+    """Whether another entity names the changed one. If that reference is unknown, any may change."""
 
     def fields(self) -> frozenset[str]:
-        """All fields it may set."""
+        """All fields that the write may set."""
         return frozenset((*self.set, *self.to))
 
     def applies(self, scope: PathScope, old: Mapping[str, Any]) -> bool | None:
-        """Whether it changes an entity with the fields `old`; None if unknown."""
+        """Whether an entity with the fields `old` changes; None if unknown."""
         if self.when is None:
             return True
         found = self.when(names_in(scope, old))
         return found if isinstance(found, bool) else None
 
     def scopes(self, args: Any, result: Any, find: Finder | None = None) -> list[PathScope]:
-        """The start of its paths for each affected entity."""
+        """Return the start of the paths for each affected entity."""
         whole = PathScope(args, result, args)
         items = [(args, NOTHING)] if self.each is None else self.each(whole)
         return [PathScope(item, result, args, name, find) for item, name in items]
 
     def key_in(self, scope: PathScope) -> Key | None:
-        """The key of the affected entity. A part is NOTHING if it is not given; the result is None if any entity may be
-        affected.
-        """
+        """Return the affected entity's key. A missing part is NOTHING; None means that any entity may be affected."""
         parts = [
             next((part for place in places if (part := place(scope)) is not NOTHING), NOTHING) for places in self.key
         ]
@@ -95,12 +93,12 @@ class WorldChange(Struct, frozen=True):
 
 
 def names_in(scope: PathScope, old: Mapping[str, Any]) -> dict[str, Any]:
-    """The names available to an effect's expression."""
+    """Return the names available to an effect's expression."""
     return {"args": scope.args, "result": scope.result, "item": scope.item, "old": old}
 
 
 def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
-    """The typed fields of a record, without those that do not convert."""
+    """Return the typed fields of a record, without those that cannot be converted."""
     known: dict[str, Any] = {}
     for name, value in record.items():
         if name in entity.fields and value is not UNSEEN:
@@ -112,7 +110,7 @@ def typed(entity: Entity, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def moved(field: Field, before: Any, how: str, value: Any) -> Any:
-    """The value after an effect; NOTHING if the old value or the operand is unknown."""
+    """Return the value after an effect; NOTHING if the old value or the operand is unknown."""
     if how == "is":
         return value
     if before is NOTHING and field.default is not UNDECLARED:
@@ -158,9 +156,7 @@ def effect_on(
     result: Any = NOTHING,
     find: Finder | None = None,
 ) -> Any:
-    """The value of a field after a write, from its arguments and, once known, its result; NOTHING if it cannot be
-    determined.
-    """
+    """Return a field's value after a write, from its arguments and, once known, its result; NOTHING if unknown."""
     after: Any = NOTHING
     for effect in effects:
         if effect.entity != entity.name:
@@ -183,7 +179,7 @@ def effect_on(
                 after = effect.to[field.name](names_in(scope, old))
             else:
                 how, value = effect.set[field.name]
-                # A world knows other entities' current values; an agent may have seen them at another time.
+                # A world knows other entities' current values. An agent may have seen them at another time.
                 after = moved(field, current, how, value(PathScope(scope.item, scope.result, scope.args, scope.key)))
             if after is NOTHING:
                 return NOTHING
@@ -191,7 +187,7 @@ def effect_on(
 
 
 class Stored(Struct, frozen=True):
-    """One location of an entity's records: a table, or a path in a document, and a path within each item."""
+    """One place of an entity's records: a table, or a path in a document, with a path within each item."""
 
     observation: Observation
     table: str = ""
@@ -202,7 +198,7 @@ class Stored(Struct, frozen=True):
     """The field under which items with the same key form a list, if they are not entities themselves."""
 
     def scopes(self, data: Any) -> Iterator[PathScope]:
-        """Every item, with `$of` set to its container."""
+        """Yield every item, with `$of` set to its container."""
         whole = PathScope(data, data, {})
         if not self.of:
             yield from (PathScope(item, data, {}, name) for item, name in _items(self.each, whole))
@@ -220,7 +216,9 @@ class ShownResults(Protocol):
     """The results that an agent has been shown."""
 
     def results(self, tool: str, match: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-        """Records `{arguments, value, step}` of the calls of `tool` with arguments equal to `match`, oldest first."""
+        """Return records `{arguments, value, step}` of the calls of `tool` with arguments equal to `match`, oldest
+        first.
+        """
         ...
 
 
@@ -234,29 +232,30 @@ class Schema(Struct, frozen=True):
     entities: dict[str, Entity]
     tools: dict[str, Tool]
     shows: dict[str, dict[str, tuple[Observation, ...]]]
-    """By tool and entity, how its results show the entity."""
+    """By tool and entity: how results show the entity."""
     changes: dict[str, tuple[Change, ...]]
     effects: dict[str, tuple[WorldChange, ...]]
     searches: dict[tuple[str, str], FieldSearch] = field(default_factory=dict[tuple[str, str], FieldSearch])
     """Look-up functions by entity and field, used if no observation shows the field."""
     stored: dict[str, tuple[Stored, ...]] = field(default_factory=dict[str, tuple[Stored, ...]])
-    """Where an entity's records are in a database with a different structure."""
+    """The places of an entity's records in a database with another structure."""
     called: Mapping[str, Tool] = {}
-    """The tools without the actions: what a call can be of."""
+    """The tools that a call can name, without actions."""
     takes_actions: bool = False
-    """Whether an action may be told as if it were a call, as a case of a pack does."""
+    """Whether actions may appear as calls, as in a pack's cases."""
     writing: frozenset[str] = frozenset()
-    """The write tools."""
     ways: Mapping[tuple[str, str], Sequence[ReadTool]] = {}
-    """By entity and field, the look-ups by the entity's own key that may show it, its declared `read` first."""
+    """For each entity and field, look-ups by the entity's own key that may show the field. The declared `read` comes
+    first.
+    """
     is_told: bool = False
     """Whether any fact comes from the user's words."""
     zone: tzinfo | None = None
-    """The time zone of all times; None for UTC."""
+    """The time zone of all times; None means UTC."""
     card_facts: Mapping[str, Sequence[CardFact]] = {}
-    """By tool, the facts its cards and sentences show besides the arguments."""
+    """For each tool, further facts on its cards and in its sentences."""
     actions: "Actions | None" = None
-    """What calls of generic tools perform, if the pack has actions."""
+    """The actions that calls of generic tools perform, if any."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "writing", frozenset(name for name, tool in self.tools.items() if tool.effect == "write"))
@@ -279,26 +278,25 @@ class Schema(Struct, frozen=True):
         return ways
 
     def may_write(self, name: str) -> bool:
-        """Whether calls of a tool may change something, for all that is declared: an action is no tool to call."""
+        """Whether calls of a tool may change something, as declared. An action cannot be called."""
         tool = self.called.get(name)
         return tool is None or tool.effect == "write" or self.has_actions(name)
 
     @property
     def deeds(self) -> Mapping[str, Tool]:
-        """What calls come to: the actions, and the tools that have none."""
+        """The actions, and the tools without actions."""
         actions = self.actions
         return self.tools if actions is None else {k: v for k, v in self.tools.items() if k not in actions.by_tool}
 
     def has_actions(self, tool: str) -> bool:
-        """Whether calls of a tool are judged as the actions they perform."""
+        """Whether calls of a tool are judged by the actions that they perform."""
         return self.actions is not None and tool in self.actions.by_tool
 
     def arguments(self, tools: Sequence[str]) -> frozenset[str]:
-        """Declared argument names of the given tools."""
         return frozenset(name for tool in tools if tool in self.tools for name in self.tools[tool].parameters)
 
     def texts(self) -> frozenset[str]:
-        """Arguments declared as text in every tool that has them."""
+        """The arguments that every tool with them declares as text."""
         declared = [(name, spec) for tool in self.tools.values() for name, spec in tool.parameters.items()]
         others = {
             name for name, spec in declared if not isinstance(spec, dict) or cast(Any, spec).get("type") != "string"
@@ -310,5 +308,4 @@ class Schema(Struct, frozen=True):
         return any(entity.fresh_for is not None for entity in self.entities.values())
 
     def declared(self) -> dict[str, frozenset[str]]:
-        """The declared arguments of each tool."""
         return {name: frozenset(tool.parameters) for name, tool in self.tools.items()}

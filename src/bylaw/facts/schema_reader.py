@@ -1,4 +1,4 @@
-"""Compiles a pack's entities, observations and world locations from YAML."""
+"""Compiles a pack's entities, observations and world places from YAML."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -42,13 +42,13 @@ from bylaw.policy.yaml import Located, Scalar, YamlPath, read_record
 
 
 class SchemaError(BylawError):
-    """Entities, observations or changes of a pack do not fit together."""
+    """Entities, observations or changes of a pack contradict each other."""
 
     code = "BY404"
 
 
 class PathReader:
-    """Compiles paths and expressions of `entities.yaml` and `tools.yaml`, collecting every error."""
+    """Compiles paths and expressions of `entities.yaml` and `tools.yaml`, and collects every error."""
 
     def __init__(
         self,
@@ -58,14 +58,13 @@ class PathReader:
         compile: Callable[[str, str], Expression] | None,
     ) -> None:
         self.entities: dict[str, Entity] = {}
-        """The entities read so far."""
         self.faults = faults
         self._source, self._tool_source = source, tool_source
         self._compile = compile
-        """Compiles an expression from its text and location; this area does not know the guard language."""
+        """Compiles an expression from its text and place. This area does not know the guard language."""
 
     def value(self, path: Any, at: YamlPath) -> Getter:
-        """Compile a path; a value that is not a path is a constant."""
+        """Compile a path. A value that is not a path is a constant."""
         if not isinstance(path, str) or not path.startswith(("$", "=")):
             return lambda scope: path
         if path.startswith("$of") and at[:1] != ("world",):
@@ -77,7 +76,7 @@ class PathReader:
             return lambda scope: None
 
     def each(self, path: Any, at: YamlPath) -> Callable[[PathScope], Sequence[tuple[Any, Any]]] | None:
-        """Compile a path with stars, which yields items with their keys."""
+        """Compile a path with stars. It yields items with keys."""
         if path is None:
             return None
         try:
@@ -105,7 +104,7 @@ class PathReader:
         )
 
     def through(self, body: Mapping[str, Scalar], at: YamlPath) -> Getter:
-        """Compile a reference to a field of another entity: `{of: Line.account_id, key: $args.line_id}`."""
+        """Compile a reference to a field of another entity, such as `{of: Line.account_id, key: $args.line_id}`."""
         name, _, field = str(body["of"]).partition(".")
         other = self.entities.get(name)
         if other is None or field not in other.fields:
@@ -130,7 +129,6 @@ class PathReader:
         return found
 
     def when(self, body: WrittenWhen, at: YamlPath) -> Callable[[PathScope], bool] | None:
-        """Compile a condition on items."""
         path = self.value(body.path, at)
         if body.is_ is not UNSET:
             return lambda scope: path(scope) == body.is_
@@ -143,7 +141,6 @@ class PathReader:
         return None
 
     def pattern(self, text: Any, at: YamlPath, *, but_not: str = "") -> Pattern | None:
-        """Compile a pattern on text."""
         try:
             return compile_pattern(str(text), but_not)
         except PatternError as error:
@@ -162,26 +159,25 @@ class PathReader:
             return None
 
     def fault(self, message: str, *at: str | int, hint: str = "", lacks: str = "") -> None:
-        """Record an error with its location."""
         self.faults.append(SchemaError(message, place=self.place(*at), hint=hint, lacks=lacks))
 
     def no_tool(self, tool: str, known: Iterable[str], *at: str | int) -> None:
-        """Record a reference to a tool that tools.yaml does not list."""
+        """Record a reference to a tool that tools.yaml lacks."""
         self.fault(f"`{tool}` is not a tool", *at, hint=meant(tool, known), lacks=f"tool {tool}")
 
     def no_entity(self, entity: str, *at: str | int) -> None:
-        """Record a reference to an entity that entities.yaml does not declare."""
+        """Record a reference to an entity that entities.yaml lacks."""
         known = meant(entity, self.entities)
         self.fault(f"`{entity}` is not an entity", *at, hint=known, lacks=f"entity {entity}")
 
     def no_field(self, entity: Entity, name: str, *at: str | int) -> None:
-        """Record a reference to a field its entity does not have."""
+        """Record a reference to a field that its entity lacks."""
         known = meant(name, entity.fields)
         message = f"`{entity.name}` has no field `{name}`"
         self.fault(message, *at, hint=known, lacks=f"field {entity.name}.{name}")
 
     def place(self, *at: str | int) -> str:
-        """A location in the pack's files."""
+        """Return a place in the pack's files."""
         if at[:1] not in (("tools",), ("actions",)):
             return self._source.place(*at)
         return self._tool_source.place(*at) if self._tool_source is not None else "tools.yaml"
@@ -193,21 +189,19 @@ def is_through(entity: Entity, body: Any) -> bool:
 
 
 class ChangeReader:
-    """Reads the changes and effects of writes."""
-
     def __init__(self, paths: PathReader) -> None:
         self._paths = paths
 
     def changes(self, tool: Tool) -> list[Change]:
-        """The facts a tool makes stale."""
+        """Return the facts that a tool makes stale."""
         at = (_section(tool), tool.name, "changes")
         if tool.changes is None:
             if tool.effects:
                 faults = len(self._paths.faults)
                 told = list(self._implied_by_effects(tool))
-                del self._paths.faults[faults:]  # Reported when effects are read.
+                del self._paths.faults[faults:]  # This is reported when effects are read.
                 return told
-            # An entity without key fields is the only one of its kind, so any write may concern it.
+            # An entity without key fields is the only one of its kind, so any write may affect it.
             kinds = [e for e in self._paths.entities.values() if not e.is_always_there]
             return [Change(e.name, None, _argument_key(e), None) for e in kinds if set(e.key) <= set(tool.parameters)]
         found: list[Change] = []
@@ -246,7 +240,7 @@ class ChangeReader:
                 )
 
     def _implied_by_effects(self, tool: Tool) -> Iterator[Change]:
-        """The changes implied by a write's effects."""
+        """Yield the changes that a write's effects imply."""
         at = (_section(tool), tool.name, "effects")
         for body in tool.effects:
             entity = self._paths.entities.get(str(body.as_))
@@ -270,7 +264,7 @@ class ChangeReader:
         return self._paths.expression(body.when, at) if body.when is not None else None
 
     def effects(self, tool: Tool) -> list[WorldChange]:
-        """The effects of a tool on a world."""
+        """Return a tool's effects on a world."""
         at = (_section(tool), tool.name, "effects")
         found: list[WorldChange] = []
         for body in tool.effects:
@@ -300,7 +294,7 @@ class ChangeReader:
         return found
 
     def _how(self, field: str, value: Any, at: YamlPath) -> tuple[str, Any]:
-        """How an effect changes a field, and the value it uses."""
+        """Return how an effect changes a field, and the value that it uses."""
         if not isinstance(value, dict):
             return "is", value
         record = cast(dict[str, Any], value)
@@ -348,11 +342,11 @@ if TYPE_CHECKING:
 
 _TYPES = frozenset(get_args(FieldType))
 _NOT_THERE = r"not found|no such|do(es)? not exist|doesn't exist"
-"""Texts by which look-ups report that nothing was found."""
+"""Texts with which look-ups report that they found nothing."""
 
 
 class SchemaReader:
-    """Reads `entities.yaml` and the changes in `tools.yaml`, collecting every error."""
+    """Reads `entities.yaml` and the changes in `tools.yaml`, and collects every error."""
 
     def __init__(
         self,
@@ -363,7 +357,7 @@ class SchemaReader:
         compared_with_none: Collection[str] = (),
         actions: "Actions | None" = None,
     ) -> None:
-        """`compared_with_none` names the fields that guards compare with None, `actions` are those of the pack."""
+        """`compared_with_none` has the fields that guards compare with None, `actions` the pack's actions."""
         self._actions = actions
         self._pages = actions.pages if actions is not None else None
         self._file, located, self.faults = read_record(source or Located("entities.yaml", {}, {}), EntitiesFile)
@@ -419,12 +413,12 @@ class SchemaReader:
             self._paths.fault(why, "observations", tool, hint=hint)
 
     def _is_generic(self, tool: str) -> bool:
-        """Whether a tool shows pages, or what its actions say: no record of its own."""
+        """Whether a tool shows pages or its actions' results, and has no record of its own."""
         is_browser = bool(self._file.pages) and self._pages is not None and self._pages.shows(tool)
         return is_browser or any(tool in each.of for each in self._tools.values())
 
     def _add_pages(self, shows: dict[str, dict[str, list[Observation]]]) -> None:
-        """What the pages of a browser show, whichever of its tools was called."""
+        """Add what browser pages show, whichever browser tool was called."""
         from bylaw.facts.observation import PageObservations
 
         reader = PageObservations(self._paths, self._pages)
@@ -440,7 +434,7 @@ class SchemaReader:
                 shows.setdefault(tool, {}).setdefault(str(body.as_), []).append(reader.shown_by(tool, observation))
 
     def _stored(self, name: str, bodies: WrittenStored | list[WrittenStored] | None) -> Iterator[Stored]:
-        """The locations of an entity's records in a database."""
+        """Yield the places of an entity's records in a database."""
         for index, body in enumerate(listed(bodies)):
             at = ("world", name, index)
             if body.of is not None and body.each is None:
@@ -509,7 +503,7 @@ class SchemaReader:
         return ReadTool(tool, arguments)
 
     def _no_parameters(self, tool: str, arguments: Sequence[str], at: YamlPath) -> None:
-        """Report a look-up by key without declared parameters, which were usually left out of tools.yaml."""
+        """Report a look-up by key without declared parameters, probably missing in tools.yaml."""
         declared = ", ".join(f"{name}: string" for name in arguments)
         said = f"`{tool}` has no `parameters`, and {self._paths.place(*at)} looks `{at[1]}` up by them"
         hint = (
@@ -566,7 +560,7 @@ class SchemaReader:
         )
 
     def _keys_of(self, said: str, type_: Any, at: YamlPath) -> tuple[str, str] | None:
-        """The kind and the field of `keys_of: Loan.member_id`."""
+        """Parse `keys_of: Loan.member_id` into entity and field."""
         kind, _, field = said.partition(".")
         entities = self._file.entities
         body, own = entities.get(kind), entities.get(str(at[1]))
@@ -604,9 +598,9 @@ class SchemaReader:
         )
 
     def _is_whole(self, entity: Entity, tool: str, each: str) -> bool:
-        """Whether a tool shows a complete record: its own look-up does, a list does not.
+        """Whether a tool shows a complete record. Its own look-up does, a list does not.
 
-        An entity that exists only in the conversation has no look-up of its own.
+        An entity that exists only in the conversation has no look-up.
         """
         declared = self._tools.get(tool)
         if declared is None or declared.effect == "write":

@@ -46,9 +46,9 @@ _DIGITS = 6
 
 
 def derive(provenance: Provenance, value: str | float, traced: Traced, *, before: int) -> Traced:
-    """The origin of a value assembled from others, instead of `agent`; unchanged if its parts are not found.
+    """Return the origin of a value assembled from others, if its parts are found; otherwise `traced`.
 
-    A sum may match by chance, so it stays the agent's own value; `parts` lists the candidates.
+    A sum may match by chance, so it stays the agent's own value, and `parts` lists the candidates.
     """
     if traced.source != "agent":
         return traced
@@ -67,7 +67,7 @@ def _may(pieces: Sequence[str]) -> bool:
 
 
 def _joined(found: Sequence[Traced], traced: Traced) -> Traced:
-    """The least trusted of the pieces, if all were found."""
+    """Return the least trusted of the pieces, if all were found."""
     worst = min(found, key=lambda each: WORST_FIRST.index(each.source))
     if worst.source == "agent":
         return traced
@@ -76,7 +76,7 @@ def _joined(found: Sequence[Traced], traced: Traced) -> Traced:
 
 
 def _terms(value: float, numbers: Sequence[float]) -> tuple[float, float] | None:
-    """Two numbers whose sum or difference is the value."""
+    """Return two numbers whose sum or difference is the value."""
     known = {round(number, _DIGITS): number for number in numbers if number}
     for number in known.values():
         for other in (value - number, number - value):
@@ -88,21 +88,21 @@ def _terms(value: float, numbers: Sequence[float]) -> tuple[float, float] | None
 
 _NONE = Traced("agent")
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,39}")
-"""A field name; labels that somebody wrote may be any text."""
+"""A field name. A label may be any text of its author."""
 
 
 class ArgumentOrigin(Struct, frozen=True):
-    """The origin of an argument, and how it was reused afterwards."""
+    """The origin of an argument, and its later reuse."""
 
     argument: str
     traced: Traced
     written_at: tuple[int, ...] = ()
     """Steps of earlier writes with this argument."""
     shown_again_at: tuple[int, ...] = ()
-    """Steps of results that showed it after such a write, which is not evidence."""
+    """Steps of results that showed the argument after such a write. This is not evidence."""
 
     def record(self) -> dict[str, Any]:
-        """The origin for an audit's output, without values or quoted words."""
+        """Return the origin for an audit's output, without values and quoted words."""
         traced = self.traced
         told: dict[str, Any] = {"argument": self.argument, "source": traced.source, "how": traced.how}
         if traced.step is not None:
@@ -119,9 +119,9 @@ class ArgumentOrigin(Struct, frozen=True):
 
 
 def trace_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any], value: Any) -> Mapping[str, Any] | NoValue:
-    """The origin of a value for guards; for a list or record, that of its least trusted part.
+    """Return the origin of a value for guards; for a list or record, that of its least trusted part.
 
-    UNSEEN if the value was not found and a message or result was not captured.
+    Returns UNSEEN if the value was not found and a message or result was not captured.
     """
     provenance = ledger.provenance(context)
     found = [_traced(provenance, part, at.start) for part in _parts(value, at)] or [_NONE]
@@ -136,7 +136,7 @@ def _traced(provenance: Provenance, value: str | float, before: int) -> Traced:
 
 
 def origins_of(ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> list[ArgumentOrigin]:
-    """The origin of each argument of a call: that of its least trusted part."""
+    """Return the origin of each argument of a call: that of its least trusted part."""
     provenance = ledger.provenance(context)
     found: list[ArgumentOrigin] = []
     for name, value in at.call.arguments.items():
@@ -160,7 +160,7 @@ def _parts(value: Any, at: CallRecord) -> list[str | float]:
 
 
 class SeenFacts:
-    """What the agent that makes a call has seen before the turn that makes it."""
+    """What a call's agent had seen before the turn of the call."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -168,10 +168,10 @@ class SeenFacts:
         self._context = context
         self._read: dict[tuple[Any, ...], Any] = {}
         self._is_asked_more = False
-        """Whether more than facts was read: members, counts, origins; or a malformed fact."""
+        """Whether more than facts was read (members, counts, origins), or a malformed fact."""
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The value seen; ABSENT; or UNSEEN if it was never seen or is stale."""
+        """Return the value seen, ABSENT, or UNSEEN if it was never seen or is stale."""
         # Several guards, and later the settlement, read the same facts of one call.
         asked = (entity.name, key, field.name)
         found = self._read.get(asked, NOTHING)
@@ -184,7 +184,7 @@ class SeenFacts:
         return found
 
     def asked(self) -> Iterable[Fact] | None:
-        """Every fact read so far; None if more than facts was read."""
+        """Return every fact read so far; None if more than facts was read."""
         return None if self._is_asked_more else (Fact._make(asked) for asked in self._read if len(asked) == 3)
 
     def _look(self, entity: Entity, key: Key, field: Field) -> Any:
@@ -199,7 +199,7 @@ class SeenFacts:
             return self._look_further(None, entity, key, field)
         visible = VisibleThing(self._ledger, thing, entity, key, self._at)
         found = visible.latest(field.name)
-        # Existence is in doubt only if some result said that the thing does not exist.
+        # Existence is in doubt only after a result said that the entity does not exist.
         if thing.is_ever_absent:
             there = visible.is_there()
             if there is None:
@@ -211,7 +211,7 @@ class SeenFacts:
         return self._look_further(visible, entity, key, field) if found is None else visible.value_of(field, found)
 
     def _look_further(self, visible: VisibleThing | None, entity: Entity, key: Key, field: Field) -> Any:
-        """What is known of a field that no result shows, or that is stale."""
+        """Return what is known of a field that no result shows, or that is stale."""
         ledger, at = self._ledger, self._at
         if visible is not None and (pending := visible.pending(field)) is not UNSEEN:
             return pending
@@ -228,38 +228,39 @@ class SeenFacts:
         return whole
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """The origin of an argument's value, for a list its least trusted part; UNSEEN if the history is incomplete."""
+        """Return the origin of an argument's value, for a list of its least trusted part; UNSEEN if the history is
+        incomplete.
+        """
         self._is_asked_more = True
         return trace_of(self._ledger, self._at, self._context, value)
 
     def origins(self) -> list[ArgumentOrigin]:
-        """The origin of each argument of the call."""
         return origins_of(self._ledger, self._at, self._context)
 
     def objections(self) -> Sequence[str]:
-        """Why the call goes beyond the user's request, in words."""
+        """Return why the user's request does not cover the call, in words."""
         requests = self._ledger.requests
         return [] if requests is None else [str(each) for each in requests.objections(self._at)]
 
     def requested(self) -> bool | NoValue:
-        """Whether the call keeps to the user's request; UNSEEN if only the user can say."""
+        """Whether the user's request covers the call; UNSEEN if only the user can say."""
         self._is_asked_more = True
         requests = self._ledger.requests
         return UNSEEN if requests is None else requests.keeps(self._at)
 
     def answers(self) -> Iterable[tuple[str, Any]]:
-        """Every fact read so far, with its value."""
+        """Yield every fact read so far, with its value."""
         for asked, answer in self._read.items():
             if len(asked) == 3:
                 entity, key, field = asked
                 yield f"{entity}{list(key)}.{field}", answer
 
     def shown_at(self, entity: Entity, key: Key, field: Field) -> Shown | None:
-        """The sighting that `read` answers from."""
+        """Return the sighting behind the answer of `read`."""
         return self._ledger.latest(entity, key_of(key), field.name, self._at)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """The things with seen fields that equal `match`; there may be others, unless the entity is complete."""
+        """Return the entities whose seen fields equal `match`. Others may exist, unless the entity is complete."""
         self._is_asked_more = True
         keys, is_sure = matching(self._ledger.visible_keys(entity, self._at), self.read, entity, match)
         return keys, is_sure and (bool(keys and match.keys() >= set(entity.key)) or self._holds_all(entity))
@@ -268,7 +269,7 @@ class SeenFacts:
         return entity.complete and self._is_whole(entity)
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
-        """The number of earlier calls that took effect, as known just before this one."""
+        """Return how many earlier calls took effect, as known just before this one."""
         self._is_asked_more = True
         return self._ledger.done(tool, match, self._at, known_at=self._at.step)
 
@@ -276,7 +277,7 @@ class SeenFacts:
 def matching(
     keys: Iterable[Key], read: Callable[[Entity, Key, Field], Any], entity: Entity, match: Mapping[str, Any]
 ) -> tuple[list[Key], bool]:
-    """The things with fields known to equal `match`, and whether no other thing may match."""
+    """Return the entities with fields known to equal `match`, and whether certainly no other matches."""
     parts = {name: key_of((value,))[0] for name, value in match.items() if name in entity.key}
     wanted = [(entity.fields[name], value) for name, value in match.items() if name not in parts]
     found: list[Key] = []
@@ -293,7 +294,7 @@ def matching(
 
 
 class _Shown(NamedTuple):
-    """The results a look-up function may search: shown to the agent, and the field not changed since."""
+    """The results that a look-up function may search: the agent has seen them, and the field has not changed since."""
 
     ledger: Ledger
     at: CallRecord
@@ -311,7 +312,7 @@ class _Shown(NamedTuple):
 
 
 class Testimony:
-    """What only the user or the host can say, as of one call; the same for every fact source."""
+    """What only the user or the host can say, as of one call. It is the same for every fact source."""
 
     def __init__(self, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         self._ledger = ledger
@@ -319,10 +320,10 @@ class Testimony:
         self._context = context
 
     def read(self, field: Field) -> Any:
-        """The value, or UNSEEN."""
+        """Return the value, or UNSEEN."""
         if field.origin == "context":
             given = self._context.get(field.name)
-            # An empty text is no value: two empty names are not the same customer.
+            # An empty text is no value. Two empty names are not the same customer.
             is_given = field.name in self._context and not (isinstance(given, str) and not given.strip())
             return coerce(field, given) if is_given else UNSEEN
         for saying in field.sayings:
@@ -339,7 +340,7 @@ class Testimony:
             meant: list[tuple[Saying, Match]] = []
             read: list[Match] = []
             for saying, pattern in sayings:
-                # Text matched by an earlier pattern is not matched again by a later one.
+                # A later pattern does not match text that an earlier pattern has matched.
                 every = self._found(saying, pattern, text)
                 found = [each for each in every if not any(_overlap(each, other) for other in read)]
                 match = next((each for each in found if is_meant(text, each.start(), each.end())), None)
@@ -355,12 +356,12 @@ class Testimony:
                     return UNSEEN
                 saying, match = meant[0]
                 return coerce(field, saying.value) if saying.value is not None else _stated(field, match)
-        # The default counts if the user did not state a value, and all of their messages were recorded and are clear.
+        # The default counts if the user did not state a value, and all messages were recorded and are clear.
         is_unsaid = bool(sayings) and field.default is not UNDECLARED and self._ledger.has_heard_all(self._at.step)
         return coerce(field, field.default) if is_unsaid and not denied else UNSEEN
 
     def _found(self, saying: Saying, pattern: Pattern, text: str) -> Iterator[Match]:
-        """The places where a message states or denies it of the thing in question."""
+        """Yield the places where a message states or denies the saying about the entity in question."""
         about: Any = self._at.call.arguments.get(saying.about) if saying.about else None
         spans = [(0, len(text))] if not saying.about else passages_about(text, about)
         for match in pattern.finditer(text):
@@ -373,12 +374,12 @@ def _overlap(one: Match, other: Match) -> bool:
 
 
 def _value(saying: Saying, match: Match) -> Any:
-    """The value of a saying, or the words that matched."""
+    """Return the value of a saying, or the words that matched."""
     return saying.value if saying.value is not None else str(match[0]).lower()
 
 
 def _stated(field: Field, match: Match) -> Any:
-    """The value of the matched words. A day may be spoken; UNSEEN if it is ambiguous."""
+    """Return the value of the matched words. A day may be in words; UNSEEN if it is ambiguous."""
     said = match[match.lastindex or 0]
     if field.type != "date" or not isinstance(said, str):
         return coerce(field, said)
@@ -386,11 +387,11 @@ def _stated(field: Field, match: Match) -> Any:
 
 
 FOREVER = 1 << 60
-"""A step after every step."""
+"""A step after every other step."""
 
 
 class _LookedUp:
-    """What a shield itself looked up for one call, just before its turn: true then, and never shown to the agent."""
+    """What a shield itself looked up for one call. It was true just before the turn, and the agent has not seen it."""
 
     def __init__(self, ledger: Ledger, at: CallRecord) -> None:
         self._changes, self._at = ledger.changes, at
@@ -404,11 +405,10 @@ class _LookedUp:
         self._seen = SeenFacts(self._own, self._then, {})
 
     def keys(self, entity: Entity) -> Iterable[Key]:
-        """The things that were shown."""
         return self._own.keys(entity)
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The value looked up, unless a call of the turn may have changed it: then UNSEEN."""
+        """Return the value looked up; UNSEEN if a call of the turn may have changed it."""
         if self._own.thing(entity.name, key) is None:
             return UNSEEN
         found = self._seen.read(entity, key, field)
@@ -427,13 +427,14 @@ class HindsightFacts:
         self._at = at
         self._looked_up = _LookedUp(ledger, at) if at.call.looked_up else None
         self._there: dict[tuple[str, Key], Any] = {}
-        """By thing, the result of `_is_there`: guards read several fields of one thing."""
+        """Results of `_is_there` by entity, because guards read several fields of one entity."""
         self._seen = SeenFacts(ledger, at, context)
-        """For what no database knows: true is what was said and shown before the call. An identity that is established
-        later was not established then."""
+        """For facts that no database has. What was said and shown before the call is true; an identity confirmed later
+        was not confirmed then.
+        """
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The value as far as the whole trajectory shows it."""
+        """Return the value as far as the whole trajectory shows it."""
         if field.origin != "system" or entity.origin == "conversation":
             found = self._seen.read(entity, key, field)
             return found if is_known(found) else UNSEEN
@@ -464,7 +465,7 @@ class HindsightFacts:
         return VisibleThing(self._ledger, thing, entity, key, self._at).pending(field, is_settled=True)
 
     def _shown_value(self, thing: SeenThing, entity: Entity, key: Key, field: Field, *, was_there: bool = True) -> Any:
-        """The value of a field as shown before the call's turn or later; NOTHING if neither settles it."""
+        """Return a field's value as shown before the call's turn or later; NOTHING if neither settles it."""
         shown = thing.shown(field.name)
         known = shown_before(shown, self._at.start)
         if known and was_there and self._was_so(entity, key, field.name, newest := newest_of(known)):
@@ -479,7 +480,7 @@ class HindsightFacts:
         return NOTHING
 
     def _is_there(self, thing: SeenThing, entity: Entity, key: Key) -> Any:
-        """Whether the thing exists; None if results contradict each other, NOTHING if no result says."""
+        """Whether the entity exists; None if results contradict each other, NOTHING if no result says."""
         known, at = shown_before(thing.shown("exists"), self._at.start), self._at
         if known and not thing.is_ever_absent and self._was_so(entity, key, "exists", known[-1]):
             return True
@@ -499,38 +500,37 @@ class HindsightFacts:
         return self._ledger.changes.between(entity.name, key, field, self._at.step - 1, FOREVER) is None
 
     def _is_so_yet(self, entity: Entity, key: Key, field: str, entry: Shown) -> bool:
-        """Whether a value shown later, of a field that no write changes any more, was true at the call."""
+        """Whether a value shown later was already true at the call, because no write has changed the field."""
         changes = self._ledger.changes
         step = self._at.step
         changed = changes.between(entity.name, key, field, min(entry.as_of, step) - 1, step)
         return changed is None and not changes.beside(entity.name, key, field, entry.as_of)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """The things shown anywhere in the trajectory; there may be others."""
+        """Return the entities shown anywhere in the trajectory. Others may exist."""
         if entity.origin == "conversation":
             return self._seen.members(entity, match)
         shown = self._ledger.keys(entity)
         if self._looked_up is not None:
             shown = dict.fromkeys([*shown, *self._looked_up.keys(entity)])
-        # By the conversation, even if a world that cannot list things takes precedence.
+        # The conversation decides, even if a world that cannot list entities takes precedence.
         keys, is_sure = matching(shown, partial(HindsightFacts.read, self), entity, match)
         return keys, is_sure and bool(keys and match.keys() >= set(entity.key))
 
     def done(self, tool: str, match: Mapping[str, Any]) -> int | Between:
-        """Earlier calls that took effect."""
         return self._ledger.done(tool, match, self._at)
 
     def traced(self, value: Any) -> Mapping[str, Any] | NoValue:
-        """The origin of a value: only the conversation knows."""
+        """Return the origin of a value, which only the conversation knows."""
         return self._seen.traced(value)
 
     def requested(self) -> bool | NoValue:
-        """Whether the call keeps to the user's request: only the conversation knows."""
+        """Whether the user's request covers the call, which only the conversation knows."""
         return self._seen.requested()
 
 
 class WorldFacts(HindsightFacts):
-    """A world, as of one call. What it does not know is read from the conversation, as without a world."""
+    """A world as of one call. What the world lacks is read from the conversation."""
 
     def __init__(self, world: World, ledger: Ledger, at: CallRecord, context: Mapping[str, Any]) -> None:
         super().__init__(ledger, at, context)
@@ -538,7 +538,6 @@ class WorldFacts(HindsightFacts):
         self._records: dict[tuple[str, Key], Mapping[str, Any] | NoValue] = {}
 
     def read(self, entity: Entity, key: Key, field: Field) -> Any:
-        """The true value."""
         if field.origin != "system" or entity.origin == "conversation":
             return super().read(entity, key, field)
         if not entity.key and entity.is_always_there:
@@ -563,7 +562,6 @@ class WorldFacts(HindsightFacts):
         return super().read(entity, key, field) if value is UNSEEN or value is UNDECLARED else coerce(field, value)
 
     def members(self, entity: Entity, match: Mapping[str, Any]) -> tuple[Sequence[Key], bool]:
-        """All things that match."""
         keys = self._world.members(entity.name, match) if entity.origin != "conversation" else None
         return super().members(entity, match) if keys is None else (keys, True)
 

@@ -1,4 +1,4 @@
-"""The values that results have shown of each thing, with the step, the agent and whether they are stale.
+"""The values that results have shown of each entity, with the step, the agent and whether they are stale.
 
 Two look-ups may contradict each other if neither was made after the other's answer.
 """
@@ -18,37 +18,37 @@ from bylaw.facts.value import coerce, key_of, one_of
 from bylaw.trace.event import Event
 
 SKEW = 1.0
-"""Seconds by which the time of a later event may be earlier: clocks differ, or are rounded."""
+"""How much earlier, in seconds, a later event's time may be. Clocks differ or are rounded."""
 
 
 class Shown(Struct, frozen=True, gc=False):
-    """One value of one field, as one result showed it."""
+    """A value of a field as one result showed it."""
 
     as_of: int
-    """Step of the call that looked."""
+    """The step of the look-up."""
     delivered: int
-    """Step of the result."""
+    """The step of the result."""
     agent: str
     value: Any
     time: float | None
 
 
 class SeenThing:
-    """The sightings of one thing and, for each field that was read, their values."""
+    """The sightings of one entity and, for each field read, its values."""
 
     __slots__ = ("_fields", "is_ever_absent", "lost", "sightings")
 
     def __init__(self) -> None:
         self.is_ever_absent = False
-        """Whether any result has shown that the thing does not exist."""
+        """Whether any result has shown that the entity does not exist."""
         self.sightings: list[tuple[int, int, str, Sighting, float | None]] = []
         self.lost: list[tuple[int, int, str]] = []
-        """Look-ups of this thing with unreadable answers: the steps of look-up and answer, and the agent."""
+        """Look-ups of this entity with unreadable answers: the steps of look-up and answer, and the agent."""
         self._fields: dict[str, tuple[int, bool, list[Shown]]] = {}
-        """By field: the number of sightings read, whether any of them holds the field itself, and its values."""
+        """By field: the number of sightings read, whether any contains the field itself, and the values."""
 
     def shown(self, field: str) -> list[Shown]:
-        """Every value of the field shown so far, in the order of delivery."""
+        """Return every value of the field shown so far, in order of delivery."""
         kept = self._fields.get(field)
         if kept is not None and kept[0] == len(self.sightings):
             return kept[2]
@@ -58,14 +58,14 @@ class SeenThing:
             if value is not NOTHING:
                 is_told = True
             elif is_told or (value := sighting.default(field)) is NOTHING:
-                # A result that leaves out what an earlier one showed does not reset it to the default.
+                # A result that omits an earlier value does not reset it to the default.
                 continue
             values.append(Shown(as_of, delivered, who, value, time))
         self._fields[field] = (len(self.sightings), is_told, values)
         return values
 
     def lost_since(self, entry: Shown, before: int) -> int:
-        """The number of unreadable answers that the agent got after `entry` was shown and before a step."""
+        """Count the unreadable answers that the agent got after `entry` was shown and before a step."""
         return sum(
             asked > entry.as_of and entry.delivered < delivered < before and who == entry.agent
             for asked, delivered, who in self.lost
@@ -73,10 +73,10 @@ class SeenThing:
 
 
 class ShownThings:
-    """Everything that results have shown in one trajectory, by thing.
+    """Everything that results have shown in one trajectory, by entity.
 
-    Results are kept as they came and decoded only when a guard asks for a kind of thing they may show, each at most
-    once. Every question is asked as of a step, so that the answer for a judged call never depends on what came after.
+    A result is decoded once, when a guard asks for an entity that it may show. Every question is asked as of a step, so
+    that later events never change the answer for a judged call.
     """
 
     _looked_for_times = 0
@@ -93,7 +93,7 @@ class ShownThings:
         """By entity: the number of these calls that were read."""
         self._things: dict[str, dict[Key, SeenThing]] = {}
         self._times: list[tuple[int, float]] = []
-        """The steps that have a time, and that time."""
+        """The steps with a time, and that time."""
         self._events: list[Event] = []
 
     def has_answer_about(self, entity: str) -> bool:
@@ -101,7 +101,7 @@ class ShownThings:
         return entity in self._showing
 
     def finder(self, made: CallRecord) -> Finder:
-        """Finds what the agent had seen of other things when it made a call."""
+        """Return a function that finds what the agent had seen of other entities when it made a call."""
 
         def find(entity: str, key: Key, field: str) -> Any:
             shown = self.latest(self.schema.entities[entity], key, field, made)
@@ -110,12 +110,12 @@ class ShownThings:
         return find
 
     def shown(self, entity: Entity, key: Key, field: str) -> list[Shown]:
-        """Every value of the field shown so far, in the order of delivery."""
+        """Return every value of the field shown so far, in order of delivery."""
         thing = self.thing(entity.name, key)
         return thing.shown(field) if thing is not None else _NONE
 
     def thing(self, entity: str, key: Key) -> SeenThing | None:
-        """Everything shown of one thing so far; None if nothing was."""
+        """Return everything shown of one entity so far, or None."""
         showing = self._showing.get(entity)
         if showing is None:
             return None
@@ -124,12 +124,12 @@ class ShownThings:
         return self._things[entity].get(key)
 
     def keys(self, entity: Entity) -> Iterable[Key]:
-        """The keys of an entity shown so far, in the order first shown."""
+        """Return the keys of an entity shown so far, in the order first shown."""
         self._absorb(entity.name)
         return self._things.get(entity.name, {})
 
     def visible_keys(self, entity: Entity, at: CallRecord) -> list[Key]:
-        """The keys of an entity that the judged call's agent had seen before the turn of the call."""
+        """Return the keys of an entity that the judged call's agent had seen before its turn."""
         self._absorb(entity.name)
         return [
             key
@@ -138,22 +138,22 @@ class ShownThings:
         ]
 
     def seen_by(self, at: CallRecord, entity: Entity, key: Key) -> "VisibleThing | None":
-        """One thing as the agent of the judged call `at` sees it; None if no result has shown it."""
+        """Return one entity as the judged call's agent sees it; None if no result has shown it."""
         thing = self.thing(entity.name, key)
         return VisibleThing(self, thing, entity, key, at) if thing is not None else None
 
     def latest(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
-        """The newest value that the judged call `at` can see and that is not stale for it."""
+        """Return the newest value that the judged call can see and that is not stale."""
         seen = self.seen_by(at, entity, key)
         return seen.latest(field) if seen is not None else None
 
     def ever_visible(self, entity: Entity, key: Key, field: str, at: CallRecord) -> Shown | None:
-        """The newest value that the judged call can see, stale or not."""
+        """Return the newest value that the judged call can see, stale or not."""
         shown = reversed(self.shown(entity, key, field))
         return next((entry for entry in shown if entry.delivered < at.start and entry.agent == at.who), None)
 
     def may_be_read_again(self, entity: Entity, key: Key, field: str, at: CallRecord) -> bool:
-        """Whether a fact was shown, and has grown too old or exactly one later look-up was unreadable."""
+        """Whether a fact was shown and is now too old, or exactly one later look-up was unreadable."""
         thing, shown = self.thing(entity.name, key), self.ever_visible(entity, key, field, at)
         if thing is None or shown is None:
             return False
@@ -173,7 +173,7 @@ class ShownThings:
             return now is not None or until > 0
         first = bisect_left(self._times, (entry.delivered + 1,))
         if since is None:
-            # It was shown no earlier than the last event before it that has a time.
+            # The value was shown no earlier than the last event before it with a time.
             if first == 0:
                 return True
             since = self._times[first - 1][1]
@@ -219,7 +219,7 @@ class ShownThings:
             raise
 
     def _take_in(self, made: CallRecord, entity: str) -> None:
-        """Record what the result of a call shows of the entity."""
+        """Record what a call's result shows of the entity."""
         result = made.result
         if result is None or not result.captured:
             if result is not None:
@@ -251,7 +251,7 @@ class ShownThings:
             self._lose(made, entity)
 
     def _lose(self, made: CallRecord, entity: str) -> None:
-        """Record a look-up of one thing with an unreadable answer."""
+        """Record a look-up of one entity with an unreadable answer."""
         read = self.schema.entities[entity].read
         if read is None or read.tool != made.call.tool or made.call.fault or made.delivered is None:
             return
@@ -267,26 +267,25 @@ _NONE: list[Shown] = []
 
 
 def shown_before(shown: Sequence[Shown], start: int) -> Sequence[Shown]:
-    """The values that were delivered before a step."""
-    # Usually nothing was shown since the call's turn began, so there is nothing to search.
+    """Return the values that were delivered before a step."""
+    # Usually nothing was shown since the call's turn began, so no search is needed.
     if not shown or shown[-1].delivered < start:
         return shown
     return shown[: bisect_left(shown, start, key=delivered_at)]
 
 
 def delivered_at(entry: Shown) -> int:
-    """The step of the result."""
     return entry.delivered
 
 
 def beside(entry: Shown, shown: Sequence[Shown]) -> list[Shown]:
-    """The values that were looked up concurrently with `entry`, including `entry`."""
+    """Return the values that were looked up concurrently with `entry`, including `entry`."""
     first = bisect_right(shown, entry.as_of, key=delivered_at)
     return [each for each in shown[first:] if each.as_of < entry.delivered]
 
 
 def newest_of(shown: Sequence[Shown]) -> Shown:
-    """The value with the latest look-up. A value delivered before that look-up is not newer."""
+    """Return the value with the latest look-up. A value delivered before that look-up is not newer."""
     newest = shown[-1]
     for each in reversed(shown):
         if each.delivered < newest.as_of:
@@ -297,7 +296,7 @@ def newest_of(shown: Sequence[Shown]) -> Shown:
 
 
 def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
-    """The newest value that an agent had seen before a step, and the values looked up concurrently with it."""
+    """Return the newest value that an agent had seen before a step, and those looked up concurrently with it."""
     recent: list[Shown] = []
     newest: Shown | None = None
     for place in range(bisect_left(shown, start, key=delivered_at) - 1, -1, -1):
@@ -311,17 +310,16 @@ def newest_with(shown: Sequence[Shown], start: int, who: str) -> list[Shown]:
 
 
 def common_value(field: Field, shown: Sequence[Shown]) -> Any:
-    """The value if all are equal, else `OneOf` them; UNSEEN if one of them is a bare `null`."""
+    """Return the value if all are equal, or else `OneOf` them; UNSEEN if one is a bare `null`."""
     return coerce(field, shown[0].value) if len(shown) == 1 else one_of(field, [each.value for each in shown])
 
 
 def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[Shown], bool]) -> Any:
-    """Whether a thing exists, by all that was shown and is still current; None if results contradict each other.
+    """Whether an entity exists, by all that was shown and is still current; None if results contradict each other.
 
-    `changed` is the step of the last write that may have changed that: what was delivered before is not looked at.
-
-    That it is there outweighs that it was not, once: it may have been made meanwhile. The other way round, where no
-    write has taken it away, one of the two is wrong.
+    `changed` is the step of the last write that may have changed this; earlier deliveries are ignored. If an entity was
+    first absent and later present, it exists, because it may have been created meanwhile. The reverse order without a
+    deleting write is a contradiction.
     """
     first = 0 if changed is None else bisect_right(shown, changed, key=delivered_at)
     current = [each for each in shown[first:] if is_current(each)]
@@ -333,7 +331,7 @@ def is_there(shown: Sequence[Shown], changed: int | None, is_current: Callable[[
 
 
 class VisibleThing:
-    """One thing as the agent that makes a call had seen it before the turn of the call."""
+    """One entity as a call's agent had seen it before the turn of the call."""
 
     __slots__ = ("_at", "_entity", "_key", "_thing", "_things")
 
@@ -341,7 +339,7 @@ class VisibleThing:
         self._things, self._thing, self._entity, self._key, self._at = things, thing, entity, key, at
 
     def latest(self, field: str, before: int | None = None) -> Shown | None:
-        """The newest value that is not stale for the call; or as if no write from step `before` on had been made."""
+        """Return the newest value that is not stale for the call, ignoring writes from step `before` on."""
         at, thing, fresh_for = self._at, self._thing, self._entity.fresh_for
         who, newest, before = at.who, -1, at.step if before is None else before
         last, name, key = self._things.changes.last, self._entity.name, self._key
@@ -360,7 +358,7 @@ class VisibleThing:
         return None
 
     def is_there(self) -> Any:
-        """Whether it exists: None if results contradict each other, NOTHING if no result says."""
+        """Whether the entity exists: None if results contradict each other, NOTHING if no result says."""
         if self.latest("exists") is None:
             return NOTHING
         at = self._at
@@ -368,7 +366,7 @@ class VisibleThing:
         return is_there(self._shown("exists"), changed, lambda each: self._changed("exists", each) is None)
 
     def value_of(self, field: Field, entry: Shown, before: int | None = None) -> Any:
-        """The value of a field by its newest entry and the entries looked up concurrently with it."""
+        """Return a field's value by its newest entry and the entries looked up concurrently."""
         shown = self._thing.shown(field.name)
         at_once = beside(entry, shown_before(shown, self._at.start)) if len(shown) > 1 else shown
         if len(at_once) > 1:
@@ -390,17 +388,17 @@ class VisibleThing:
             return False
 
     def may_be_settled(self, field: Field) -> bool:
-        """Whether a single new look-up would settle a contradiction; not if one result contradicts itself."""
+        """Whether a single new look-up would settle a contradiction. It would not if one result contradicts itself."""
         entry = self.latest(field.name)
         if entry is None or not self.is_contradicted(field):
             return False
         return len({each.as_of for each in beside(entry, self._shown(field.name))}) > 1
 
     def pending(self, field: Field, *, is_settled: bool = False) -> Any:
-        """The value if all that the turn's writes may leave is the same; `OneOf` several; UNSEEN if any is possible.
+        """Return the value if the turn's writes leave only one; `OneOf` several; UNSEEN if any is possible.
 
-        Called if the field is not known for the call, but may have been known when its turn began. If all is `settled`,
-        a write that was refused in the end has changed nothing.
+        Call this if the field is unknown for the call but may have been known when its turn began. If all is `settled`,
+        a refused write has changed nothing.
         """
         if self._entity.origin == "conversation":
             return self._made(field)
@@ -416,8 +414,10 @@ class VisibleThing:
         return _one_or_several(possible)
 
     def _shown_beside(self, field: Field, *, is_settled: bool) -> list[Any]:
-        """What the field may be after the newest look-ups, if writes were under way beside them; empty if any value
-        is possible: each look-up may have come before or after each of those writes."""
+        """Return the possible values after the newest look-ups with concurrent writes; empty if any value is possible.
+
+        Each look-up may have come before or after each of those writes.
+        """
         at, name, key, changes = self._at, self._entity.name, self._key, self._things.changes
         if self._entity.fresh_for is not None:
             return []
@@ -437,7 +437,7 @@ class VisibleThing:
         return possible
 
     def _outcomes(self, writes: Sequence[CallRecord], field: Field, before: Sequence[Any]) -> list[Any]:
-        """Every value the field may have after some of these writes; empty if it may have any value."""
+        """Return every value that the field may have after some of these writes; empty if any value is possible."""
         possible = list(before)
         for write in writes:
             for value in tuple(possible):
@@ -451,7 +451,7 @@ class VisibleThing:
         return possible
 
     def _made(self, field: Field) -> Any:
-        """The value of a field of a thing that the conversation made, after the writes since."""
+        """Return a field's value for an entity that the conversation created, after the writes since."""
         things, entity, key, at = self._things, self._entity, self._key, self._at
         shown = things.ever_visible(entity, key, field.name, at)
         there = shown or things.ever_visible(entity, key, "exists", at)
@@ -471,7 +471,7 @@ class VisibleThing:
         return _one_or_several(possible) if writes else UNSEEN
 
     def _after(self, write: CallRecord, field: Field, before: Any) -> Any:
-        """The value of a field after a write, by its effects. They are complete for the entities that they name."""
+        """Return a field's value after a write, by its effects. These are complete for the entities that they name."""
         effects = self._effects(write)
         named = [effect for effect in effects if effect.entity == self._entity.name]
         if named and not any(effect.delete or field.name in effect.fields() for effect in named):
@@ -483,7 +483,7 @@ class VisibleThing:
         return NOTHING if made is NOTHING else coerce(field, made)
 
     def _is_over(self, write: CallRecord) -> bool:
-        """Whether the call's agent had received the result of the write, and it was accepted."""
+        """Whether the call's agent had received the write's result, and the write was accepted."""
         was_delivered = write.delivered is not None and write.delivered < self._at.start and write.who == self._at.who
         return was_delivered and write.accepted is True
 
@@ -495,7 +495,7 @@ class VisibleThing:
         return [each for each in shown_before(self._thing.shown(field), at.start) if each.agent == at.who]
 
     def _changed(self, field: str, entry: Shown, before: int | None = None) -> int | None:
-        """The step of the last write, before a step or the call, that may have changed what an entry shows."""
+        """Return the step of the last write, before a step or the call, that may have changed what an entry shows."""
         at = self._at
         before = at.step if before is None else before
         return self._things.changes.last(self._entity.name, self._key, field, entry.as_of, before, known_at=at.step)

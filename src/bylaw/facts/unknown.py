@@ -1,8 +1,8 @@
-"""Unknown values: expressions over facts that answer comparisons with Unknown booleans.
+"""Unknown values: expressions over facts, whose comparisons give Unknown booleans.
 
-An Unknown records the fact or expression it represents, so the same question gets the same answer along one path.
-Arithmetic with constants on one fact is undone (`now() - r.created_at < hours(24)` asks about `created_at` alone). Any
-other derived value is a separate variable, named by its expression.
+An Unknown records its fact or expression, so that the same question gets the same answer along one path. Arithmetic
+with constants on one fact is undone: `now() - r.created_at < hours(24)` asks about `created_at` alone. Any other
+derived value is a separate variable, named by its expression.
 """
 
 import hashlib
@@ -97,7 +97,7 @@ class Unknown:
         return f"<unknown {self.text}>"
 
     def moved(self, sign: int, offset: int | Fraction, kind: ValueKind, text: str) -> "Unknown":
-        """The same variable transformed to `sign * self + offset`."""
+        """Return the same variable, transformed to `sign * self + offset`."""
         other = Unknown.__new__(Unknown)
         other.decider, other.needs, other.variable = self.decider, self.needs, self.variable
         other.step, other.exact, other.kind, other.text = self.step, self.exact, kind, _short(text)
@@ -142,7 +142,7 @@ class Unknown:
         raise Stuck(self)
 
     def truth(self) -> "UnknownBool":
-        """The Unknown boolean `bool(self)`."""
+        """Return the Unknown boolean `bool(self)`."""
         if self.kind in ("number", "duration"):
             zero = 0 if self.kind == "number" else timedelta(0)
             return cast(UnknownBool, compare("!=", self, zero))
@@ -164,7 +164,7 @@ class UnknownBool(Unknown):
 
     @property
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Built on demand: most Unknown booleans are decided and discarded."""
+        """Built on demand, because most Unknown booleans are decided and discarded."""
         assert self.variable is not None
         return _short(show_region(self.variable, self.region))
 
@@ -192,7 +192,6 @@ class UnknownBool(Unknown):
         return same.denied() if isinstance(same, UnknownBool) else not same
 
     def denied(self) -> "UnknownBool":
-        """Its negation."""
         assert self.variable is not None
         return UnknownBool(self.decider, self.variable, self.region.rest())
 
@@ -201,12 +200,12 @@ class UnknownBool(Unknown):
 
 
 def opaque_bool(decider: BranchDecider, text: str, needs: Mapping[Fact, Origin]) -> UnknownBool:
-    """An Unknown boolean identified only by its expression."""
+    """Return an Unknown boolean identified only by its expression."""
     return UnknownBool(decider, Variable(_short(text), EITHER, None, needs, "boolean"), TRUE)
 
 
 def derive(name: str, parts: Iterable[Any], kind: ValueKind = "any", *, step: int | None = None) -> Unknown:
-    """An Unknown that a function computes from `parts`, identified by its expression."""
+    """Return an Unknown that a function computes from `parts`, identified by its expression."""
     parts = tuple(parts)
     unknown = next(part for part in parts if isinstance(part, Unknown))
     text = f"{name}({', '.join(expression_text(part) for part in parts)})"
@@ -215,12 +214,12 @@ def derive(name: str, parts: Iterable[Any], kind: ValueKind = "any", *, step: in
 
 
 def length(unknown: Unknown) -> Unknown:
-    """`len(unknown)`: a non-negative integer."""
+    """Return `len(unknown)`, a non-negative integer."""
     return Unknown(unknown.decider, f"len({unknown.text})", unknown.needs, "number", step=1, lowest=0)
 
 
 def compare(order: Order, one: Unknown, other: Any) -> Any:
-    """`one order other`: an Unknown boolean, or a plain one if the value does not matter."""
+    """Return `one order other`: an Unknown boolean, or a plain one if the value does not matter."""
     if isinstance(other, Unknown):
         return _compare_unknowns(order, one, other)
     if other is None:
@@ -251,7 +250,7 @@ def compare(order: Order, one: Unknown, other: Any) -> Any:
 
 
 def among(one: Unknown, values: Iterable[Any]) -> Any:
-    """`one in values`."""
+    """Return `one in values`."""
     values = tuple(values)
     if any(isinstance(value, Unknown) for value in values):
         return opaque_bool(one.decider, f"{one.text} in {expression_text(values)}", gathered((one, *values)))
@@ -270,7 +269,7 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
     alike = [value for value in values if kind_of(value) == one.kind]
     if why := next(filter(None, (unlike(kind_of(value), one.kind) for value in values)), ""):
         if alike:
-            # The answer depends on whether it equals one of the similar values.
+            # The answer depends on whether the value equals one of the similar values.
             raise Stuck(one)
         raise ValueError(why)
     if not alike:
@@ -282,7 +281,7 @@ def among(one: Unknown, values: Iterable[Any]) -> Any:
 
 
 def add(one: Unknown, other: Any) -> Any:
-    """`one + other`, in either order."""
+    """Return `one + other`, in either order."""
     kind = result_kind("add", one.kind, kind_of(other))
     if not isinstance(other, Unknown) and one.variable is not None and one.exact and is_exact(other):
         return one.moved(1, place_of(other), kind, f"({one.text} + {expression_text(other)})")
@@ -291,7 +290,7 @@ def add(one: Unknown, other: Any) -> Any:
 
 
 def subtract(one: Any, other: Any) -> Any:
-    """`one - other` if at least one is Unknown."""
+    """Return `one - other`, of which at least one is Unknown."""
     kind = result_kind("subtract", kind_of(one), kind_of(other))
     if not isinstance(other, Unknown) and one.variable is not None and one.exact and is_exact(other):
         return one.moved(1, -place_of(other), kind, f"({one.text} - {expression_text(other)})")
@@ -303,12 +302,12 @@ def subtract(one: Any, other: Any) -> Any:
 
 
 def kind_of(value: Any) -> ValueKind:
-    """The kind of a value, known or not."""
+    """Return the kind of a value, known or not."""
     return value.kind if isinstance(value, Unknown) else plain_kind(value)
 
 
 def expression_text(value: Any) -> str:
-    """A value as written in an Unknown's expression."""
+    """Return a value as written in an Unknown's expression."""
     if isinstance(value, Unknown):
         return value.text
     if isinstance(value, (list, tuple)):
@@ -317,7 +316,7 @@ def expression_text(value: Any) -> str:
 
 
 def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
-    """The facts that `parts` need, without repeats, in order."""
+    """Return the facts that `parts` need, without repeats, in order."""
     needs: dict[Fact, Origin] = {}
     for part in parts:
         if isinstance(part, Unknown):
@@ -326,7 +325,7 @@ def gathered(parts: Iterable[Any]) -> Mapping[Fact, Origin]:
 
 
 def _typed(one: Unknown, kind: ValueKind) -> Unknown:
-    """Give an Unknown of unknown type the type of the value it is compared with, as a separate variable."""
+    """Give an untyped Unknown the type of the value with which it is compared, as a separate variable."""
     return Unknown(one.decider, f"{one.text} as {kind}", one.needs, kind)
 
 
@@ -356,18 +355,18 @@ def _compare_unknowns(order: Order, one: Unknown, other: Unknown) -> Any:
 
 
 def _plain(one: Unknown) -> Unknown:
-    """The variable behind an Unknown, without its offset."""
+    """Return the variable behind an Unknown, without its offset."""
     assert one.variable is not None
     plain = one.moved(1, -one.offset, one.kind, one.variable.name)
     # A transformed variable may have another type than its base, such as a duration since a time. Only the pairing
-    # matters here.
+    # matters.
     plain.kind = "time" if one.kind == "time" else "number"
     return plain
 
 
 def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBool:
-    """A comparison identified by its expression in one canonical form: `a > b` is `b < a`, `a != b`
-    negates `a == b`.
+    """Return a comparison identified by its expression in canonical form: `a > b` is `b < a`, `a != b` negates `a ==
+    b`.
     """
     needs = gathered((one, other))
     first, second = one.text, other.text
@@ -381,5 +380,5 @@ def _opaque_comparison(order: Order, one: Unknown, other: Unknown) -> UnknownBoo
 
 
 def _short(text: str) -> str:
-    """Expressions can double in length at every step; long ones are replaced by their digest."""
+    """Return an expression, or its digest if it is long, because expressions can double at every step."""
     return text if len(text) <= TEXT else f"<{hashlib.sha256(text.encode()).hexdigest()[:16]}>"

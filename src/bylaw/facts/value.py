@@ -1,7 +1,7 @@
-"""Conversion of raw values from tools and databases to the types of fields.
+"""Converts raw values from tools and databases to the types of fields.
 
 Amounts of money are read as systems write them: `£96.00`, `96,00 €`, `USD 1,234.56`, `kr 40`. An amount keeps its
-currency; one without a currency goes with any.
+currency. An amount without a currency matches any.
 """
 
 import math
@@ -61,13 +61,13 @@ _SIGNS = {
     "zł": "PLN",
     "Kč": "CZK",
     "Ft": "HUF",
-    # Signs shared by several currencies. Each is its own currency and matches no code.
+    # Signs shared by several currencies. Each counts as a separate currency and matches no code.
     **{sign: sign.rstrip(".") for sign in ("$", "¥", "kr", "kr.", "Rs", "Rs.", "Fr", "Fr.")},
 }
 _WRITTEN = CURRENCIES | {sign for sign in _SIGNS if len(sign) > 1}
-"""What is written for a currency, apart from single characters."""
+"""Texts for a currency, apart from single characters."""
 _THOUSANDTHS = frozenset(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"))
-"""Currencies with three decimal places: `1,234` may be a thousand or a little more than one."""
+"""Currencies with three decimal places. In these, `1,234` may be a thousand or a little more than one."""
 _BLANK = " \u00a0\u202f"
 _INNER = rf"\d.,'\u2019{_BLANK}"
 _SIGN = "|".join(map(re.escape, sorted({*_SIGNS, *CURRENCIES}, key=len, reverse=True)))
@@ -87,8 +87,6 @@ _GROUPED_SUM = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 
 
 class Amount(Decimal):
-    """An amount with a currency."""
-
     __slots__ = ("currency",)
     currency: str
 
@@ -109,7 +107,7 @@ class Amount(Decimal):
 
 
 def amount_in(figures: Decimal, currency: str | None) -> Decimal:
-    """An amount in a currency, or without one."""
+    """Return an amount in a currency, or without one."""
     if currency is None:
         return figures
     amount = Amount(figures)
@@ -118,12 +116,11 @@ def amount_in(figures: Decimal, currency: str | None) -> Decimal:
 
 
 def currency_of(value: Any) -> str | None:
-    """The currency of an amount, if any."""
     return value.currency if value.__class__ is Amount else None
 
 
 def shared_currency(one: Any, other: Any) -> str | None:
-    """The common currency of two amounts; ValueError if they differ."""
+    """Return the common currency of two amounts. Raises ValueError if they differ."""
     mine, theirs = currency_of(one), currency_of(other)
     if mine is not None and theirs is not None and mine != theirs:
         raise ValueError(f"cannot combine amounts in {mine} and {theirs}; convert one of them first")
@@ -132,7 +129,7 @@ def shared_currency(one: Any, other: Any) -> str | None:
 
 @lru_cache(maxsize=4096)
 def read_amount(text: str) -> Decimal:
-    """Read an unambiguous amount of money; ValueError for any other text."""
+    """Read an unambiguous amount of money. Raises ValueError for any other text."""
     text = text.strip()
     if front := _FRONT.fullmatch(text):
         minus, sign, inner, figures = front.groups()
@@ -150,7 +147,9 @@ def read_amount(text: str) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def amount_of(text: str) -> Amount | None:
-    """The amount that an untyped text certainly is. Ids also have letters before digits (`R2`, `TOP 5`)."""
+    """Return the amount in an untyped text if it certainly is one. Ids also have letters before digits (`R2`,
+    `TOP 5`).
+    """
     if len(text) > _LONGEST or text[:1].isdigit() == text[-1:].isdigit():
         return None
     try:
@@ -162,7 +161,7 @@ def amount_of(text: str) -> Amount | None:
 
 
 def _plain(figures: str, currency: str) -> str | None:
-    """The digits of an amount without thousands separators."""
+    """Return the digits of an amount without thousands separators."""
     unclear = _UNCLEAR.fullmatch(figures)
     if unclear and (unclear[1] == "." or currency in _THOUSANDTHS):
         return None
@@ -172,9 +171,9 @@ def _plain(figures: str, currency: str) -> str | None:
 
 
 def written_number(text: str, what: str = "a number") -> str:
-    """A number without thousands separators; ValueError for text that is not an unambiguous number.
+    """Return a number without thousands separators. Raises ValueError unless the number is unambiguous.
 
-    `20,00` is twenty or two thousand depending on the country; `4_0` and full-width digits are numbers only in Python.
+    `20,00` is twenty or two thousand, depending on the country. `4_0` and full-width digits are numbers only in Python.
     """
     text = text.strip()
     if _PLAIN.fullmatch(text):
@@ -187,7 +186,9 @@ def written_number(text: str, what: str = "a number") -> str:
 _TRUE = frozenset({"true", "yes", "y", "1"})
 _FALSE = frozenset({"false", "no", "n", "0"})
 _DIGITS = 100
-"""Maximum digits before or after the decimal point: exact arithmetic on `1e-999999999` would never end."""
+"""The maximum number of digits before or after the decimal point. Exact arithmetic on `1e-999999999` would never
+end.
+"""
 _NO_AMOUNT = Decimal("NaN")
 _WHOLE = 10**_DIGITS
 _SHORT = 64
@@ -195,13 +196,13 @@ _SHORT = 64
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*))?")
 INVISIBLE = dict.fromkeys(map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"))
 INVISIBLE.update(dict.fromkeys([*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
-"""Characters that count as letters or marks and show nothing."""
+"""Characters that count as letters or marks but are invisible."""
 
 
 def coerce(field: Field, raw: Any) -> Any:
-    """Convert `raw` to the field's type; ValueError if it does not fit.
+    """Convert `raw` to the field's type. Raises ValueError if it does not fit.
 
-    `null` becomes None if the field is nullable, else UNSEEN.
+    `null` becomes None if the field is nullable, and UNSEEN otherwise.
     """
     if raw is None:
         return None if field.nullable else UNSEEN
@@ -217,7 +218,7 @@ def coerce(field: Field, raw: Any) -> Any:
 
 
 def one_of(field: Field, raw: Iterable[Any]) -> Any:
-    """The value if all agree, else `OneOf` them; UNSEEN if one of them is unknown."""
+    """Return the value if all agree, or else `OneOf` them; UNSEEN if one is unknown."""
     values: list[Any] = []
     for each in raw:
         value = coerce(field, each)
@@ -237,20 +238,20 @@ def key_of(parts: Sequence[Any]) -> Key:
 
 @lru_cache(maxsize=65_536)
 def loose_key(key: Key) -> Key:
-    """Normalise a key so that any two keys a tool may treat as one coincide; different results are certainly different
-    entities.
+    """Normalise a key so that any two keys that a tool may treat as one are equal. Different results certainly mean
+    different entities.
     """
     return tuple(map(loose, key))
 
 
 @lru_cache(maxsize=65_536)
 def alike_key(key: Key) -> Key:
-    """Normalise a key like `alike`: a change to `AC-22` or `1e1` may also be one to `AC22` or `10`."""
+    """Normalise a key with `alike`: a change to `AC-22` or `1e1` may also be one to `AC22` or `10`."""
     return tuple(map(alike, key))
 
 
 def is_same(one: Any, other: Any) -> bool | None:
-    """Whether two arguments are the same, as keys are compared; None if a tool may treat them either way."""
+    """Whether two arguments are the same, compared like keys; None if this depends on the tool."""
     ours, theirs = key_of((one,)), key_of((other,))
     if ours == theirs or (_is_number(one) and _is_number(other) and one == other):
         return True
@@ -269,7 +270,7 @@ def names_several(part: Any) -> bool:
 
 
 def loose(text: str) -> str:
-    """Text without differences that tools usually ignore and people do not see.
+    """Normalise differences that tools usually ignore and people do not see.
 
     These are case, Unicode forms, spaces and invisible characters, surrounding quotes, and `7.0` for `7`.
     """
@@ -296,11 +297,11 @@ _MIDNIGHT = re.compile(r"(?<=\d)[t ]00:00(?::00(?:\.0+)?)?(?:z|[+-]00:?00)?$")
 
 
 def alike(value: Any) -> Any:
-    """A normal form shared by all values a tool may treat as equal.
+    """Return a normal form shared by all values that a tool may treat as equal.
 
-    Ignores case, spaces, punctuation, currency signs and missing values; numbers compare by value, also as text and
-    with any thousands separators. It equates more values than key comparison does (`1e2` is 100), so use it only to
-    refuse, never to allow.
+    This ignores case, spaces, punctuation, currency signs and missing values. Numbers compare by value, even as text
+    with thousands separators. It equates more values than key comparison does (`1e2` is 100), so use it only to refuse,
+    never to allow.
     """
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
@@ -316,12 +317,12 @@ _COMMA = re.compile(r"([+-]?\d+),(\d{1,2})")
 _PARTS = str.maketrans("", "", ".,'")
 _CURRENCY = "|".join(map(re.escape, sorted(map(str.casefold, _WRITTEN), key=len, reverse=True)))
 _IN_CURRENCY = re.compile(rf"(?:{_CURRENCY})(?=[\d.])|(?<=[\d.])(?:{_CURRENCY})")
-"""What names a currency before or after figures."""
+"""A currency before or after figures."""
 
 
 @lru_cache(maxsize=16_384)
 def _alike(written: str) -> str:
-    """`alike` for one text, cached because conversations repeat few values."""
+    """Normalise one text for `alike`. Cached, because conversations repeat few values."""
     text = _MIDNIGHT.sub("", loose(written).replace("\u2212", "-").strip(_MARKS))
     if len(text) > _SHORT or not any(map(str.isdigit, text)):
         return "".join(filter(str.isalnum, text)) or text
@@ -337,7 +338,7 @@ def _alike(written: str) -> str:
 
 
 def _figures(text: str) -> str:
-    """The plain digits of a number with any separators; other texts unchanged."""
+    """Return the plain digits of a number with any separators; other texts unchanged."""
     if (comma := _COMMA.fullmatch(text)) is not None:
         return f"{comma[1]}.{comma[2]}"
     if (grouped := _GROUPED.fullmatch(text)) is not None and (grouped[2] != "." or grouped[3] or text.count(".") > 1):
@@ -346,7 +347,7 @@ def _figures(text: str) -> str:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Every leaf value, in order."""
+    """Yield every leaf value in order."""
     if isinstance(value, dict):
         value = list(cast("dict[str, Any]", value).values())
     if isinstance(value, list):
@@ -357,7 +358,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON and YAML can represent it."""
+    """Return a value that JSON and YAML can represent."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, Mapping):

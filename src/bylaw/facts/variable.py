@@ -1,4 +1,4 @@
-"""Variables: their types, the sets of values still possible for them, and how both are displayed.
+"""Variables: their types, the values that are still possible for them, and how both are displayed.
 
 A variable has one value per path. Its possible values are a set of words or a set of spans on a number line.
 """
@@ -38,7 +38,6 @@ class Words(Struct, frozen=True, gc=False):
     all_but: bool = False
 
     def meet(self, other: "Words") -> "Words":
-        """The intersection."""
         if self.all_but:
             if other.all_but:
                 return Words(self.values | other.values, True)
@@ -46,15 +45,13 @@ class Words(Struct, frozen=True, gc=False):
         return Words(self.values - other.values if other.all_but else self.values & other.values)
 
     def rest(self) -> "Words":
-        """The complement."""
         return Words(self.values, not self.all_but)
 
     def is_empty(self) -> bool:
-        """Whether it is empty."""
         return not self.values and not self.all_but
 
     def size(self) -> int:
-        """The size of its representation."""
+        """Return the size of the representation."""
         return len(self.values)
 
 
@@ -75,7 +72,7 @@ class Spans(Struct, frozen=True, gc=False):
     spans: tuple[tuple[Cut, Cut], ...]
 
     def meet(self, other: "Spans") -> "Spans":
-        """The intersection, computed in one pass."""
+        """Return the intersection, computed in one pass."""
         found: list[tuple[Cut, Cut]] = []
         ours, theirs = iter(self.spans), iter(other.spans)
         one, another = next(ours, None), next(theirs, None)
@@ -90,24 +87,22 @@ class Spans(Struct, frozen=True, gc=False):
         return Spans(tuple(found))
 
     def rest(self) -> "Spans":
-        """The complement."""
         edges = [LOWEST, *(cut for span in self.spans for cut in span), HIGHEST]
         pairs = zip(edges[::2], edges[1::2], strict=True)
         return Spans(tuple((low, high) for low, high in pairs if low < high))
 
     def is_empty(self) -> bool:
-        """Whether it is empty."""
         return not self.spans
 
     def size(self) -> int:
-        """The size of its representation."""
+        """Return the size of the representation."""
         return len(self.spans)
 
 
 ValueSet = Words | Spans
 
 _KEPT = 4096
-"""Cache size: guards ask the same questions about one call after another."""
+"""The cache size. Guards ask the same questions about one call after another."""
 SMALL = 16
 """Larger sets are not cached, because a call may list thousands of values."""
 EVERYWHERE = Spans(((LOWEST, HIGHEST),))
@@ -118,13 +113,15 @@ EITHER = Words(frozenset((True, False)))
 
 @lru_cache(maxsize=_KEPT)
 def word(value: str, all_but: bool) -> Words:
-    """One text, or all others."""
+    """Return the set of one text, or of all others."""
     return Words(frozenset((value,)), all_but)
 
 
 @lru_cache(maxsize=_KEPT)
 def span_of(order: Order, at: Number, step: int | None) -> Spans:
-    """The set where `x order at` holds; `step` is the distance between possible values, None if they are dense."""
+    """Return the set where `x order at` holds. `step` is the distance between possible values; None if they are
+    dense.
+    """
     before, after = _settle(Cut(at), step), _settle(Cut(at, True), step)
     match order:
         case "==":
@@ -143,7 +140,7 @@ def span_of(order: Order, at: Number, step: int | None) -> Spans:
 
 
 def points(places: Iterable[Number], step: int | None) -> Spans:
-    """The set where `x in places` holds."""
+    """Return the set where `x in places` holds."""
     spans = {span for place in places for span in span_of("==", place, step).spans}
     return Spans(tuple(sorted(spans)))
 
@@ -152,7 +149,7 @@ Parted = tuple[ValueSet, ValueSet, bool | None]
 
 
 def parted(possible: ValueSet, region: ValueSet) -> Parted:
-    """Split the possible values into those in the region and the rest, and say whether all are in it, if certain."""
+    """Split the possible values into those in the region and the rest. Say also whether all are certainly in it."""
     is_small = possible.size() <= SMALL and region.size() <= SMALL
     return _kept_parted(possible, region) if is_small else _parted(possible, region)
 
@@ -166,7 +163,6 @@ _kept_parted = lru_cache(maxsize=_KEPT)(_parted)
 
 
 def meet(one: ValueSet, other: ValueSet) -> ValueSet:
-    """The intersection of two sets of the same kind."""
     if isinstance(one, Words):
         assert isinstance(other, Words)
         return one.meet(other)
@@ -188,7 +184,7 @@ def _settle(cut: Cut, step: int | None) -> Cut:
 
 
 ValueKind = Literal["number", "time", "duration", "text", "list", "record", "any"]
-"""The type an Unknown can be compared with; `any` if undeclared, as for an item of an unknown record."""
+"""The type with which an Unknown can be compared; `any` if undeclared, as for an item of an unknown record."""
 LINES = ("number", "time", "duration")
 KINDS: Mapping[type, ValueKind] = {
     str: "text",
@@ -206,21 +202,21 @@ DAY = 86_400_000_000
 
 
 class Variable(NamedTuple):
-    """Something with one value per path: a fact, or an expression identified by its text."""
+    """A fact, or an expression identified by its text. It has one value per path."""
 
     name: str
     universe: ValueSet
     step: int | None
     needs: Mapping[Fact, Origin]
-    """The unknown facts, in the order they were met."""
+    """The unknown facts in the order met."""
     kind: str
     thing: tuple[str, Any] | None = None
-    """For `exists`, the entity in question."""
+    """For `exists`: the entity in question."""
 
 
 @lru_cache(maxsize=_KEPT)
 def words_of(values: tuple[str, ...]) -> Words:
-    """The values of an enumeration."""
+    """Return the values of an enumeration."""
     return Words(frozenset(values))
 
 
@@ -228,7 +224,7 @@ ANY_TEXT = Words(frozenset(), True)
 
 
 def name_of_fact(entity: str, key: Any, field: str) -> str:
-    """A fact's name as a variable; keys are written so that `1` and `"1"` differ."""
+    """Return a fact's name as a variable. Keys are written so that `1` and `"1"` differ."""
     if key == ():
         return f"{entity}.{field}"
     if key.__class__ is tuple and len(key) == 1:
@@ -238,7 +234,7 @@ def name_of_fact(entity: str, key: Any, field: str) -> str:
 
 
 def place_of(value: Any) -> int | Fraction:
-    """The position of a known value on its line; a float counts as the decimal it prints as."""
+    """Return the position of a known value on its line. A float counts as the decimal it prints as."""
     match value:
         case int():
             return value
@@ -259,7 +255,7 @@ def place_of(value: Any) -> int | Fraction:
 
 
 def value_at(place: Any, kind: str) -> str:
-    """A position on a line, formatted for people."""
+    """Return a position on a line as text for people."""
     if kind == "time":
         at = datetime.min + timedelta(microseconds=int(place) - DAY)
         return str(at.date()) if int(place) % DAY == 0 else at.isoformat(sep=" ")
@@ -269,7 +265,7 @@ def value_at(place: Any, kind: str) -> str:
 
 
 def show_region(variable: Variable, region: ValueSet) -> str:
-    """A region in words: `Request.reason = weather`, `Patient[P1].age >= 18`."""
+    """Return a region in words, such as `Request.reason = weather` or `Patient[P1].age >= 18`."""
     name = variable.name
     if isinstance(region, Words):
         if variable.kind == "boolean":
@@ -295,7 +291,6 @@ def _show_span(span: tuple[Any, Any], variable: Variable) -> str:
 
 
 def plain_kind(value: Any) -> ValueKind:
-    """The type of a known value."""
     kind = KINDS.get(value.__class__)
     if kind is not None:
         return kind
@@ -312,11 +307,11 @@ def plain_kind(value: Any) -> ValueKind:
 
 
 _TEXTLIKE: Mapping[ValueKind, str] = {"number": "money", "time": "date"}
-"""Types that text may look like to a person, with the built-in that converts it."""
+"""Types that a text may look like, with the built-in that converts it."""
 
 
 def unlike(one: ValueKind, other: ValueKind) -> str:
-    """Why values of two types cannot be compared; empty if they can."""
+    """Return why values of two types cannot be compared; empty if they can."""
     kind = other if one == "text" else one
     if "text" not in (one, other) or kind not in _TEXTLIKE:
         return ""
@@ -325,7 +320,7 @@ def unlike(one: ValueKind, other: ValueKind) -> str:
 
 
 def is_exact(value: Any) -> bool:
-    """Whether adding `value` is exact; floats round."""
+    """Whether adding `value` is exact. Floats round."""
     return isinstance(value, (int, Decimal, date, timedelta)) and not isinstance(value, bool)
 
 
@@ -343,12 +338,12 @@ _RESULTS: Mapping[tuple[str, ValueKind, ValueKind], ValueKind] = {
 
 
 def is_of_times(name: str, kinds: tuple[ValueKind, ValueKind]) -> bool:
-    """Whether an operation on times and durations, or a duration and a number, is defined."""
+    """Whether an operation on times and durations, or on a duration and a number, is defined."""
     return kinds != ("number", "number") and (name, *kinds) in _RESULTS
 
 
 def result_kind(name: str, one: ValueKind, other: ValueKind) -> ValueKind:
-    """The type of a sum or difference; TypeError if undefined."""
+    """Return the type of a sum or difference. Raises TypeError if it is undefined."""
     if "any" in (one, other):
         return "any"
     found = _RESULTS.get((name, one, other))

@@ -1,4 +1,4 @@
-"""The true state of the world: a snapshot, updated by each accepted write."""
+"""The true state of the world: a snapshot that each accepted write updates."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -19,26 +19,24 @@ class World(Protocol):
     """The true state during one trajectory."""
 
     def fork(self) -> "World":
-        """The initial world, for a new trajectory."""
+        """Return the initial world for a new trajectory."""
         ...
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """An entity's current raw field values; ABSENT or UNSEEN if it has none.
+        """Return an entity's current raw field values, or ABSENT or UNSEEN.
 
         A field that is UNSEEN was changed to an unknown value. A missing field has its default, if any.
         """
         ...
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """The keys of all entities whose typed fields equal `match`; None if the world cannot list them."""
+        """Return the keys of all entities whose typed fields equal `match`; None if the world cannot list them."""
         ...
 
-    def apply(self, call: Call, result: Result | None) -> None:
-        """Apply an accepted call."""
-        ...
+    def apply(self, call: Call, result: Result | None) -> None: ...
 
     def unsettle(self, call: Call) -> None:
-        """Forget everything a call would have changed, because it is unknown whether it was accepted."""
+        """Forget everything that a call would have changed, because its effect is unknown."""
         ...
 
 
@@ -47,10 +45,10 @@ Lister = Callable[[str, Mapping[str, Any]], Sequence[Key] | None]
 
 
 class Snapshot:
-    """A world read through a function, overlaid with the writes of one trajectory.
+    """A world read through a function, combined with the writes of one trajectory.
 
-    A write applies its declared effects. Without declared effects, the values shown in its result are used, and
-    everything else it declares as changed becomes unknown.
+    A write applies its declared effects. Without these, the values in its result are used, and everything else that it
+    declares as changed becomes unknown.
     """
 
     def __init__(self, schema: Schema, reader: Reader, lister: Lister | None = None) -> None:
@@ -59,19 +57,17 @@ class Snapshot:
         self._lister = lister
         self._overlay: dict[tuple[str, Key], WorldRecord | NoValue] = {}
         self._forgotten: dict[str, frozenset[str] | None] = {}
-        """By entity, the fields a write may have changed in any record; None for all fields."""
+        """By entity, the fields that a write may have changed in any record; None for all fields."""
         self._blurred: set[tuple[str, Key]] = set()
-        """Writes to a key no record has, which may have changed a record with a similar key."""
+        """Writes to a key that no record has. They may have changed a record with a similar key."""
         self._undeclared: list[UndeclaredCall] = []
         self._perhaps_more: set[str] = set()
-        """Entities of which a write may have created a record, or changed one named only in its lost result."""
+        """Entities of which a write may have created a record, or changed one that only its lost result names."""
 
     def fork(self) -> "Snapshot":
-        """The world without any writes."""
         return Snapshot(self._schema, self._reader, self._lister)
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """An entity's current record."""
         laid = self._overlay.get((entity, key))
         if laid is not None:
             return laid
@@ -91,7 +87,7 @@ class Snapshot:
         )
 
     def members(self, entity: str, match: Mapping[str, Any]) -> Sequence[Key] | None:
-        """All matching entities, including those created or changed by the trajectory's writes."""
+        """Return all matching entities, including those that the trajectory's writes created or changed."""
         lost = self._forgotten.get(entity, _NONE)
         if self._lister is None or lost is None or lost & match.keys() or entity in self._perhaps_more:
             return None
@@ -116,7 +112,6 @@ class Snapshot:
         return True if len(known) == len(match) else None
 
     def apply(self, call: Call, result: Result | None) -> None:
-        """Apply an accepted write."""
         tool = self._schema.tools.get(call.tool)
         if tool is None:
             if not sounds_harmless(call.tool):
@@ -135,7 +130,7 @@ class Snapshot:
             return
         for effect in effects:
             self._affect(effect, call, value)
-        # Entities named in effects change only by them; others by what the result shows.
+        # Effects fully describe the entities that they name. Other entities change as the result shows.
         told = {effect.entity for effect in effects}
         for change in self._schema.changes.get(call.tool, ()):
             if change.entity in told:
@@ -150,7 +145,7 @@ class Snapshot:
                         self._lay(observation.entity.name, sighting.key, fields)
 
     def unsettle(self, call: Call) -> None:
-        """Forget what a write would have changed: it may or may not have taken effect."""
+        """Forget what a write would have changed, because it may or may not have run."""
         tool = self._schema.tools.get(call.tool)
         if tool is None or tool.is_unsaid or call.fault:
             self.apply(call, None)
@@ -160,7 +155,7 @@ class Snapshot:
             fields = None if effect.delete else effect.fields()
             scopes = effect.scopes(call.arguments, NOTHING, self._find)
             if not scopes:
-                # Its items may be those of the result.
+                # The items may be those of the result.
                 self._lose(effect.entity, None, fields)
             for scope in scopes:
                 key = effect.key_in(scope)
@@ -185,14 +180,14 @@ class Snapshot:
         self._forget(entity, key, fields)
 
     def _note_undeclared(self, call: UndeclaredCall) -> None:
-        """Forget every entity named in the arguments of a call without declared changes."""
+        """Forget every entity in the arguments of a call without declared changes."""
         self._undeclared.append(call)
         for laid in self._overlay:
             if call.may_touch(laid[1]):
                 self._overlay[laid] = UNSEEN
 
     def _blur(self, entity: str, key: Key) -> None:
-        """Before a write to a key that no record has: a record with a similar key may be meant."""
+        """Record a write to a key that no record has. A record with a similar key may be meant."""
         if (entity, key) in self._overlay or not isinstance(self.record(entity, key), NoValue):
             return
         rough = loose_key(key)
@@ -231,7 +226,7 @@ class Snapshot:
             self._lay(effect.entity, key, {**dict(zip(entity.key, key, strict=True)), **after})
 
     def _find(self, entity: str, key: Key, field: str) -> Any:
-        """A field of another entity, for example the start of the slot an appointment moves to."""
+        """Return a field of another entity, such as the start of the slot to which an appointment moves."""
         record = self.record(entity, key)
         value = UNSEEN if isinstance(record, NoValue) else record.get(field, UNSEEN)
         return NOTHING if value is UNSEEN else value

@@ -9,11 +9,11 @@ from bylaw.policy.tool import WrittenElement
 from bylaw.policy.yaml import Scalar
 
 WrittenKey = Scalar | dict[str, Scalar]
-"""The location of a key; by key field if there are several."""
+"""The place of a key, or a place for each key field."""
 
 
 class WrittenSaying(Struct, frozen=True, forbid_unknown_fields=True):
-    """One source of a value the user states."""
+    """A source of a value that the user states."""
 
     argument: Scalar = ""
     says: Scalar = ""
@@ -23,7 +23,7 @@ class WrittenSaying(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenField(Struct, frozen=True, forbid_unknown_fields=True):
-    """A field of an entity, in long form."""
+    """A field of an entity in long form."""
 
     type: Scalar | None = None
     origin: Scalar | None = None
@@ -43,15 +43,13 @@ FieldBody = Scalar | list[Scalar] | WrittenField | None
 
 
 class WrittenRead(Struct, frozen=True, forbid_unknown_fields=True):
-    """The tool that looks up an entity, and the key field for each argument."""
+    """The tool that looks up an entity, with the key field for each argument."""
 
     tool: Scalar = ""
     arguments: dict[str, Scalar] = {}
 
 
 class WrittenEntity(Struct, frozen=True, forbid_unknown_fields=True):
-    """An entity."""
-
     key: Scalar | list[Scalar] = field(default_factory=list[Scalar])
     read: Scalar | WrittenRead | None = None
     fields: dict[str, FieldBody] = {}
@@ -62,7 +60,7 @@ class WrittenEntity(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenWhen(Struct, frozen=True, forbid_unknown_fields=True):
-    """A condition for showing something."""
+    """A condition for showing an entity."""
 
     path: Scalar = "$"
     is_: Any = field(name="is", default=UNSET)
@@ -84,7 +82,7 @@ class WrittenObservation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenStored(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where an entity's records are in a database."""
+    """The place of an entity's records in a database."""
 
     table: Scalar = ""
     of: Scalar | None = None
@@ -98,20 +96,20 @@ class WrittenStored(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WrittenPage(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the page of a browser shows an entity."""
+    """How a browser page shows an entity."""
 
     url: Scalar = ""
-    """A pattern for its address, without the query."""
+    """A pattern for the page's address without its query."""
     as_: Scalar = field(name="as", default="")
     each: Scalar = ""
-    """The role of the elements that show one each; empty if the page as a whole shows one."""
+    """The role of the elements that show one entity each; empty if the whole page shows one."""
     within: WrittenElement | None = None
     key: dict[str, Scalar] = {}
     fields: dict[str, Scalar] = {}
 
 
 class EntitiesFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """entities.yaml."""
+    """The contents of entities.yaml."""
 
     entities: dict[str, WrittenEntity | None] = {}
     context: dict[str, FieldBody] = {}
@@ -124,12 +122,10 @@ _Body = TypeVar("_Body")
 
 
 def listed(bodies: _Body | list[_Body] | None) -> list[_Body]:
-    """One value or several, as a list."""
     if isinstance(bodies, list):
         return cast(list[_Body], bodies)
     return [] if bodies is None else [bodies]
 
 
 def listed_names(value: Scalar | list[Scalar]) -> tuple[str, ...]:
-    """One name or several."""
     return tuple(map(str, listed(value)))
