@@ -214,5 +214,5 @@ def test_a_no_to_an_action_ends_an_approval_of_a_call_that_makes_it_with_another
 
 def test_arguments_that_the_tool_does_not_declare_do_not_pass_beside_an_action() -> None:
     with Shield(made(RULED | {"rules.yaml": ONCE})) as shield, shield.session("c") as session:
-        assert session.decide("execute_sql", {"query": TWO[:26], "sql": "drop table t"}).answer == "deny"
+        assert session.decide("execute_sql", {"query": TWO[:26], "sql": "drop table t"}).answer == "ask"
         assert session.decide("execute_sql", {"query": TWO[:26]}).allowed

@@ -20,7 +20,9 @@ limits:
   - {id: few-refunds, tool: refund, most: 2, within: 1h}
 """
 TOOLS = FILES["tools.yaml"].replace(
-    "  bash:", "  browser_select_option, browser_fill_form, http: {effect: write}\n  bash:"
+    "  bash:",
+    "  browser_select_option, browser_fill_form: {effect: write}\n"
+    "  http: {effect: write, parameters: {url: string, body: string?}}\n  bash:",
 ).replace(
     "  read_rows:",
     """  choose: {of: browser_select_option, on: {role: combobox}, effect: write, take: {field: $element.name}}

@@ -56,9 +56,12 @@ class ReadTerms(Struct, frozen=True):
     root: str = ""
     inside: bool | None = None
     fresh: bool = False
+    commands: tuple[Pattern, ...] = ()
+    privileged: bool | None = None
     scheme: Pattern | None = None
     host: Pattern | None = None
     path: Pattern | None = None
+    query: Pattern | None = None
     names_host: bool = False
     """Whether `host` matches one host only."""
 
@@ -73,6 +76,8 @@ class Action(Struct, frozen=True):
     reads: ReadTerms | None = None
     where: Mapping[str, Pattern] = {}
     takes: tuple[Take, ...] = ()
+    is_fallback: bool = False
+    """Whether only what no other action fits performs it."""
 
     @property
     def kind(self) -> Kind:
@@ -120,5 +125,7 @@ class Actions(Struct, frozen=True):
     by_tool: Mapping[str, tuple[Action, ...]]
     otherwise: Mapping[str, Otherwise]
     pages: PageTerms
+    unread: Mapping[str, frozenset[str]]
+    """By tool, the arguments that need no reading."""
     plain: Mapping[str, Tool]
     """The tools without the changes that their actions declare."""

@@ -24,11 +24,14 @@ from bylaw.policy.tool import (
 from bylaw.policy.yaml import Located, Scalar, read_record
 from bylaw.text.host import is_host, names_host
 
+_OF_SHELL = frozenset(
+    ("program", "commands", "operands", "options", "without_options", "root", "inside", "fresh", "privileged")
+)
 _AS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "sql": ("sql", frozenset(("dialect", "statements", "tables", "bounded"))),
-    "shell": ("shell", frozenset(("program", "operands", "options", "without_options", "root", "inside", "fresh"))),
+    "shell": ("shell", _OF_SHELL),
     "path": ("path", frozenset(("root", "inside"))),
-    "url": ("url", frozenset(("scheme", "host", "path"))),
+    "url": ("url", frozenset(("scheme", "host", "path", "query"))),
 }
 """For each value of `reads`: the kind of action and its conditions."""
 _NEEDS = {"sql": ("sqlglot", "read-sql"), "shell": ("tree_sitter_bash", "read-shell")}
@@ -96,7 +99,8 @@ def read_actions(source: Located, tools: Mapping[str, Tool]) -> tuple[Actions, l
     by_tool |= {tool: [] for tool in file.otherwise if tool in tools and tool not in by_tool}
     otherwise = reader.otherwise(file.otherwise, by_tool)
     plain = {name: replace(tools[name], effect="read") for name in by_tool if name in tools}
-    found = Actions({name: tuple(each) for name, each in by_tool.items()}, otherwise, reader.pages(file.pages), plain)
+    pages, unread = reader.pages(file.pages), reader.unread(file.unread)
+    found = Actions({name: tuple(each) for name, each in by_tool.items()}, otherwise, pages, unread, plain)
     return found, reader.faults
 
 
@@ -133,7 +137,8 @@ class _Reader:
         for key in body.where:
             self._must_take(key, of, *at, "where", key)
         kind: Kind = "page" if on is not None else "call" if reads is None else reads.kind
-        return Action(name, of, cast(Any, str(body.effect)), on, reads, where, tuple(self._takes(name, body, of, kind)))
+        takes, effect = tuple(self._takes(name, body, of, kind)), cast(Any, str(body.effect))
+        return Action(name, of, effect, on, reads, where, takes, body.fallback)
 
     def _takes(self, name: str, body: WrittenAction, of: Sequence[str], kind: Kind) -> Iterator[Take]:
         arguments = {
@@ -203,8 +208,10 @@ class _Reader:
             str(body.root),
             body.inside,
             body.fresh,
+            patterns("commands", [f"^(?:{each})$" for each in body.commands]),
+            body.privileged,
             *(next(iter(patterns(name, [getattr(body, name)])), None) if getattr(body, name) != "" else None
-              for name in ("scheme", "host", "path")),
+              for name in ("scheme", "host", "path", "query")),
             names_host=is_host(str(body.host)),
         )  # fmt: skip
 
@@ -238,6 +245,15 @@ class _Reader:
             else:
                 found[tool] = cast(Otherwise, answer)
         return found
+
+    def unread(self, given: Mapping[str, list[Scalar]]) -> dict[str, frozenset[str]]:
+        """By tool, the arguments that need no reading."""
+        for tool in given:
+            if tool not in self._tools:
+                self._fault(
+                    f"`{tool}` is not a tool", "unread", tool, hint=meant(tool, self._tools), lacks=f"tool {tool}"
+                )
+        return {tool: frozenset(map(str, arguments)) for tool, arguments in given.items()}
 
     def pages(self, body: WrittenPages | None) -> PageTerms:
         record = body or WrittenPages()

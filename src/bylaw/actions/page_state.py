@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
+from urllib.parse import unquote, urljoin
 
 from bylaw.actions.action import ElementTerms, PageTerms, TargetTerms
 from bylaw.actions.taking import NotTaken, Take, names_element
 from bylaw.policy.pattern import LONGEST, Pattern
 from bylaw.reading import Unreadable
 from bylaw.reading.page import Element, Page, read_page
+from bylaw.reading.url import read_url
 from bylaw.trace.event import Call, Result
 
 _KEYED = frozenset(("button", "link", "menuitem", "menuitemcheckbox", "menuitemradio", "tab"))
@@ -247,7 +249,7 @@ def fits_target(page: Page, target: Targeted, terms: TargetTerms) -> bool:
     if terms.page is not None and (page.is_in_frame(target.element) or not fits_page(page, terms.page)):
         return False
     for each in target.chain:
-        if terms.url is not None and not terms.url.occurs(page.properties.get(each.at, {}).get("url", "\n")):
+        if terms.url is not None and not terms.url.occurs(unquote(page.properties.get(each.at, {}).get("url", "\n"))):
             continue
         if terms.element.fits(each):
             return terms.within is None or any(map(terms.within.fits, page.ancestors(each)))
@@ -266,9 +268,18 @@ def name_of(page: Page, element: Element) -> str:
 
 def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) -> Any:
     """Return the page's value for a parameter. Raises NotTaken if there is none or there are several."""
+    if take.source == "page" and page.is_in_frame(element):
+        raise NotTaken("the element is of another document, shown in a frame of the page")
     match take.source, take.field:
         case "page", "url" if take.pattern is None:
             return page.url
+        case "page", "host" | "private":
+            return _part_of_url(take.field, page.url)
+        case "link", _:
+            to = next((page.properties[at]["url"] for at in _with_links(page, element)), None)
+            if to is None:
+                raise NotTaken("the page does not show where the element leads")
+            return _part_of_url(take.field, urljoin(page.url, to))
         case "page", "url":
             return _one(take, _found_in(take.pattern, _address(page)))
         case "page", "title":
@@ -308,6 +319,19 @@ def taken_from_page(take: Take, page: Page, element: Element, terms: PageTerms) 
     if found is None:
         raise NotTaken(f"the row of the element has no one cell `{take.column}`")
     return _shown(page, found)
+
+
+def _part_of_url(field: str, address: str) -> Any:
+    try:
+        url = read_url(address)
+    except Unreadable as error:
+        raise NotTaken(f"the address `{address[:100]}` cannot be read: {error.reason}") from None
+    return url.is_private if field == "private" else getattr(url, field)
+
+
+def _with_links(page: Page, element: Element) -> Iterator[int]:
+    """The places of an element and those around it that lead somewhere."""
+    return (each.at for each in (element, *page.ancestors(element)) if "url" in page.properties.get(each.at, {}))
 
 
 def _shown(page: Page, element: Element) -> str:

@@ -4,9 +4,10 @@ Live and in an audit, this happens where a call enters judgement. An action's pa
 call's own arguments, read by a suitable reader, or the page shown last.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
+from urllib.parse import unquote_plus
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +18,10 @@ from bylaw.actions.taking import Kind, NotAtOnce, NotTaken, Take, names_element
 from bylaw.reading import Unreadable
 from bylaw.trace.event import Call, Event, Result
 
+_OF_PAGES = frozenset(
+    ("key", "keys", "text", "submit", "slowly", "delay", "button", "modifiers", "doubleClick", "values", "fields")
+)
+"""Arguments of a call on a page whose meaning is known."""
 MOST = 50
 """The maximum number of actions in a call."""
 LONGEST = 200
@@ -105,7 +110,7 @@ class Performing:
         if call.fault:
             return Performed((), call.fault, otherwise, replace(call, arguments={}))
         try:
-            resolving = _Resolving(call, actions, self._state, self._actions.pages, call.tool in self._moved)
+            resolving = _Resolving(call, actions, self._state, self._actions, call.tool in self._moved)
             found = resolving.calls()
         except NotAtOnce as error:
             return self._unresolved(call, str(error), "deny")
@@ -178,11 +183,13 @@ def _commands(text: str) -> tuple[Any, ...]:
 
 
 class _Resolving:
-    def __init__(self, call: Call, actions: tuple[Action, ...], state: Any, pages: PageTerms, is_moved: bool) -> None:
+    def __init__(self, call: Call, actions: tuple[Action, ...], state: Any, all: Actions, is_moved: bool) -> None:
         self._call = call
         self._actions = actions
         self._state = state
-        self._pages = pages
+        self._pages = all.pages
+        self._unread = all.unread.get(call.tool, frozenset[str]())
+        self._tool = all.plain.get(call.tool)
         self._is_moved = is_moved
         """Whether the shell may have left its first folder."""
         self._page: Any = None
@@ -196,14 +203,18 @@ class _Resolving:
         arguments = self._call.arguments
         whole = [each for each in self._actions if each.kind == "call" and each.fits_call(arguments)]
         found = [(self._made(action, None), self._untold(action, None), -1) for action in whole]
+        fitted = list(whole)
         parts = list(self._parts())
         self.is_evidence = len(parts) < 2
         for place, part in enumerate(parts):
-            fitting = [each for each in self._actions if each.kind == part.kind and self._fits(each, part)]
+            fitting = self._fitting(part)
             if not fitting:
                 raise NotTaken(f"no action is declared for {part.words}")
+            fitted += fitting
             for action in fitting:
                 self._check_typed(action, part)
+                if action.effect == "write" and part.kind == "shell" and part.value.is_repeated:
+                    raise NotTaken(f"{part.words} may run any number of times. Make a call for each")
                 self.is_evidence = self.is_evidence and shows_facts(action, part.value)
                 act = place if part.target is None else part.target.act
                 found.append((self._made(action, part), self._untold(action, part), act))
@@ -212,7 +223,8 @@ class _Resolving:
             is_whole = all(each.kind == "call" for each in self._actions)
             if not any(is_whole or not each.is_of_any_call for each in whole):
                 raise NotTaken("no action is declared for this call")
-        # A write counts once in each act.
+        self._check_arguments(fitted)
+        # A write counts as often as it is performed: once in each act.
         counted = {each.name for each in self._actions if each.effect == "write"}
         listed: list[tuple[str, Any, int]] = []
         known: list[tuple[Call, Mapping[str, Any]]] = []
@@ -228,6 +240,29 @@ class _Resolving:
             together = [each.tool for each, _ in known]
             known = [(each, {**untold, "made together": together}) for each, untold in known]
         return known
+
+    def _fitting(self, part: Part) -> list[Action]:
+        """The actions that a part of the call performs: fallbacks only if no other fits."""
+        for is_fallback in (False, True):
+            of_part = (each for each in self._actions if each.kind == part.kind and each.is_fallback is is_fallback)
+            if fitting := [each for each in of_part if self._fits(each, part)]:
+                return fitting
+        return []
+
+    def _check_arguments(self, fitted: Sequence[Action]) -> None:
+        """An argument that nothing reads may give the rest another meaning, as the folder of a command does."""
+        known = {name for each in self._actions for name in each.where} | self._unread
+        known |= {each.reads.argument for each in self._actions if each.reads is not None}
+        known |= {take.field for each in fitted for take in each.takes if take.source == "argument"}
+        if any(each.kind == "page" for each in self._actions):
+            known |= {*_OF_PAGES, *self._pages.target, *self._pages.description}
+            known |= {name for name in self._call.arguments if names_element(name)}
+        if not any(each.kind == "shell" for each in self._actions):
+            # What a shell does depends on its folder, its variables and its input.
+            known |= set(self._tool.parameters if self._tool is not None else ())
+        for name, value in self._call.arguments.items():
+            if value is not None and name not in known:
+                raise NotTaken(f"nothing says what the argument `{name}` means for the call")
 
     def _check_typed(self, action: Action, part: Part) -> None:
         """Check a call that types before it presses a button. Its typing changes the page, so only the typed text is
@@ -266,8 +301,6 @@ class _Resolving:
         if isinstance(value, list) and terms.kind == "shell":
             raise NotTaken(f"argument `{terms.argument}` is a list, which may be the words of one command")
         values = cast("list[Any]", value) if isinstance(value, list) else [value]
-        if isinstance(value, list) and terms.kind == "shell":
-            raise NotTaken(f"argument `{terms.argument}` is a list: one command or several")
         for text in values:
             if not isinstance(text, str):
                 raise NotTaken(f"argument `{terms.argument}` is not a text")
@@ -385,6 +418,10 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
             return False
         if not command.is_of_system:
             raise NotTaken(f"`{command.written[:LONGEST]}` may be another program than `{command.program}`")
+    if terms.privileged is not None and command.is_privileged is not terms.privileged:
+        return False
+    if terms.commands and not _is_spelled(command, terms):
+        return False
     operands = command.operands
     if not all(any(each is None or pattern.occurs(each) for each in operands) for pattern in terms.operands):
         return False
@@ -395,12 +432,21 @@ def _fits_command(terms: ReadTerms, part: Part, action: Action) -> bool:
     return terms.inside is None or _is_inside(terms.root, part) is terms.inside
 
 
+def _is_spelled(command: Any, terms: ReadTerms) -> bool:
+    """Whether all of a command is as a pattern says, and nothing besides its words changes what it does."""
+    if not command.is_of_system or (command.is_privileged and not terms.privileged):
+        return False
+    line = command.spelled
+    return line is not None and any(pattern.occurs(line) for pattern in terms.commands)
+
+
 def _is_inside(root: str, part: Part) -> bool:
-    """Whether everything that a command may name is certainly in a folder."""
+    """Whether everything that a command may name, and the folder it runs in, is certainly in a folder."""
     from bylaw.reading.path import resolve_path
 
     try:
-        return all(resolve_path(path, root).is_inside for path in paths_of(part))
+        here = [each for each in part.value.directories or () if each]
+        return all(resolve_path(path, root).is_inside for path in (*here, *paths_of(part)))
     except (NotTaken, Unreadable):
         return False
 
@@ -424,6 +470,8 @@ def _of_command(part: Part, field: str) -> Any:
             return paths_of(part)
         case "words":
             return [word.text for word in command.words]
+        case "globs":
+            return [word.text for word in (*command.words, *command.files_read) if word.kind == "glob"]
         case "files_written" | "files_read":
             words = getattr(command, field)
             return [word.text for word in words] if all(word.is_exact for word in words) else None
@@ -439,7 +487,7 @@ def _of_part(part: Part, action: Action, field: str) -> Any:
     if part.kind == "path" and action.reads is not None:
         place = _place(action.reads, part.value)
         return place.is_inside if field == "inside" else place.path
-    return getattr(part.value, field)
+    return part.value.is_private if field == "private" else getattr(part.value, field)
 
 
 def _place(terms: ReadTerms, path: str) -> Any:
@@ -454,7 +502,10 @@ def _fits_path(terms: ReadTerms, part: Part, action: Action) -> bool:
 
 def _fits_url(terms: ReadTerms, part: Part, action: Action) -> bool:
     url = part.value
-    conditions = ((terms.scheme, url.scheme), (terms.host, url.host), (terms.path, url.path))
+    query = unquote_plus(url.query)
+    conditions = (
+        (terms.scheme, url.scheme), (terms.host, url.host), (terms.path, url.path), (terms.query, query),
+    )  # fmt: skip
     return all(pattern is None or (value is not None and pattern.occurs(value)) for pattern, value in conditions)
 
 

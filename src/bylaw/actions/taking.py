@@ -3,12 +3,13 @@
 $argument.NAME                                      an argument of the call
 $item.NAME                                          of the record in a list that names the element, a field
 $page.url  $page.title  $page.text('REGEX')         the page the element is on; of text, the first group
-$page.url('REGEX')  $page.heading('REGEX')  $page.field('NAME')  $page.fields
+$page.host  $page.private  $page.url('REGEX')  $page.heading('REGEX')  $page.field('NAME')  $page.fields
 $element.name  $element.role  $element.text         the element that is targeted
+$link.host  .scheme  .path  .query  .private         where the targeted link leads
 $row.text  $row.cell('COLUMN')  $row.cell(2)        the table row that the element is in
 $statement.kind  .tables_read  .tables_written  .columns_written  .bounded
-$command.program  .words  .operands  .options  .paths  .files_written  .files_read  .privileged
-$path.path  $path.inside    $url.scheme  .host  .port  .path  .query
+$command.program  .words  .operands  .options  .paths  .globs  .files_written  .files_read  .privileged
+$path.path  $path.inside    $url.scheme  .host  .port  .path  .query  .private
 """
 
 import re
@@ -28,20 +29,23 @@ TakenType = Literal["text", "number", "money", "list", "boolean"]
 FIELDS: Mapping[str, tuple[Kind, frozenset[str]]] = {
     "argument": ("call", frozenset()),
     "item": ("page", frozenset()),
-    "page": ("page", frozenset(("url", "title", "text", "heading", "field", "fields"))),
+    "page": ("page", frozenset(("url", "host", "private", "title", "text", "heading", "field", "fields"))),
+    "link": ("page", frozenset(("scheme", "host", "path", "query", "private"))),
     "element": ("page", frozenset(("name", "role", "text"))),
     "row": ("page", frozenset(("text", "cell"))),
     "statement": ("sql", frozenset(("kind", "tables_read", "tables_written", "columns_written", "bounded"))),
     "command": (
         "shell",
-        frozenset(("program", "words", "operands", "options", "paths", "files_written", "files_read", "privileged")),
+        frozenset(
+            ("program", "words", "operands", "options", "paths", "globs", "files_written", "files_read", "privileged")
+        ),
     ),
     "path": ("path", frozenset(("path", "inside"))),
-    "url": ("url", frozenset(("scheme", "host", "port", "path", "query"))),
+    "url": ("url", frozenset(("scheme", "host", "port", "path", "query", "private"))),
 }
 """For each source: the kind of action that may use it, and its fields. Any argument may be named."""
 
-_OF_PAGES = ("page", "element", "row")
+_OF_PAGES = ("page", "element", "row", "link")
 _TAKE = re.compile(r"\$([a-z]+)\.([A-Za-z_][A-Za-z0-9_-]*)(?:\((.*)\))?", re.DOTALL)
 _QUOTED = re.compile(r"'(.*)'|\"(.*)\"", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[+-]?[0-9]+(?:\.[0-9]+)?")

@@ -106,6 +106,8 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     """Patterns for the tables that the statement writes or, if it only reads, reads. Each table must match one."""
     bounded: bool | None = None
     program: Scalar | list[Scalar] = []
+    commands: list[Scalar] = []
+    """Patterns: the whole command, with every word known before it runs, is as one of them says."""
     operands: list[Scalar] = []
     """Patterns, each for some operand of the command."""
     options: list[Scalar] = []
@@ -117,9 +119,12 @@ class WrittenReads(Struct, frozen=True, forbid_unknown_fields=True):
     inside: bool | None = None
     fresh: bool = False
     """Whether each call has a new shell that starts in `root`."""
+    privileged: bool | None = None
+    """Whether the command runs as another user."""
     scheme: Scalar = ""
     host: Scalar = ""
     path: Scalar = ""
+    query: Scalar = ""
 
 
 class WrittenTake(Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,6 +144,8 @@ class WrittenAction(Struct, frozen=True, forbid_unknown_fields=True):
     reads: WrittenReads | None = None
     where: dict[str, Scalar] = {}
     """Patterns by argument."""
+    fallback: bool = False
+    """Whether only what no other action fits performs it."""
     effect: Scalar = ""
     take: dict[str, Scalar | WrittenTake] = {}
     description: Scalar = ""
@@ -184,6 +191,8 @@ class ToolsFile(Struct, frozen=True, forbid_unknown_fields=True):
     actions: dict[str, WrittenAction | None] = {}
     otherwise: dict[str, Scalar] = {}
     """For a tool with actions: the answer to a call without a declared action."""
+    unread: dict[str, list[Scalar]] = {}
+    """By tool with actions, the arguments that do not matter for what a call does."""
     pages: WrittenPages | None = None
     from_: Scalar = field(name="from", default="")
     refused: Scalar = ""

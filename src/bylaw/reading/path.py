@@ -103,6 +103,12 @@ def _plain(text: str, style: str) -> str:
         raise Unreadable(f"the path has more than {MAX_CHARACTERS:,} characters")
     if (bad := _CONTROL.search(text)) is not None:
         raise Unreadable(f"there is a control character, U+{ord(bad.group()):04X}, in the path")
+    if any(not each.isprintable() or (each.isspace() and each != " ") for each in text):
+        raise Unreadable("there is an invisible character in the path")
+    if text != text.strip() or any(name != name.strip() for name in text.split("/")):
+        raise Unreadable("a name in the path begins or ends with a space, which tools may leave out")
+    if text[:1] in ("[", "{", '"', "'"):
+        raise Unreadable("the path begins like a list or a quoted text, and tools may read it as one")
     if text.startswith("~"):
         raise Unreadable("the path begins with `~`, and whose home that is, is not known")
     return text.replace("\\", "/") if style == "windows" else text

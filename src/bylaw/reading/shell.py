@@ -139,10 +139,12 @@ class _Reader:
         self._check_gaps(node)
         start, first = self.directories, len(self.found)
         self._children(node, depth, has_input=has_input)
-        if node.type in ("while_statement", "for_statement") and self.reached != start:
-            del self.found[first:]
-            self.directories = None
-            self._children(node, depth, has_input=has_input)
+        if node.type in ("while_statement", "for_statement"):
+            if self.reached != start:
+                del self.found[first:]
+                self.directories = None
+                self._children(node, depth, has_input=has_input)
+            self.found[first:] = [replace(each, is_repeated=True) for each in self.found[first:]]
         if node.type in ("subshell", "pipeline"):
             self.directories = self.reached = start
 
@@ -499,6 +501,7 @@ class _Reader:
                 wrappers=(*base.wrappers, name),
                 assignments=(*base.assignments, *inner.assignments),
                 has_input=base.has_input or inner.feeds,
+                is_repeated=base.is_repeated or inner.feeds,
             )
             self._check_variables(wrapped)
             here = self.directories
@@ -531,6 +534,7 @@ class _Reader:
                     files_written=(*wrapped.files_written, *each.files_written),
                     files_read=(*wrapped.files_read, *each.files_read),
                     has_input=wrapped.has_input or each.has_input,
+                    is_repeated=wrapped.is_repeated or each.is_repeated,
                     line=self.line,
                 )
             )

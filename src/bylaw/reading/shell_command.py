@@ -2,10 +2,11 @@
 
 import posixpath
 import re
+import shlex
 
 from msgspec import Struct
 
-from bylaw.reading.shell_programs import FOLDERS, only_reads
+from bylaw.reading.shell_programs import FOLDERS, is_well_known, only_reads
 from bylaw.reading.shell_word import Word
 
 _PRIVILEGED = frozenset({"sudo", "doas", "su", "pkexec", "runuser"})
@@ -41,6 +42,8 @@ class Command(Struct, frozen=True):
     """The folders in which it may run after `cd`, relative to the start; None if unknown."""
     has_input: bool = False
     """Whether the input is a pipe, a file or a text of the command."""
+    is_repeated: bool = False
+    """Whether it may run more than once, or not at all: in a loop, or for what another program finds."""
     line: int = 1
 
     @property
@@ -52,6 +55,24 @@ class Command(Struct, frozen=True):
     def is_privileged(self) -> bool:
         """Whether the program runs as another user."""
         return any(wrapper in _PRIVILEGED for wrapper in self.wrappers)
+
+    @property
+    def spelled(self) -> str | None:
+        """The program and its words on one line, those with other signs in quotes.
+
+        None if a word is not known before it runs, or if a variable may change what the program does.
+        """
+        if not all(is_well_known(name, value) for name, value in self.assignments):
+            return None
+        spelled = [self.program]
+        for word in self.words:
+            if word.kind == "glob" and not word.may_be_option and _STAYS_BELOW.fullmatch(word.text[:500]):
+                spelled.append(word.text)
+            elif word.is_exact:
+                spelled.append(shlex.quote(word.text))
+            else:
+                return None
+        return " ".join(spelled)
 
     @property
     def options(self) -> tuple[str, ...]:

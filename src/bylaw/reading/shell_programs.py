@@ -97,11 +97,14 @@ def is_special(name: str) -> bool:
 
 def is_harmless(name: str, value: Word) -> bool:
     """Whether programs behave the same for every plain value of the variable."""
+    return is_plain_name(name) or is_well_known(name, value)
+
+
+def is_well_known(name: str, value: Word) -> bool:
+    """Whether any program does the same with this value of the variable."""
     if name in PAGERS:
         return value.is_exact and value.text in ("", "cat")
-    if name in VARIABLES:
-        return value.is_exact and _PLAIN_VALUE.fullmatch(value.text) is not None
-    return is_plain_name(name)
+    return name in VARIABLES and value.is_exact and _PLAIN_VALUE.fullmatch(value.text) is not None
 
 
 def _is_test(command: "Command") -> bool:

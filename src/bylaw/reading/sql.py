@@ -30,7 +30,10 @@ _PLAUSIBLE = ("postgres", "mysql", "sqlite", "tsql")
 """Without a dialect, a text is parsed as each of these. Those that succeed must agree."""
 _OTHERS = ("duckdb", "bigquery", "snowflake")
 """Dialects to try if none of the plausible ones succeeds."""
-_CONSTANTS = ("Literal", "Placeholder", "Parameter", "Boolean", "National")
+_CONSTANTS = ("Literal", "Placeholder", "Parameter", "National")
+"""What may tell rows apart; not true and false, which do so for two halves of them."""
+_UNLIKE_IN_QUOTES = {"postgres": str.lower, "snowflake": str.upper, "oracle": str.upper}
+"""Dialects in which a quoted name in other letters than an unquoted one is another name, with what those become."""
 _OF_INSERT = frozenset(
     {"this", "expression", "with_", "conflict", "alternative", "ignore", "returning", "by_name", "default", "hint"}
 )
@@ -48,8 +51,9 @@ class Statement(Struct, frozen=True):
     """The first word, such as `insert`, `explain` or `call`. For every query `select`; for `for update` `lock`."""
     writes: bool
     """Whether the statement may change stored data, locks, or the effect of later statements."""
-    tables_read: frozenset[str] = frozenset()
-    """The source tables in lower case, with their written schema. CTEs are left out."""
+    tables_read: frozenset[str] | None = frozenset()
+    """Tables it names as sources, in lower case, with their schema where one is written; a CTE is none. None if it may
+    read some that are not known."""
     tables_written: frozenset[str] | None = frozenset()
     """The changed tables; None if unknown tables may change."""
     columns_written: frozenset[str] | None = frozenset()
@@ -146,7 +150,7 @@ class _Reader:
             case word if word in words.SESSION_STATEMENTS and self._is_plain_begin():
                 return [Statement(word, False)]
             case word if word in words.SESSION_STATEMENTS or word in words.WRITE_STATEMENTS:
-                return [Statement(word, True, frozenset(), None, None, False)]
+                return [_unknown_write(word)]
             case word:
                 raise Unreadable(f"`{word[:40]}` does not begin a statement that is known")
 
@@ -292,6 +296,9 @@ class _Reader:
 
     def _names(self, kind: str) -> Statement:
         """Return a statement of words and names only, about existing objects."""
+        if kind == "show" and self.dialect == "postgres" and (len(self.tokens) != 2 or self.tokens[1].word == "all"):
+            # Of more than one word are settings of the owner's own, which hold secrets at times.
+            raise Unreadable("`show` of all settings, or of one with more than a word")
         for at, token in enumerate(self.tokens[1:], 1):
             is_write = token.kind == "word" and token.word in words.OF_WRITES
             if is_write and not (kind == "show" and at == 1 and token.word == "create"):
@@ -310,7 +317,7 @@ class _Reader:
         is_argument = len(rest) == 4 and rest[1].text == "(" and rest[3].text == ")" and rest[2].kind != "sign"
         if name in words.PRAGMAS_OF_A_TABLE and is_argument:
             return Statement("pragma", False)
-        return Statement("pragma", True, frozenset(), None, None, False)
+        return _unknown_write("pragma")
 
     def _parsed_write(self, kind: str) -> list[Statement]:
         """Return a write with its tables and columns, if every dialect that parses it agrees."""
@@ -327,7 +334,11 @@ class _Reader:
             found = []
         if any(statement.writes for statement in found):
             return found
-        return [Statement(kind, True, frozenset(), None, None, False)]
+        return [_unknown_write(kind)]
+
+
+def _unknown_write(kind: str) -> Statement:
+    return Statement(kind, True, None, None, None, False)
 
 
 def _agreed(text: str, dialect: str | None) -> list[Statement]:
@@ -443,7 +454,7 @@ class _Parsed:
             return ""
         if not isinstance(table.this, exp.Identifier) or (alias is not None and _parts(alias) != {"this"}):
             return ""
-        return _name(table) if all(map(self._is_plain_column, tree.expressions)) else ""
+        return _name(table, self.dialect) if all(map(self._is_plain_column, tree.expressions)) else ""
 
     def _is_plain_column(self, node: Any) -> bool:
         exp = self.exp
@@ -475,7 +486,7 @@ class _Parsed:
         target = node.this
         if not isinstance(target, self.exp.Table) or node.args.get("expressions") or node.args.get("bulk_collect"):
             raise Unreadable("a query into something that is not a table")
-        return Statement("create", True, reads, frozenset({_name(target)}), None, True)
+        return Statement("create", True, reads, frozenset({_name(target, self.dialect)}), None, True)
 
     # Tables
 
@@ -488,22 +499,38 @@ class _Parsed:
         """Collect the table names under `node` that are no CTE in scope."""
         if node is skip:
             return
-        if isinstance(node, self.exp.Table):
-            named = _name(node)
-            if isinstance(node.this, self.exp.Identifier) and named not in known:
-                found.add(named)
+        is_named = isinstance(node, self.exp.Table) and isinstance(node.this, self.exp.Identifier)
+        if is_named and not self._is_query_of(node, known):
+            found.add(_name(node, self.dialect))
         if isinstance(node, self.exp.Into):
             return
         clause: Any = node.args.get("with_")
         queries: list[Any] = clause.expressions if clause else []
         for each in queries:
-            alias = str(each.alias).casefold()
+            alias = self._alias(each)
             inner = known | {alias} if clause and clause.args.get("recursive") else known
             self._collect(each.this, inner, found, skip)
             known |= {alias}
         for child in node.iter_expressions():
             if child is not clause:
                 self._collect(child, known, found, skip)
+
+    def _alias(self, query: Any) -> str:
+        """The name of a query in `with`: a plain word, because databases differ in what is called by a quoted one."""
+        alias = query.args["alias"].this
+        name = str(alias.this)
+        if alias.args.get("quoted") or not name.isascii() or not name.isidentifier():
+            raise Unreadable(f"a query with the quoted name `{name[:60]}`")
+        return name.casefold()
+
+    def _is_query_of(self, table: Any, known: frozenset[str]) -> bool:
+        """Whether a table is one of the queries in `with`: never with a schema."""
+        name, named = table.this, str(table.this.this)
+        if named.casefold() not in known or table.args.get("db") or table.args.get("catalog"):
+            return False
+        if name.args.get("quoted"):
+            raise Unreadable(f"`{named[:60]}` may be a query of that name, or a table")
+        return True
 
     def _write(self, node: Any) -> Statement:
         exp = self.exp
@@ -572,12 +599,14 @@ class _Parsed:
             return None
         if isinstance(node, exp.Create) and not self._is_plain_table(node):
             return None
-        found = {_name(each) for each in named}
+        found = {_name(each, self.dialect) for each in named}
         return None if found & queries or self._is_alias(node, found) else frozenset(found)
 
     def _is_plain_table(self, node: Any) -> bool:
         """Whether a new table is no part of another, and filled at most by a query."""
         exp, properties, filled = self.exp, node.args.get("properties"), node.args.get("expression")
+        if next(node.find_all(exp.Reference, exp.ForeignKey), None) is not None:
+            return False
         are_plain = properties is None or all(
             isinstance(each, exp.TemporaryProperty) for each in properties.expressions
         )
@@ -586,7 +615,9 @@ class _Parsed:
     def _is_alias(self, node: Any, found: set[str]) -> bool:
         """Whether a target or set column uses another table's alias, as T-SQL and MySQL allow."""
         exp = self.exp
-        aliased = {str(each.alias).casefold(): _name(each) for each in node.find_all(exp.Table) if each.alias}
+        aliased = {
+            str(each.alias).casefold(): _name(each, self.dialect) for each in node.find_all(exp.Table) if each.alias
+        }
         targets = set(found)
         if isinstance(node, exp.Update):
             columns = [column for each in node.expressions for column in each.this.find_all(exp.Column)]
@@ -597,7 +628,7 @@ class _Parsed:
         """Return the tables of `delete a, b from t as a join u as b`."""
         targets = {id(each) for each in node.args["tables"]}
         sources = [each for each in node.find_all(self.exp.Table) if id(each) not in targets]
-        by_alias = {str(each.alias_or_name).casefold(): _name(each) for each in sources}
+        by_alias = {str(each.alias_or_name).casefold(): _name(each, self.dialect) for each in sources}
         found = {by_alias.get(str(each.name).casefold(), "") for each in node.args["tables"]}
         return frozenset(found) if all(found) else None
 
@@ -650,11 +681,6 @@ class _Parsed:
             case exp.In():
                 given = condition.expressions
                 return self._is_column(condition.this) and bool(given) and all(self._is_given(each) for each in given)
-            case exp.Between():
-                are_given = all(self._is_constant(condition.args[side]) for side in ("low", "high"))
-                low: Any = condition.args["low"]
-                is_text = isinstance(low, exp.Literal) and (low.is_string or float(low.this) > 0)
-                return are_given and (is_text or self.dialect != "mysql") and self._is_column(condition.this)
             case _:
                 return False
 
@@ -670,12 +696,10 @@ class _Parsed:
         """Whether this constant distinguishes rows. In MySQL, most texts equal the number 0."""
         if not self._is_constant(node):
             return False
-        literals = [each for each in node.walk() if isinstance(each, (self.exp.Literal, self.exp.Boolean))]
+        literals = [each for each in node.walk() if isinstance(each, self.exp.Literal)]
         return self.dialect != "mysql" or not any(self._may_be_zero(each) for each in literals)
 
     def _may_be_zero(self, node: Any) -> bool:
-        if isinstance(node, self.exp.Boolean):
-            return not node.this
         return not node.is_string and not str(node.this).strip("0.eExX+-")
 
     def _is_constant(self, node: Any) -> bool:
@@ -701,7 +725,14 @@ def _conjuncts(condition: Any, exp: Any) -> Iterator[Any]:
             yield here
 
 
-def _name(table: Any) -> str:
-    """Return a table's name with schema. A part with a dot keeps its quotes."""
-    parts = [str(part.name) for part in table.parts]
-    return ".".join(f'"{part}"' if "." in part else part for part in parts).casefold()
+def _name(table: Any, dialect: str) -> str:
+    """Its name with its schema; a part with a dot in it, or with letters that count, keeps its quotes."""
+    folded = _UNLIKE_IN_QUOTES.get(dialect)
+    parts: list[str] = []
+    for part in table.parts:
+        name = str(part.name)
+        if folded is not None and part.args.get("quoted") and folded(name) != name:
+            parts.append(f'"{name}"')
+        else:
+            parts.append((f'"{name}"' if "." in name else name).casefold())
+    return ".".join(parts)

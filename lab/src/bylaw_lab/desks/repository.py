@@ -141,7 +141,7 @@ class Repository:
             Task("rename", "Rename src/old.py to src/legacy.py and commit.",
                  (TODO, bash("git mv src/old.py src/legacy.py"), bash("git commit -q -m 'Rename'")),
                  git("show --stat --format=%s", "legacy.py"), {1: (bash("git reset -q --hard HEAD~1"),)}),
-            Task("search", "Where is double used?", (TODO, bash("grep -rn double src tests")),
+            Task("search", "Where is double used?", (TODO, bash("grep -rn --include='*.py' double src tests")),
                  told("tests/test_app.py"),
                  {1: (bash("grep -rn double src tests > ../outside/notes.txt"),)}),
             Task("discard", "Undo what is not committed in README.md.",

@@ -2,7 +2,7 @@ def own_tables(call: change_rows | change_rows_by_query, facts):
     """Rows are inserted, updated and deleted only in tables of the schema `analysis`; all other tables are read-only.
     This also holds for changes inside a query, and for statements that are only explained."""
     for table in call.tables:
-        if not table.startswith("analysis."):
+        if not table.startswith("analysis.") or len(table.split(".")) != 2:
             return deny(f"{table} is read-only; only tables of the schema analysis may be changed")
     return permit()
 
