@@ -42,3 +42,16 @@ def test_a_closed_pipe_ends_quietly_and_not_with_the_status_of_a_finding(
     )
     os.close(writing)
     assert (ran.returncode, ran.stderr) == (141, "")
+
+
+@pytest.mark.process
+def test_a_closed_pipe_loses_nothing_that_an_audit_writes(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.logs(record(*HASTY))
+    reading, writing = os.pipe()
+    os.close(reading)
+    arguments = ["audit", "logs.jsonl", "--pack", str(shop.pack), "--report", "--sarif", "bylaw.sarif"]
+    subprocess.run([*begin("bylaw"), *arguments], cwd=shop.root, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert {"audited.json", "report.html", "summary.json"} <= {each.name for each in (shop.root / "out").iterdir()}
+    assert (shop.root / "bylaw.sarif").is_file()

@@ -36,6 +36,10 @@ def test_overview_begins_with_what_there_is_to_know(reader: Reader, out: Path) -
     assert "Limits of this audit" in page
 
 
+NEW = ("Violations", "Broken rules", "Near-misses", "Uninformed")
+"""Columns that count new findings."""
+
+
 def test_overview_ranks_policies_and_tells_agents_and_audits_over_time(out: Path) -> None:
     from bylaw.console.pages import view_app
     from bylaw.console.view import View
@@ -46,18 +50,21 @@ def test_overview_ranks_policies_and_tells_agents_and_audits_over_time(out: Path
     reader.send(f"/finding/{row.id}/waive", reason="agreed", expires="2999-01-01")
     page = reader.get("/")
     ranked = re.findall(r'<tr>\s*<th scope="row"><a href="/policy/([^"]+)">(.*?)</tr>', page, re.DOTALL)
-    told = {name: [re.sub("<[^>]+>", "", cell) for cell in re.findall("<td.*?</td>", rest)] for name, rest in ranked}
+    cells = {name: re.findall(r'<td[^>]*data-label="(.*?)">(.*?)</td>', rest) for name, rest in ranked}
+    told = {name: {label: re.sub("<[^>]+>", "", cell) for label, cell in row} for name, row in cells.items()}
     counts = open_index(out).by_policy()
-    new = [name for name, cells in told.items() if cells[0] != "–" or cells[1] != "–"]
+    new = [name for name, cells in told.items() if any(cells.get(label, "–") != "–" for label in NEW)]
     assert f", under {len(new)} policies." in page
     assert told.keys() == counts.keys()
     severities = {name: policy["severity"] for name, policy in json.loads((out / "policies.json").read_text()).items()}
-    grave = [int(cells[0].split()[0].replace("–", "0")) for name, cells in told.items() if severities[name] == "high"]
+    wrong = ("Violations", "Broken rules")
+    high = [cells for name, cells in told.items() if severities[name] == "high"]
+    grave = [sum(int(cells[label].replace("–", "0")) for label in wrong) for cells in high]
     assert grave == sorted(grave, reverse=True)
     before = open_index(out).verdicts_by_policy()[row.policy]["violation"]
-    assert told[row.policy][0].strip() == (str(before - 1) if before > 1 else "–")
-    assert told[row.policy][4].strip() == "1"
-    assert {name: cells[2] for name, cells in told.items() if cells[2] != "–"} == {
+    assert told[row.policy]["Violations"] == (str(before - 1) if before > 1 else "–")
+    assert told[row.policy]["Waived"] == "1"
+    assert {name: cells["Undecided"] for name, cells in told.items() if cells["Undecided"] != "–"} == {
         name: str(states["open"]) for name, states in counts.items() if states["open"]
     }
     agents = data_of(page, "bylaw-chart")["overview"]["agents"]

@@ -329,33 +329,37 @@ def audit_command(
             found = batch.run(request, out)
         else:
             found = audit(request, out, progress=progress_line(opened.files))
+        # Write everything before printing: a reader such as `head` may close the pipe.
+        if key is None and not opened.kept and not batch.update:
+            write_audited(request, out)
+        comparison, written = None, list[Path]()
+        if before is not None or waived is not None:
+            comparison = compare_audits(out, found.names, baseline=before, waivers=waived)
+            written.append(write_comparison(comparison, out))
+        standings = comparison.standings() if comparison is not None else None
+        if sarif is not None:
+            from bylaw.audit.export import write_sarif
+
+            written.append(write_sarif(out, sarif, files=opened.files, standings=standings))
+        if junit is not None:
+            from bylaw.audit.export import write_junit
+
+            named = Gate.named(fail_on, min_severity) if fail_on else Gate(severity=min_severity)
+            written.append(write_junit(out, junit, standings=standings, gate=named))
+        if report:
+            from bylaw.audit.report import write_report
+
+            written.append(write_report(out))
         _print_result(found, opened, whole=whole)
         if key is not None:
             scope = (
                 "from the given key" if redact_key is not None else "for this run only; give --redact-key to compare"
             )
             print(f"Redacted: pseudonyms {scope}")
-        elif not opened.kept and not batch.update:
-            write_audited(request, out)
-        comparison = None
-        if before is not None or waived is not None:
-            comparison = compare_audits(out, found.names, baseline=before, waivers=waived)
+        if comparison is not None:
             print_comparison(comparison, open_console())
-            print(f"Wrote {write_comparison(comparison, out)}")
-        standings = comparison.standings() if comparison is not None else None
-        if sarif is not None:
-            from bylaw.audit.export import write_sarif
-
-            print(f"Wrote {write_sarif(out, sarif, files=opened.files, standings=standings)}")
-    if junit is not None:
-        from bylaw.audit.export import write_junit
-
-        gate = Gate.named(fail_on, min_severity) if fail_on else Gate(severity=min_severity)
-        print(f"Wrote {write_junit(out, junit, standings=standings, gate=gate)}")
-    if report:
-        from bylaw.audit.report import write_report
-
-        print(f"Wrote {write_report(out)}")
+        for path in written:
+            print(f"Wrote {path}")
     counted = comparison.new if comparison is not None else Store(out).findings()
     gate = Gate.named(fail_on, min_severity)
     # Tables have no row for a call over a limit, because limits count across all shards.

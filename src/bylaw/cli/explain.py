@@ -67,7 +67,7 @@ def print_findings(store: Store, console: Console, *, wanted: Wanted = Wanted(),
     every = list(store.findings())
     unsettled = list(store.inconclusive())
     held = filter(wanted.holds, (*every, *unsettled) if wanted.verdicts else every)
-    found = sorted(held, key=lambda each: each.gravity)
+    found = sorted(held, key=lambda each: (each.gravity, each.kind == "rule"))
     print_about(store, console)
     if not found:
         said = f"None of {len(every):,} findings matches." if every else "No findings."
@@ -133,13 +133,17 @@ def print_about(store: Store, console: Console) -> None:
 
 
 def finding_lines(finding: Finding, head: Text | None = None) -> Iterator[Text]:
-    """Yield a finding in two lines: severity and policies, then call and conversation."""
+    """Yield a finding: severity and policies, then the reason, then call and conversation."""
     severity = next((charge.severity for charge in finding.gravest_first), "")
     start = (head or Text()) + Text(f"{severity:<7}", style=_SEVERITY_STYLES.get(severity, ""))
     yield start + Text(f"{finding.id} {_kind(finding)} {_policies(finding)}".strip())
     refused = ", refused" if finding.executed is False else ""
     place = f"{clean(finding.name, 60)} at step {finding.step} of {clean(finding.trajectory, 60)}{refused}"
-    yield Text(f"{'':{len(head) + 7 if head else 7}}{place}", style="dim")
+    indent = " " * (len(head) + 7 if head else 7)
+    is_settled = finding.kind == "call" and finding.verdict != "inconclusive"
+    if is_settled and (because := next((charge.because for charge in finding.gravest_first), "")):
+        yield Text(f"{indent}{clean(because, 70)}")
+    yield Text(f"{indent}{place}", style="dim")
     if finding.verdict == "inconclusive":
         reasons = dict.fromkeys(charge.because for charge in finding.charges) or [finding.because]
         yield Text(f"{'':7}{clean('; '.join(reasons), 300)}", style="dim")

@@ -75,7 +75,12 @@ class _Entry(NamedTuple):
     head: str
     text: str
     more: Sequence[str] = ()
+    """Further lines; one screen shows the first."""
     style: str = ""
+    later: Sequence[str] = ()
+    """Further lines for `--all`."""
+    brief: str = ""
+    """The text for one screen, if it is shorter."""
 
 
 class _Section(NamedTuple):
@@ -132,8 +137,8 @@ def _lines(section: _Section, *, whole: bool) -> list[tuple[int, str, str, str]]
         (number, head, text, style)
         for number, entry in enumerate(section.entries, 1)
         for head, text, style in [
-            (entry.head, entry.text, ""),
-            *(("      ", each, entry.style) for each in (entry.more if whole else entry.more[:1])),
+            (entry.head, entry.text if whole else entry.brief or entry.text, ""),
+            *(("      ", each, entry.style) for each in ((*entry.more, *entry.later) if whole else entry.more[:1])),
         ]
     ]
 
@@ -156,12 +161,13 @@ def _print(section: _Section, console: Console, *, whole: bool, shown: int) -> N
 
 def _tools(guesses: Sequence[Guess]) -> _Section:
     entries: list[_Entry] = []
-    for guess in guesses:
+    for guess in sorted(guesses, key=lambda each: each.effect != "write"):
         head = f"{guess.effect:<6} {guess.sure:>5.0%} {guess.calls:>8,} {guess.refused:>7,}  "
         told = f"if such a result means that the call failed, declare {clean(guess.declaration, 90)}"
-        why = "; ".join(clean(why, 90) for why in guess.why)
-        entries.append(_Entry(head, f"{clean(guess.tool, 60)}: {why}", [told] if guess.declaration else []))
-    return _Section("Tools and inferred effects", entries, "effect  sure    calls refused  tool: why")
+        tool, why = clean(guess.tool, 60), [clean(why, 90) for why in guess.why]
+        later, brief = [told] if guess.declaration else [], f"{tool}: {next(iter(why), '')}"
+        entries.append(_Entry(head, f"{tool}: {'; '.join(why)}", later=later, brief=brief))
+    return _Section("Tools and inferred effects, writes first", entries, "effect  sure    calls refused  tool: why")
 
 
 def _evidence(evidence: Sequence[LookupEvidence]) -> _Section:
@@ -203,7 +209,8 @@ def _habit(tool: str, habit: Habit) -> _Entry:
         places = ", ".join(map(_place, habit.lacking[:_SHOWN]))
         rest = f" and {lacking - _SHOWN:,} more" if lacking > _SHOWN else ""
         more = [f"lacked by {lacking:,}: {places}{rest}{seen}"]
-    return _Entry("  ", f"{tool}: {tools} ({how}) {share}, sure {habit.sure:.0%}", more, "yellow")
+    text = f"{tool}: {tools} ({how}) {share}, sure {habit.sure:.0%}"
+    return _Entry("  ", text, more, "yellow", brief=f"{tool}: {tools} {share}")
 
 
 def _sources(found: Scan) -> Iterator[_Section]:
@@ -246,4 +253,5 @@ def _place(place: CallPlace) -> str:
 
 
 def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else f"{text[: max(room, 20) - 4]} ..."
+    """The text, cut between words."""
+    return text if len(text) <= room else f"{text[: max(room, 20) - 4].rpartition(' ')[0].rstrip(',')} ..."

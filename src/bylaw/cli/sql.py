@@ -13,7 +13,7 @@ from rich.table import Table
 
 from bylaw.audit.batch.query import Tables, ready_queries
 from bylaw.cli.command import Folder, command
-from bylaw.cli.console import open_console
+from bylaw.cli.console import open_console, say
 from bylaw.errors import UsageError
 from bylaw.text.visible import visible
 
@@ -38,12 +38,13 @@ def sql_command(
     """
     ready = ready_queries()
     if listed:
+        console = open_console()
         name = query or (str(out) if out is not None else "")
         if name in ready:
             print(ready[name].text.rstrip())
             return 0
         for each in ready.values():
-            print(f"{each.name:22} {each.about}")
+            say(console, each.about, f"{each.name:22} ")
         return 0
     if out is None or not query:
         raise UsageError("give the folder of an audit and a query", hint="`bylaw sql --list` shows built-in queries")

@@ -38,8 +38,11 @@ def print_summary(summary: dict[str, Any], console: Console, out: Path, *, whole
         console.print(line, style="dim", markup=False)
     for line in summary.get("unanswered", ()):
         console.print(visible(line), markup=False, soft_wrap=True)
-    if found := _finding(summary, out):
-        console.print(f"To see why, one call at a time: bylaw explain {out} {found}", markup=False, soft_wrap=True)
+    if (found := _finding(summary, out)) is not None:
+        console.print(f"To see why, one call at a time: bylaw explain {out}{found}", markup=False, soft_wrap=True)
+        console.print(f"To see all in the browser: bylaw view {out}", markup=False, soft_wrap=True)
+    if has_tables(out):
+        console.print(f"To query the tables: bylaw sql {out} --list", markup=False, soft_wrap=True)
     console.print(f"Wrote {out}/summary.json{_written(out)}", markup=False)
 
 
@@ -65,20 +68,22 @@ def _written(out: Path) -> str:
     return f"{lines}, tables/" if has_tables(out) else lines
 
 
-def _finding(summary: dict[str, Any], out: Path) -> str:
-    """Return conversation and step of the first flagged call, as arguments of `bylaw explain`."""
+def _finding(summary: dict[str, Any], out: Path) -> str | None:
+    """Return further arguments of `bylaw explain`: conversation and step of the first flagged call, if there are lines;
+    None if no call is flagged.
+    """
     criterion = summary["criterion"]
     verdicts = summary["verdicts"][criterion]
     worst = next((name for name in ("violation", "near_miss", "uninformed") if verdicts.get(name)), None)
     if worst is None:
-        return ""
+        return None
     needle = f'"{criterion}":"{worst}"'.encode()
     if not (out / "calls.jsonl").is_file():
         return ""
     with (out / "calls.jsonl").open("rb") as lines:
         for line in lines:
             if needle in line and (call := json.loads(line))[criterion] == worst and call["executed"] is not False:
-                return f"{shlex.quote(call['trajectory'])} {call['step']}"
+                return f" {shlex.quote(call['trajectory'])} {call['step']}"
     return ""
 
 

@@ -37,6 +37,26 @@ _KINDS = {
 }
 
 
+class Column(Struct, frozen=True):
+    """A column of the policies."""
+
+    name: str
+    label: str
+    is_verdict: bool
+
+
+_COLUMNS = {
+    "violation": Column("violation", "Violations", True),
+    "broken": Column("broken", "Broken rules", True),
+    "near_miss": Column("near_miss", "Near-misses", True),
+    "uninformed": Column("uninformed", "Uninformed", True),
+    "open": Column("open", "Undecided", False),
+    "still": Column("still", "Known", False),
+    "waived": Column("waived", "Waived", False),
+    "false-alarm": Column("false-alarm", "False alarms", False),
+}
+
+
 class PolicyRow(Struct, frozen=True):
     id: str
     severity: str
@@ -45,6 +65,11 @@ class PolicyRow(Struct, frozen=True):
     states: dict[str, int]
     verdicts: dict[str, int]
     """New findings by this policy's verdict."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """New findings by verdict, and the others by state."""
+        return {**dict.fromkeys(_COLUMNS, 0), **self.states, **self.verdicts}
 
     @property
     def rank(self) -> tuple[int, ...]:
@@ -102,7 +127,8 @@ class OverviewPages(AuditPages):
             verdicts=index.verdicts(Wanted()),
             first=led,
             led=finding_data(view, index, led) if led is not None else None,
-            rows=self._policies(index),
+            rows=(rows := self._policies(index)),
+            columns=_columns(rows),
             chart={"overview": overview(view.summary, view.criterion), "policies": stated_policies(view.policies)},
             trend=trend(view),
             limits=list(limits(view.summary)),
@@ -181,6 +207,12 @@ class OverviewPages(AuditPages):
         return sorted(found, key=lambda row: row.rank)
 
 
+def _columns(rows: list[PolicyRow]) -> list[Column]:
+    """The columns with a number, and always violations and near-misses."""
+    always = ("violation", "near_miss")
+    return [each for name, each in _COLUMNS.items() if name in always or any(row.counts[name] for row in rows)]
+
+
 def _since(view: View, base: str) -> str:
     if not base:
         return ""
@@ -188,6 +220,8 @@ def _since(view: View, base: str) -> str:
     try:
         then = date.fromisoformat(day)
     except ValueError:
+        return f" since {base}"
+    if day == view.summary["date"]:
         return f" since {base}"
     return f" since {then:%A}" if 0 < (date.today() - then).days < 7 else f" since {then.isoformat()}"
 

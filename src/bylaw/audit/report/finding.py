@@ -10,7 +10,14 @@ from msgspec import Struct
 from bylaw.audit.row import SEVERITIES, gravity, lacked, rank
 from bylaw.audit.store import CALLS, RULES, JsonRecord, Store
 from bylaw.engine.verdict import WORST_FIRST
-from bylaw.engine.wording import host_words, is_hosts, policy_words_for_reader, rule_words_for_reader, source_words
+from bylaw.engine.wording import (
+    host_words,
+    is_hosts,
+    policy_words_for_reader,
+    rule_words_for_reader,
+    rule_words_in_a_row,
+    source_words,
+)
 from bylaw.pack import Criterion
 
 SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
@@ -122,9 +129,11 @@ def _origin(origin: JsonRecord) -> JsonRecord:
 def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRecord:
     """The details of a broken rule."""
     policy = stated.get(broken["policy"], {})
-    why = rule_words_for_reader(broken, policy.get("predicates", {}))
+    meanings = policy.get("predicates", {})
+    why, headline = rule_words_for_reader(broken, meanings), rule_words_in_a_row(broken, meanings)
     nothing: JsonRecord = {"evidence": "", "world": "", "depends_on_user": False, "missing": [], "spare": 0}
     judged = {"id": broken["policy"], "verdict": RULE_BROKEN, "because": why, "severity": policy.get("severity", "")}
+    judged |= {"headline": headline} if headline != why else {}
     return cut(
         {name: broken[name] for name in ("finding", "trajectory", "agent", "step")}
         | {"tool": broken["rule"], "executed": None, "verdict": RULE_BROKEN, "because": why}

@@ -67,14 +67,14 @@ class ConversationElement extends Fed {
         make("p", {class: `verdict ${finding.verdict}`}, make("a", {href: `/finding/${encodeURIComponent(safeForUrl(finding.finding))}`}, named(finding.verdict)), make("span", {class: "note"}, " at ", make("a", {href: this.addressOf(finding.step), class: "step"}, `step ${finding.step}`))),
         make("p", {class: "why"}, code(policy ? policy.id : finding.tool, 60), policy && policy.because ? [" ", marked(sentence(policy.because), 300)] : null),
         facts.length || (finding.origins || []).length || steps.told_at !== undefined || steps.answered_at !== undefined ? make("ul", {class: "fact-choice"},
-          [["told_at", "question to the user"], ["answered_at", "answer"]].filter(([name]) => steps[name] !== undefined && steps[name] !== null).map(([name, words]) => make("li", {}, this.choice(make("span", {}, words), steps[name], "consent"))),
+          [["told_at", "question to the user"], ["answered_at", "answer"]].filter(([name]) => steps[name] !== undefined && steps[name] !== null).map(([name, words]) => make("li", {}, this.choice(make("span", {}, words), steps[name], "exchange"))),
           (finding.origins || []).map((origin) => make("li", {}, origin.step === null ? make("span", {class: "gap"}, code(origin.argument, 40), make("span", {class: "note"}, ` ${plain(origin.words, 200)}`)) : this.choice(code(origin.argument, 40), origin.step, origin.founded ? "value" : "content"))),
           facts.slice(0, 24).map(([fact, step, kind]) => make("li", {}, step === null || step === undefined ? make("span", {class: "gap"}, factName(fact), make("span", {class: "note"}, ` ${named(kind)}`)) : this.choice(factName(fact), step, kind)))) : null);
     });
   }
 
   choice(label, step, kind) {
-    const button = make("button", {type: "button", class: `quiet fact-button ${kind}`, "aria-pressed": "false"}, label, make("span", {class: "note"}, kind === "seen" ? ` shown at ${step}` : kind === "consent" ? ` at ${step}` : kind === "value" ? ` from ${step}` : kind === "content" ? ` from free text at ${step}` : kind === "claimed" ? ` said at ${step}` : ` changed at ${step}`));
+    const button = make("button", {type: "button", class: `quiet fact-button ${kind}`, "aria-pressed": "false"}, label, make("span", {class: "note"}, kind === "seen" ? ` shown at ${step}` : kind === "exchange" ? ` at ${step}` : kind === "value" ? ` from ${step}` : kind === "content" ? ` from free text at ${step}` : kind === "claimed" ? ` said at ${step}` : ` changed at ${step}`));
     button.addEventListener("click", () => this.light(button, step, kind));
     return button;
   }
@@ -88,7 +88,7 @@ class ConversationElement extends Fed {
     button.setAttribute("aria-pressed", "true");
     const row = this.querySelector(`#step-${step}`);
     if (!row) { location.assign(this.addressOf(step)); return; }
-    row.classList.add("lit", ["seen", "consent", "value"].includes(kind) ? "seen" : "claimed");
+    row.classList.add("lit", ["seen", "exchange", "value"].includes(kind) ? "seen" : "claimed");
     const details = row.querySelector("details");
     if (details) details.open = true;
     row.scrollIntoView({block: "center"});

@@ -1,4 +1,4 @@
--- Look-ups that near-miss and uninformed calls lacked, with how many calls, and why the facts were missing.
+-- Look-ups missing from near-miss and uninformed calls: how many calls, and why the facts were missing.
 SELECT
     coalesce(lookup, '(' || entity || ')') AS lookup,
     count(DISTINCT (ordinal, step)) AS calls,

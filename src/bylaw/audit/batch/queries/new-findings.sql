@@ -1,4 +1,4 @@
--- Findings that an earlier audit (--base) does not have; ids are the same where a conversation was made anew.
+-- Findings that an earlier audit (--base) does not have; a repeated conversation keeps the ids of its findings.
 SELECT finding, kind, name, agent, conversation, step, verdict, severity, because
 FROM findings
 WHERE finding NOT IN (SELECT finding FROM base.findings)

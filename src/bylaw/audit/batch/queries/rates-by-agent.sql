@@ -1,4 +1,4 @@
--- Per agent: conversations, and how many of them hold a violation, a near-miss, a broken rule.
+-- Per agent: conversations, and how many have a violation, a near-miss or a broken rule.
 SELECT
     agent,
     count(*) AS conversations,

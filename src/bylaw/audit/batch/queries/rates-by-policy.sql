@@ -1,4 +1,4 @@
--- Per agent, tool and policy: executed calls that the policy binds, and shares of them by its verdict.
+-- Per agent, tool and policy: executed calls that the policy applies to, and the share of each verdict.
 -- Calls alike are counted first, by the one word that tells of all their policies, and then taken apart: there are few such words.
 WITH alike AS (
     SELECT agent, tool, policies_json, count(*) AS calls

@@ -1,4 +1,4 @@
--- Per week and agent: conversations, violations and near-misses; the week is that of the conversation's first event.
+-- Per week and agent: conversations, violations and near-misses; a conversation counts in the week of its first event.
 SELECT
     date_trunc('week', day)::DATE AS week,
     agent,

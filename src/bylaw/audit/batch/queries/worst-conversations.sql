@@ -1,4 +1,4 @@
--- Conversations with the most findings, of the gravest severity first.
+-- Conversations with the most findings, the most severe first.
 SELECT
     conversation,
     agent,

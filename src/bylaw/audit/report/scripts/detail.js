@@ -38,7 +38,7 @@ function findingView(finding, conversation, {policyId, others, choose, addressOf
     isRule || (!hasFacts(policy) && (finding.origins || []).length) ? null : drawing(finding, policy, conversation, "step-"),
     isBrief && hasFacts(policy) ? null : originsDrawing(finding, policy, conversation, "step-"),
     isBrief ? null : make("dl", {class: "facts"},
-      because && !isRule && policy.because.length > 200 ? [make("dt", {}, "Because"), make("dd", {}, marked(policy.because, 600))] : null,
+      because && (policy.headline || (!isRule && policy.because.length > 200)) ? [make("dt", {}, "Because"), make("dd", {}, marked(policy.because, 600))] : null,
       policy && policy.depends_on_user ? [make("dt", {}, "Depends"), make("dd", {}, "on something only the user can say")] : null,
       (policy && policy.asks.length) ? [make("dt", {}, "To ask"), make("dd", {}, policy.asks.map((ask, index) => [index ? "; " : "", said(ask.question || ask.fact, 200)]))] : null,
       (policy && policy.host.length) ? [make("dt", {}, "Not known"), make("dd", {}, policy.host.map((words, index) => [index ? "; " : "", said(words, 300)]))] : null,

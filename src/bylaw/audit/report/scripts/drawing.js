@@ -32,7 +32,7 @@ function headline(finding, policy) {
     const more = policy.missing.length - 1;
     return ["The ", said(!fact.field || fact.field === "exists" ? "existence" : fact.field, 60), " of ", said(`${fact.entity}${key ? ` ${key}` : ""}`, 80), ` was ${named(fact.reason)}${more ? `, and ${count(more, "other fact")} not seen` : ""}.`];
   }
-  const because = (policy && policy.because) || finding.because;
+  const because = (policy && (policy.headline || policy.because)) || finding.because;
   return because && verdict !== "compliant" ? [marked(sentence(because.split("\n")[0]), 200), "."] : manner(finding, policy);
 }
 
@@ -69,7 +69,8 @@ function story(finding, policy, conversation) {
   const agent = make("b", {}, said(finding.agent || "The agent", 60));
   if (verdict === "broken") return [agent, " broke ", code(finding.tool, 60), ` at step ${finding.step ?? "?"}.`];
   const how = manner(finding, policy);
-  const out = [agent, " called ", code(finding.tool, 60), ". ", headline(finding, policy) === how ? "" : `${how} `];
+  const did = finding.openRule ? [`, step ${finding.step ?? "?"}. `] : [" called ", code(finding.tool, 60), ". "];
+  const out = [agent, ...did, headline(finding, policy) === how ? "" : `${how} `];
   if (finding.openRule) return out;
   if (lacks.length > 1) out.push(`The policy turns on ${lacks.length} facts that the agent had not seen. `);
   if (finding.executed === false) out.push("The tool refused the call. ");
