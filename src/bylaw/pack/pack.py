@@ -209,7 +209,6 @@ class Pack(Struct, frozen=True, dict=True):
     digest: str
     root: Path
     document: Document | None
-    document_name: str
     policies: dict[str, Policy]
     schema: Schema
     guards: dict[str, Guard]
@@ -380,8 +379,7 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
     schema = replace(reader.read(), zone=zone)
     faults += tool_faults + reader.faults
     schema, faults = replace(schema, actions=actions), faults + action_faults
-    title = title_of(manifest, text)
-    policy_reader = PolicyReader(folder.parts.get("policies", _EMPTY), schema.tools, text, title)
+    policy_reader = PolicyReader(folder.parts.get("policies", _EMPTY), schema.tools, text, title_of(manifest, text))
     policies = policy_reader.read()
     faults += policy_reader.faults
     if text is not None and (document is None or is_the_packs(text, manifest)):
@@ -414,7 +412,6 @@ def build_pack(folder: PackFolder, *, document: Path | None = None) -> Pack:
         folder.digest,
         folder.root,
         text,
-        title,
         policies,
         schema,
         guards,

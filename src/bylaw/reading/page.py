@@ -152,25 +152,6 @@ class Page(Struct, frozen=True, dict=True):
         """Return the element's name, or its text if Playwright omitted a repeating name."""
         return element.name or self.text_of(element)
 
-    @cached_property
-    def _headings(self) -> list[int]:
-        """For each element, the index of the heading above it; -1 without one."""
-        found: list[int] = []
-        last: dict[int, int] = {}
-        for element in self.elements:
-            of_parent = found[element.parent] if element.parent >= 0 else -1
-            found.append(max(last.get(element.parent, -1), of_parent))
-            if element.role == "heading":
-                last[element.parent] = element.at
-        return found
-
-    def heading_above(self, element: Element) -> Element | None:
-        """Return the heading of an element's section: the last one before it next to the element or one of its
-        ancestors.
-        """
-        at = self._headings[element.at]
-        return self.elements[at] if at >= 0 else None
-
     def rows(self, table: Element) -> Iterator[Element]:
         """Yield the rows of a table or grid, without rows of nested tables."""
         at, end = table.at + 1, self._ends[table.at]

@@ -10,7 +10,6 @@ from msgspec import Struct
 from bylaw.reading.unreadable import Unreadable
 
 MAX_CHARACTERS = 16_384
-READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
 
 
@@ -95,11 +94,6 @@ def read_url(text: str) -> Url:
     if not 0 < port < 65536:
         raise Unreadable(f"the port {port}")
     return Url(scheme, _host(parts[1]), port, _path(path), query, fragment)
-
-
-def is_reading_method(method: str) -> bool:
-    """Whether an HTTP method only reads: `GET`, `HEAD` or `OPTIONS` in any case."""
-    return method.isascii() and method.upper() in READING_METHODS
 
 
 def _host(written: str) -> str:

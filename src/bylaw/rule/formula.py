@@ -306,7 +306,7 @@ def _tokens(text: str) -> list[_Token]:
         column = match.start(kind) + 1
         word = match[kind]
         if kind == "wrong":
-            raise _unreadable(text, word, column)
+            raise _unreadable(word, column)
         if kind == "quoted":
             found.append(_Token("name", re.sub(r"\\(.)", r"\1", word[1:-1]), column))
         elif kind == "symbol":
@@ -319,7 +319,7 @@ def _tokens(text: str) -> list[_Token]:
     return found
 
 
-def _unreadable(text: str, word: str, column: int) -> FormulaError:
+def _unreadable(word: str, column: int) -> FormulaError:
     if word == '"':
         return FormulaError("this quoted name is never closed", column=column, hint='add a closing `"`')
     hints = {

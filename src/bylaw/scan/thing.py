@@ -440,7 +440,7 @@ def _shown_as_known(tool: str, shape: Shape, place: str, record: RecordShape, fo
     return True
 
 
-def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: LoggedThing, has: str = "") -> None:
+def _add_sight(tool: str, shape: Shape, place: str, record: RecordShape, thing: LoggedThing) -> None:
     """Record that a tool's results show an entity, and where its key is."""
     # An empty field would hide the argument with the same name.
     key: dict[str, str] = {}

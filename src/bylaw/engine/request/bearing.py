@@ -42,7 +42,6 @@ def telling_stems(text: str) -> frozenset[str]:
 SHORT = 2
 """The bonus of a short field for closeness."""
 WHOLLY = 2
-EXACTLY = 3
 _TRIM = ".,;:!?'\"()[]*_`"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _ORDINAL = re.compile(r"(?:the )?(\d{1,2})(?:st|nd|rd|th)")
