@@ -1,13 +1,13 @@
-"""Errors a user can fix. A violation of a policy is a value, never one of these."""
+"""Errors that a user can fix. A violation of a policy is a value and not an error."""
 
 from collections.abc import Iterable, Sequence
 
 
 class BylawError(Exception):
-    """An error the user can fix.
+    """An error that the user can fix.
 
-    `code` is stable and has a page in `docs/errors/`; `place` is `file` or `file:line`; `lacks` names an undeclared
-    item (`tool get_order`), so that a hundred references to it are reported once.
+    `code` is stable and has a page in `docs/errors/`. `place` is `file` or `file:line`. `lacks` names an undeclared
+    item such as `tool get_order`, so that its many references are reported once.
     """
 
     code = "BY000"
@@ -26,7 +26,7 @@ class BylawError(Exception):
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """A hint for an undeclared name: the closest declared one, or some of those declared."""
+    """Return a hint for an undeclared name: the closest declared name, or some of them."""
     import difflib
 
     known = sorted(set(known))
@@ -36,32 +36,30 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 class UsageError(BylawError):
-    """The command line names something that is missing, or options that clash."""
+    """The command line names something that is missing, or options that exclude each other."""
 
     code = "BY001"
 
 
 class MissingExtra(UsageError):
-    """An optional dependency is not installed."""
-
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(what, hint=f"in your clone of Bylaw: pip install '.[{extra}]'")
 
 
 class FormatError(BylawError):
-    """A file is not in a trace format that Bylaw reads."""
+    """The file is in no trace format that Bylaw reads."""
 
     code = "BY101"
 
 
 class RecordError(BylawError):
-    """One record of a trace file is malformed: reported, counted, skipped."""
+    """A record of a trace file is malformed. It is reported, counted and skipped."""
 
     code = "BY102"
 
 
 class GuardError(BylawError):
-    """A guard is outside the guard language."""
+    """The guard is outside the guard language."""
 
     code = "BY201"
 
@@ -71,7 +69,7 @@ class SyntaxFault(GuardError):
 
 
 class FormulaError(BylawError):
-    """A rule's formula does not parse or has no meaning; `column` counts from 1, or is 0 without a text."""
+    """A rule's formula does not parse or has no meaning. `column` counts from 1; 0 means that there is no text."""
 
     code = "BY301"
 
@@ -87,7 +85,7 @@ class CircuitError(BylawError):
 
 
 class PackError(BylawError):
-    """A pack does not load; `faults` holds every error found, with its location."""
+    """A pack does not load. `faults` has every error with its location."""
 
     code = "BY401"
 

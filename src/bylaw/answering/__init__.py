@@ -1,6 +1,6 @@
-"""Settles rule predicates that code cannot: plans of typed operations, with a model's answers checked word for word.
+"""Settles rule predicates that code cannot, by plans of typed operations and a model's checked answers.
 
-ShieldAgent's pipeline (3.3), passed into a shield or an audit. Start at `answerer`.
+This is ShieldAgent's pipeline (3.3). A shield or an audit may use it. Start at `answerer`.
 """
 
 from bylaw.answering.answerer import Answerer

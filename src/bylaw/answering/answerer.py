@@ -1,6 +1,6 @@
-"""Answers predicates that code cannot settle: a plan for each rule, an operation for each step of it.
+"""Answers predicates that code cannot settle: a plan for each rule, an operation for each step.
 
-The model is behind `llm.Chat`. Nothing here raises: a question that cannot be asked or read stays unknown. Cost
+The model is behind `llm.Chat`. No function here raises: a question that cannot be asked or read stays unknown. Cost
 estimates run the same code without sending requests.
 """
 
@@ -26,7 +26,7 @@ from bylaw.rule.rule import Rule
 from bylaw.trace.event import Event
 
 MOST_QUERIES = 12
-"""Maximum number of model questions per predicate and act."""
+"""The maximum number of model questions per predicate and act."""
 
 
 class Answerer:
@@ -42,9 +42,9 @@ class Answerer:
         most_queries: int = MOST_QUERIES,
         budget: int | None = None,
     ) -> None:
-        """`plans` is the long-term memory; `remembers` turns on the short-term memory of each conversation.
+        """`plans` is the long-term memory. `remembers` switches on each conversation's short-term memory.
 
-        At most `budget` requests are sent; questions already answered cost nothing.
+        At most `budget` requests are sent. Questions already answered cost nothing.
         """
         self.chat = chat
         self.plans = plans
@@ -61,13 +61,13 @@ class Answerer:
         self._over: set[str] = set()
         """Requests beyond the budget."""
         self._ahead: dict[str, Answer | None] = {}
-        """Answers requested ahead of need; None while an answer is pending."""
+        """Answers requested in advance; None while an answer is pending."""
 
     def __call__(self, pack: Pack, events: Callable[[], Sequence[Event]]) -> "ConversationAnswers":
         return ConversationAnswers(self, pack, events)
 
     def ask_ahead(self, requests: Iterable[Request]) -> None:
-        """Ask many questions together, within the budget: concurrently at an endpoint, or in one batch file."""
+        """Ask many questions together within the budget: concurrently at an endpoint, or in one batch file."""
         asked = [request for request in requests if self._known(request) is None][: self._budget]
         if not asked:
             return
@@ -80,13 +80,13 @@ class Answerer:
             self._waiting |= dict.fromkeys(keys, error.place)
             self._ahead |= dict.fromkeys(keys)
         except ChatError:
-            # One of them failed: each is asked separately when needed, and reported there.
+            # One request failed. Each is asked separately when needed, and reported then.
             return
         if self._budget is not None:
             self._budget -= len(asked)
 
     def ask(self, request: Request) -> Answer:
-        """The model's answer; an unreachable model is not tried again."""
+        """Return the model's answer. An unreachable model is not tried again."""
         if self._unreachable is not None:
             raise self._unreachable
         answer = self._ahead[request.key] if request.key in self._ahead else self._known(request)
@@ -114,7 +114,6 @@ class Answerer:
         return answer
 
     def _spend(self, request: Request) -> None:
-        """Count a request against the budget."""
         if self._budget is None:
             return
         if self._budget <= 0:
@@ -123,7 +122,7 @@ class Answerer:
         self._budget -= 1
 
     def unanswered(self) -> list[str]:
-        """Unanswered questions, in sentences; everything that depends on them stays undecided."""
+        """Return the unanswered questions in sentences. Everything that depends on them stays undecided."""
         told: list[str] = []
         if self._unreachable is not None:
             told.append(
@@ -156,7 +155,7 @@ class ConversationAnswers:
         return self._asked_for(name, act, lambda queries: self._settle(name, act, queries))
 
     def consented(self, predicate: Predicate, act: Act, question: OpenConsent) -> Answered:
-        """Whether the user agreed to the act, by a single question."""
+        """Answer whether the user agreed to the act, with a single question."""
 
         def settle(queries: "_Queries") -> Answered:
             events = self._events()
@@ -191,7 +190,7 @@ class ConversationAnswers:
         return Answered(name, act.step, claim.value, 0, claim.quotes, claim.because)
 
     def _plan(self, topic: "Topic", queries: "_Queries") -> Plan:
-        """A plan that worked for the same topic, else one from the model, else the default plan."""
+        """Return a plan that worked for the same topic, or one from the model, or the default plan."""
         plans, tools = self._answerer.plans, self._answerer.operations
         alike = plans.like(topic.about) if plans is not None else []
         for share, known in alike:
@@ -212,7 +211,7 @@ SCHEMA = schema_of(Plan)
 
 
 class Topic:
-    """The subject of a plan: a rule, its unsettled predicates, and the tool called."""
+    """The subject of a plan: a rule, its unsettled predicates, and the called tool."""
 
     def __init__(self, pack: Pack, rule: Rule | None, predicates: Sequence[Predicate], act: Act) -> None:
         self._pack, self._rule, self._predicates, self._act = pack, rule, predicates, act
@@ -221,7 +220,7 @@ class Topic:
 
     @cached_property
     def about(self) -> str:
-        """The topic in words, the same for every call of the tool, so that plans can be reused."""
+        """Return the topic in words, the same for every call of the tool, so that plans can be reused."""
         policy = self._pack.policies.get(self._rule.policy) if self._rule is not None else None
         said = " ".join(each.text for each in policy.citations if each.text) if policy is not None else ""
         lines = [f"Policy: {' '.join((said or (policy.definition if policy is not None else '')).split())}"]
@@ -233,7 +232,7 @@ class Topic:
         return "\n".join(lines)
 
     def plain_plan(self) -> Plan:
-        """The default plan: read the latest and the most relevant pieces, and ask."""
+        """Return the default plan: read the latest and the most relevant pieces, and ask."""
         arguments = " ".join(f"{{{name}}}" for name in self._act.arguments)
         search = Search("found", f"{' '.join(_meaning(each) for each in self._predicates)} {arguments}", "anyone", 6)
         checks = [Check(each.name, f"Is this so: {_meaning(each)}", ("found",)) for each in self._predicates]
@@ -266,13 +265,13 @@ class Estimate:
     """A chat that returns known answers and counts the other requests."""
 
     def __init__(self, known: Callable[[Request], Answer | None], most: int) -> None:
-        """`most` is the budget: at most that many requests are kept in `asked`."""
+        """`most` is the budget: at most so many requests are kept in `asked`."""
         self._known, self._most = known, most
         self._counted: dict[str, Request] = {}
         self._answered = set[str]()
 
     def ask(self, requests: Sequence[Request]) -> list[Answer]:
-        """The known answers; raises ChatError if one is missing."""
+        """Return the known answers. Raises ChatError if one is missing."""
         found = [self._known(request) for request in requests]
         self._answered |= {each.key for each, answer in zip(requests, found, strict=True) if answer is not None}
         self._counted |= {each.key: each for each, answer in zip(requests, found, strict=True) if answer is None}
@@ -291,7 +290,7 @@ class Estimate:
         return len(self._counted)
 
     def words(self, llm: str) -> str:
-        """What `--llm` will cost and, for a batch, where the answers belong."""
+        """Describe what `--llm` will cost and, for a batch, where the answers belong."""
         every = self._counted.values()
         characters = sum(len(message.content) for each in every for message in each.messages)
         leads = sum(each.name == "plan" for each in every)

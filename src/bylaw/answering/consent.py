@@ -1,7 +1,6 @@
-"""Asks a model whether the user agreed if code cannot tell; a yes must quote the user's own words.
+"""Asks a model whether the user agreed, if code cannot tell. A yes must quote the user's own words.
 
-A question shows only a part of the conversation: what was said, what was changed, and where unmentioned values come
-from.
+A question shows only part of the conversation: what was said, what was changed, and where unmentioned values come from.
 """
 
 import re
@@ -25,24 +24,24 @@ from bylaw.rule.monitor import Act
 from bylaw.trace.event import Call, Event, Message
 
 _LAST = 12_000
-"""Characters per message of the last exchange."""
+"""The maximum length of a message in the last exchange."""
 _RECENT = 330
-"""Characters per message of the exchange before it."""
+"""The maximum length of a message in the exchange before."""
 _EARLIER = {"user": 160, "agent": 90, "tool": 0}
-"""Characters per earlier message."""
+"""The maximum length of an earlier message, by speaker."""
 _CHANGE, _OUTCOME = 300, 150
-"""Characters of an earlier write and of its result."""
+"""The maximum length of an earlier write and of its result."""
 _BEFORE, _AFTER = 80, 160
-"""Characters of a look-up's result before and after a value of the call."""
+"""How many characters of a look-up's result are shown before and after a value of the call."""
 _BESIDE = 25
-"""Characters kept around an amount, or around a value of the call, in a shortened message."""
+"""How many characters are kept around an amount or a value of the call in a shortened message."""
 _FIGURES = 4
-"""Maximum number of amounts and call values kept in a shortened message: the last ones."""
+"""The maximum number of amounts and call values kept in a shortened message, the last ones."""
 _AMOUNT = r"[$\u20ac\u00a3\u00a5]\s?\d[\d.,]*|\d[\d.,]*\s?[$\u20ac\u00a3\u00a5]|(?<![\w.])\d[\d,]*\.\d\d(?!\w)"
 _LINE = 25
-"""Repeated lines shorter than this are not removed."""
+"""Repeated lines shorter than this are kept."""
 _MOST = 30_000
-"""Maximum characters of an excerpt. The earliest pieces are left out."""
+"""The maximum length of an excerpt. The earliest pieces are left out."""
 _CUT = "[...]"
 
 
@@ -62,10 +61,10 @@ class Excerpt:
         self._unsaid = _values(arguments, lambda value: not _whole(value).search(said))
         told = _values(arguments, lambda value: not value.isalpha() and _whole(value).search(said) is not None)
         self._kept = re.compile("|".join([_AMOUNT, *(_whole(each).pattern for each in told)]))
-        """Text the answer may depend on: amounts, and values of the call."""
+        """Text on which the answer may depend: amounts, and values of the call."""
 
     def text(self) -> str:
-        """The pieces in conversation order, numbered."""
+        """Return the pieces in conversation order, numbered."""
         shown, room, left = list[str](), _MOST, len(self._pieces)
         for piece in reversed(self._pieces):
             text = self._shown(piece)
@@ -79,7 +78,7 @@ class Excerpt:
         return "\n".join(reversed(shown)) or "(nothing was said)"
 
     def _shown(self, piece: Piece) -> str:
-        """A piece as the model sees it; empty if it adds nothing."""
+        """Return a piece as the model sees it; empty if it adds nothing."""
         event = self._events[piece.step]
         if isinstance(event, Message):
             text = self._message(piece) if piece.text else f"({piece.note})"
@@ -95,7 +94,7 @@ class Excerpt:
         return f"[{piece.step}] {piece.by}{' (it failed)' if has_failed else ''}: {text}"
 
     def _message(self, piece: Piece) -> str:
-        """A message without lines that are repeated later; messages of the last exchange are complete."""
+        """Return a message without lines that are repeated later. Messages of the last exchange are complete."""
         if piece.step >= self._last:
             self._seen.update(_plain(line) for line in piece.text.splitlines())
             return _cut(piece.text, _LAST)
@@ -107,7 +106,7 @@ class Excerpt:
         return _cut(text, _EARLIER[piece.by], self._kept)
 
     def _new(self, text: str, most: int = _LAST) -> str:
-        """A text, or a marker if it has already been shown."""
+        """Return a text, or a marker if it was already shown."""
         plain = _plain(text)
         if plain in self._seen:
             return _CUT
@@ -116,7 +115,7 @@ class Excerpt:
         return _cut(text, most)
 
     def _explanation(self, result: str) -> str:
-        """The parts of a look-up's result around values that no message contains, once per value."""
+        """Return the parts of a look-up's result around values that no message contains, once per value."""
         parts: list[str] = []
         for value in [*self._unsaid]:
             found = _whole(value).search(result)
@@ -135,14 +134,14 @@ _ASKS = ("agent", "user")
 
 
 def _values(arguments: dict[str, Any], wanted: Callable[[str], bool]) -> list[str]:
-    """The wanted values of a call, longest first, without values so short that they appear everywhere."""
+    """Return the wanted values of a call, longest first, without very short ones, which appear everywhere."""
     found = {str(leaf) for leaf in leaves(arguments) if leaf is not None and not isinstance(leaf, bool)}
     values = [each for each in found if len(each) > (2 if each.isdigit() else 1) and not _is_day(each)]
     return sorted((each for each in values if wanted(each)), key=lambda each: (-len(each), each))
 
 
 def _is_day(value: str) -> bool:
-    """Whether a value is a date, which people write differently from a call."""
+    """Whether a value is a date. People write dates differently from a call."""
     try:
         return bool(date.fromisoformat(value))
     except ValueError:
@@ -158,7 +157,7 @@ def _plain(text: str) -> str:
 
 
 def _cut(text: str, most: int, kept: re.Pattern[str] | None = None) -> str:
-    """The beginning and a longer end of a text (the question is at the end), with marked parts of the middle."""
+    """Return the beginning and a longer end of a text, with marked parts of the middle. The question is at the end."""
     if len(text) <= most:
         return text
     start, end = most // 3, len(text) - (most - most // 3)
@@ -173,7 +172,7 @@ def _cut(text: str, most: int, kept: re.Pattern[str] | None = None) -> str:
 
 
 _DESCRIBED = 150
-"""Characters of a tool's description."""
+"""The maximum length of a tool's description."""
 _REQUESTED = (
     "For this policy a request is enough: before the call the customer asked in their own words for this very change, "
     "gave the values that matter or plainly meant them, and neither took it back nor had it carried out already. "
@@ -184,7 +183,7 @@ _REQUESTED = (
 def consent_request(
     pack: Pack, predicate: Predicate, act: Act, question: OpenConsent, events: Sequence[Event]
 ) -> Request:
-    """The request to the model: the policy, an excerpt of the conversation before the call, and the call."""
+    """Return the request to the model: the policy, an excerpt of the conversation before the call, and the call."""
     given = {
         "policy": _policy(pack, predicate),
         "pieces": Excerpt(pack, events, act, question.arguments).text(),
@@ -194,9 +193,9 @@ def consent_request(
 
 
 def no_question(pack: Pack, act: Act, events: Sequence[Event]) -> str:
-    """Why no model is asked about a call with undecided consent; empty if one is asked.
+    """Return why no model is asked about an undecided consent; empty if one is asked.
 
-    A refused call changed nothing. Whether one yes covers two identical calls can seldom be read from the words.
+    A refused call changed nothing. Words seldom show whether one yes covers two identical calls.
     """
     ledger = Ledger(pack.schema)
     ledger.observe_all(0, events)
@@ -228,7 +227,7 @@ def consent_answer(predicate: Predicate, act: Act, answer: Answer, events: Seque
 
 
 def _policy(pack: Pack, predicate: Predicate) -> str:
-    """The sentences of the rules that require this consent, and whether a request is enough."""
+    """Return the sentences of the rules that require this consent, and whether a request is enough."""
     owners = [pack.policies.get(rule.policy) for rule in pack.book.rules if predicate.name in atoms(rule.formula)]
     told = [
         " ".join(each.text for each in owner.citations if each.text) or owner.definition for owner in owners if owner

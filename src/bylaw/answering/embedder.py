@@ -1,7 +1,7 @@
-"""`--embedder`: vectors that know meaning, from weights on disk or from an endpoint; hashed n-grams without either.
+"""`--embedder`: vectors by meaning, from weights on disk or from an endpoint; otherwise hashed n-grams.
 
-Static embeddings are enough for a few words: one vector a token, averaged. Their weights may come with a package of the
-registry (extra `embed`), so nothing is fetched.
+Static embeddings are enough for a few words: one vector per token, averaged. Their weights may come with a package
+(extra `embed`), so nothing is downloaded.
 """
 
 import importlib
@@ -18,11 +18,13 @@ HASHED = "hashed"
 WORDLLAMA = "wordllama"
 _EXTRA = "in your clone of Bylaw: pip install '.[embed]'"
 _KEY = "none"
-"""For an endpoint that wants no key; the SDK does."""
+"""Passed to an endpoint without a key, because the SDK requires one."""
 
 
 def open_embedder(said: str = "") -> Embedder:
-    """The embedder that `said` means: `hashed`, `wordllama`, the folder of a static model, or an endpoint's address."""
+    """Return the embedder that `said` names: `hashed`, `wordllama`, the folder of a static model, or an endpoint's
+    address.
+    """
     if said in ("", HASHED):
         return HashedNgrams()
     if said.startswith(("http://", "https://")):
@@ -50,7 +52,7 @@ class StaticEmbedder:
         if len(tables) != 1:
             raise UsageError(f"a static model has one table of vectors, this has {len(tables)}", place=str(weights))
         self._table = tables[0].astype("float32")
-        # Model2Vec may weigh tokens, and let several share a vector.
+        # Model2Vec may weight tokens, and let several share a vector.
         self._shares, self._weighs = tensors.get("mapping"), tensors.get("weights")
 
     def __call__(self, texts: Sequence[str]) -> list[list[float]]:
@@ -66,7 +68,7 @@ class StaticEmbedder:
 
 
 class EndpointEmbedder:
-    """An OpenAI-compatible endpoint: `http://127.0.0.1:8080/v1#model`; the model may be left out where there is one."""
+    """An OpenAI-compatible endpoint: `http://127.0.0.1:8080/v1#model`. If the endpoint has only one model, omit it."""
 
     def __init__(self, address: str) -> None:
         try:
@@ -96,7 +98,9 @@ class EndpointEmbedder:
 
 
 def _of_wordllama() -> tuple[Path, Path]:
-    """The files that come with the package, which itself is not imported: it configures logging for everybody."""
+    """Return the files that come with the package. The package itself is not imported, because it configures
+    logging.
+    """
     found = importlib.util.find_spec(WORDLLAMA)
     if found is None or not found.submodule_search_locations:
         raise UsageError(f"`{WORDLLAMA}` is not installed", hint=_EXTRA)

@@ -1,8 +1,7 @@
-"""The conversation before an act as numbered pieces, which are searched and shown and against which
-quotes are checked.
+"""The conversation before an act as numbered pieces, which are searched, shown and quoted, and the memory of plans.
 
-Plans that worked are found again by similarity (ShieldAgent, 3.3): the long-term memory. The short-term memory of a
-conversation is the list of its questions: `Answerer` keeps the answers and repeats none.
+The long-term memory finds plans that worked by similarity (ShieldAgent, 3.3). The short-term memory of a conversation
+is its list of questions: `Answerer` keeps the answers and repeats none.
 """
 
 import math
@@ -24,10 +23,10 @@ from bylaw.rule.structure import Embedder, HashedNgrams, Vector, similarity
 from bylaw.trace.event import Call, Event, Message
 
 MOST = 8
-"""Maximum pieces a search returns, apart from the latest pieces it asks for."""
+"""The maximum number of pieces that a search returns, apart from the latest pieces requested."""
 SHOWN = {"tool": 1200, "user": 12_000, "agent": 12_000}
-"""Characters shown of a piece: of messages the beginning and the end, because questions come last. Quotes are checked
-against the full text.
+"""The maximum length shown of a piece. Of messages, the beginning and the end are shown, because questions come last.
+Quotes are checked against the full text.
 """
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset(
@@ -42,10 +41,10 @@ class Piece(Struct, frozen=True):
     by: Speaker
     text: str
     note: str = ""
-    """Replaces missing text; it cannot be quoted."""
+    """Replaces missing text. It cannot be quoted."""
 
     def shown(self) -> str:
-        """The piece as the model sees it."""
+        """Return the piece as the model sees it."""
         most, text = SHOWN[self.by], self.text or f"({self.note})"
         if len(text) > most:
             text = f"{text[:most]} [...]" if self.by == "tool" else f"{text[: most // 2]} [...] {text[-most // 2 :]}"
@@ -53,7 +52,7 @@ class Piece(Struct, frozen=True):
 
 
 class History:
-    """Everything before an act, or only certain speakers' pieces; other pieces are neither shown nor quotable."""
+    """Everything before an act, or only certain speakers' pieces. Other pieces are neither shown nor quotable."""
 
     def __init__(self, events: Sequence[Event], act: Act, by: Container[Speaker] = SPEAKERS) -> None:
         self.pieces = tuple(piece for piece in _pieces(events[: act.step]) if piece.by in by)
@@ -67,7 +66,9 @@ class History:
         return {piece.step: _plain(piece.text) for piece in self.pieces}
 
     def search(self, wanted: Search, filled: str) -> tuple[Piece, ...]:
-        """The pieces that share the rarest words with a search, each with its reply, plus the latest ones; in order."""
+        """Return the pieces that share the rarest words with a search, each with its reply, and the latest ones, in
+        order.
+        """
         mine = [piece for piece in self.pieces if wanted.by in ("anyone", piece.by)]
         scores = {piece.step: self._score(piece.step, words(filled)) for piece in mine}
         best = sorted((step for step in scores if scores[step] > 0), key=lambda step: (-scores[step], -step))[:MOST]
@@ -76,12 +77,12 @@ class History:
         return tuple(piece for piece in self.pieces if piece.step in chosen)
 
     def holds(self, quote: AnswerQuote) -> bool:
-        """Whether a quote occurs word for word at its step; white space does not matter."""
+        """Whether a quote occurs word for word at its step, ignoring white space."""
         text = _plain(quote.text)
         return bool(text) and text in self._texts.get(quote.step, "")
 
     def _answers(self, steps: Iterable[int]) -> list[int]:
-        """The other side's next message after each of these steps."""
+        """Return the other side's next message after each of these steps."""
         found: list[int] = []
         for step in steps:
             by = next(piece.by for piece in self.pieces if piece.step == step)
@@ -100,12 +101,12 @@ class History:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, including numbers and ids."""
+    """Return the words of a text, including numbers and ids."""
     return _WORD.findall(text.lower())
 
 
 def call_text(tool: str, arguments: object) -> str:
-    """A call as the model sees it."""
+    """Return a call as the model sees it."""
     return f"{tool}({msgspec.json.encode(arguments, order='sorted').decode()})"
 
 
@@ -136,9 +137,9 @@ def _plain(text: str) -> str:
 
 FILE = "plans.jsonl"
 ALIKE = 0.3
-"""Minimum similarity for a plan to be shown as an example."""
+"""The minimum similarity of a plan that is shown as an example."""
 SAME = 0.9
-"""Minimum similarity for a plan, for a call of the same tool, to be reused without asking."""
+"""The minimum similarity of a plan, for a call of the same tool, that is reused without asking."""
 EXAMPLES = 2
 
 
@@ -147,13 +148,13 @@ class Outcome(Struct, frozen=True):
 
     about: str
     tool: str
-    """The tool called: a plan may name its arguments, so it is reused for no other tool."""
+    """The called tool. A plan may name its arguments, so it is reused only for this tool."""
     plan: Plan
     settled: bool
 
 
 class Remembered(Struct):
-    """A plan and its record so far."""
+    """A plan with its record so far."""
 
     about: str
     tool: str
@@ -164,12 +165,12 @@ class Remembered(Struct):
 
     @property
     def works(self) -> bool:
-        """Whether it has given an answer more often than not."""
+        """Whether the plan has given an answer more often than not."""
         return 2 * self.settled > self.tried
 
 
 class Plans:
-    """Plans by topic, in a file that several processes may append to; without a folder, in memory only."""
+    """Plans by topic, in a file to which several processes may append; without a folder, in memory only."""
 
     def __init__(self, folder: Path | None = None, *, embed: Embedder | None = None) -> None:
         self._file = folder / FILE if folder is not None else None
@@ -194,7 +195,7 @@ class Plans:
                     out.write(msgspec.json.encode(outcome) + b"\n")
 
     def like(self, about: str) -> list[tuple[float, Remembered]]:
-        """Working plans for similar topics, the most similar first."""
+        """Return working plans for similar topics, most similar first."""
         (vector,) = self._embed([about])
         with self._lock:
             found = [(similarity(vector, each.vector), each) for each in self._known.values() if each.works]

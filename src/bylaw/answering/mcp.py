@@ -1,7 +1,6 @@
-"""User-defined operations: tools of any MCP server, started as a process or reached by address.
+"""User-defined operations: tools of any MCP server, started as a process or reached by address. Needs the extra `mcp`.
 
-Needs the extra `mcp`. A tool answers with JSON that has a boolean `value`, which settles a step, or with text to be
-read.
+A tool answers with JSON that has a boolean `value`, which settles a step, or with text for the model.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -26,7 +25,7 @@ class McpOperation:
         self.description = f"{' '.join(description.split())} Arguments: {', '.join(parameters) or 'none'}."
 
     def run(self, arguments: Mapping[str, Any]) -> str:
-        """Call the tool; an error settles nothing."""
+        """Call the tool. An error settles nothing."""
         return self._server.call(self.name, arguments)
 
 

@@ -1,6 +1,6 @@
-"""The typed operations of a plan (ShieldAgent, 3.3); each step has a name that later steps use.
+"""The typed operations of a plan (ShieldAgent, 3.3). Each step has a name that later steps use.
 
-A plan belongs to a rule, not to a conversation: `{argument}` in it is replaced with that argument of the call.
+A plan belongs to a rule and not to a conversation. `{argument}` in a plan is replaced with that argument of the call.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,7 +14,7 @@ from bylaw.rule.formula import atoms, parse
 By = Literal["user", "agent", "tool", "anyone"]
 MOST_STEPS = 12
 LONGEST = 400
-"""Maximum characters of a formula."""
+"""The maximum length of a formula."""
 
 
 class Search(Struct, frozen=True, tag_field="operation", tag="search"):
@@ -24,7 +24,7 @@ class Search(Struct, frozen=True, tag_field="operation", tag="search"):
     words: str
     by: By = "anyone"
     last: int = 0
-    """How many of the latest pieces to include regardless of content."""
+    """How many of the latest pieces to include, whatever their content."""
 
 
 class Check(Struct, frozen=True, tag_field="operation", tag="binary_check"):
@@ -46,7 +46,7 @@ class Detect(Struct, frozen=True, tag_field="operation", tag="detect"):
 class Verify(Struct, frozen=True, tag_field="operation", tag="formal_verify"):
     """A formula over earlier answers, evaluated like the rules themselves.
 
-    With temporal operators it is evaluated over the steps of the history; an answer holds at the steps it quotes.
+    With temporal operators, it is evaluated over the steps of the history. An answer holds at the steps that it quotes.
     """
 
     name: str
@@ -73,7 +73,7 @@ Step = Search | Check | Detect | Verify | Use
 
 
 class Plan(Struct, frozen=True):
-    """Steps in execution order; the step named after a predicate gives its value."""
+    """Steps in execution order. The step named after a predicate gives its value."""
 
     steps: tuple[Step, ...]
 
@@ -81,7 +81,7 @@ class Plan(Struct, frozen=True):
         return {step.name: step for step in self.steps}
 
     def faults(self, predicates: Collection[str], tools: Collection[str] = ()) -> list[str]:
-        """Why the plan cannot be run for these predicates; empty if it can."""
+        """Return why the plan cannot be run for these predicates; empty if it can."""
         found: list[str] = []
         known: dict[str, Step] = {}
         if not 0 < len(self.steps) <= MOST_STEPS:
@@ -102,7 +102,7 @@ class Plan(Struct, frozen=True):
 
 
 def used(step: Step, known: Mapping[str, Step]) -> list[str]:
-    """Names a step uses that are unknown or of the wrong kind."""
+    """Return names in a step that are unknown or of the wrong kind."""
     match step:
         case Check(uses=names) | Detect(uses=names):
             return [name for name in names if name not in known]

@@ -1,7 +1,7 @@
-"""What a request allows, asked of a model once: from the user's words and the tool catalogue, before anything is read.
+"""Asks a model once what a request allows, from the user's words and the tool catalogue.
 
-Nothing here raises for what a model says, or waits for it longer than `patience`. A quote that does not appear in the
-request, and an unknown tool, make that part of the answer allow nothing. Without an answer, the user is asked.
+No function here raises because of a model's answer, or waits longer than `patience`. If the answer quotes words that
+the request lacks, or names an unknown tool, that part allows nothing. Without an answer, the user is asked.
 """
 
 import json
@@ -37,17 +37,17 @@ from bylaw.text.folding import fold
 
 _Made = TypeVar("_Made")
 PATIENCE = 15.0
-"""Seconds that a call waits for an answer at most; one that comes later is there for the next call."""
+"""The maximum seconds that a call waits for an answer. A later answer helps the next call."""
 MOST_ASKED = 64
-"""Questions under way at once, at most."""
+"""The maximum number of concurrent questions."""
 FAILURES = 3
-"""After so many failures in a row a model is taken to be down."""
+"""After this many failures in a row, a model counts as down."""
 PAUSE = 30.0
-"""Seconds before one that is down is asked again."""
+"""Seconds before a model that is down is asked again."""
 
 
 class PatientChat:
-    """For many threads: each waits for its own question alone, and for no longer than `patience`."""
+    """A chat for many threads. Each waits only for its own question, and no longer than `patience`."""
 
     def __init__(self, chat: Chat, patience: float = PATIENCE) -> None:
         self._chat, self._patience = chat, patience
@@ -55,10 +55,10 @@ class PatientChat:
         self._under_way: dict[str, Future[Any]] = {}
         self._failures, self._down_until = 0, 0.0
         self.queries = 0
-        """How often the model was asked."""
+        """The number of questions sent to the model."""
 
     def ask(self, asked: Request, made: Callable[[Answer], _Made | None]) -> _Made | str:
-        """What is made of an answer, or why there is none; nothing is made of one that cannot be read."""
+        """Return the converted answer, or why there is none. An unreadable answer is not converted."""
         waiting = self._begin(asked, made)
         if isinstance(waiting, str):
             return waiting
@@ -69,7 +69,7 @@ class PatientChat:
             return f"the model gave no answer within {self._patience:g} seconds"
 
     def _begin(self, asked: Request, made: Callable[[Answer], _Made | None]) -> Future[_Made | str] | str:
-        """The answer that is under way, or why the model is not asked now."""
+        """Return the pending answer, or why the model is not asked now."""
         with self._lock:
             waiting = self._under_way.get(asked.key)
             if waiting is not None:
@@ -80,7 +80,7 @@ class PatientChat:
                 return "too many questions are waiting for the model"
             waiting = self._under_way[asked.key] = Future[_Made | str]()
             self.queries += 1
-        # Whoever stops the program does not wait for a model.
+        # Stopping the program does not wait for a model.
         threading.Thread(target=self._ask, args=(asked, made, waiting), daemon=True).start()
         return waiting
 
@@ -91,7 +91,7 @@ class PatientChat:
             found, why = made(answer), answer.why or "no answer that can be read"
         except Exception as error:
             found, why = None, str(error) or type(error).__name__
-            # A batch is answered when somebody gets to it.
+            # A batch is answered later.
             is_down = not isinstance(error, Pending)
         if found is None and is_down:
             self._fails()
@@ -110,11 +110,11 @@ class PatientChat:
 
 
 Meaning = Mapping[str, bool]
-"""By argument, whether it is what the user means; those of which nobody can tell are left out."""
+"""For each argument, whether the user means this value. Undecided arguments are left out."""
 
 
 class SaidOfArgument(Struct, frozen=True):
-    """What a model says of one argument."""
+    """What a model says about one argument."""
 
     name: str
     meant: Literal["yes", "no", "unclear"]
@@ -122,8 +122,6 @@ class SaidOfArgument(Struct, frozen=True):
 
 
 class SaidOfCall(Struct, frozen=True):
-    """A model's answer."""
-
     arguments: tuple[SaidOfArgument, ...] = ()
 
 
@@ -131,7 +129,7 @@ MEANING_SCHEMA = schema_of(SaidOfCall)
 
 
 def second_question(doubt: Doubt) -> Request:
-    """What a model is asked of a call."""
+    """Return the question to the model about a call."""
     call = "\n".join(f"- {name}: {_written(value)}" for name, value in doubt.arguments.items())
     given = {
         "request": doubt.request,
@@ -143,7 +141,7 @@ def second_question(doubt: Doubt) -> Request:
 
 
 def meaning_of(reply: SaidOfCall, doubt: Doubt) -> Meaning:
-    """What a model said, as far as it rests on what it was shown."""
+    """Return the part of a model's answer that is based on what it was shown."""
     shown = fold(f"{doubt.request} \n {_shown(doubt)}")
     found: dict[str, bool] = {}
     for each in reply.arguments:
@@ -155,7 +153,7 @@ def meaning_of(reply: SaidOfCall, doubt: Doubt) -> Meaning:
 
 
 def _shown(doubt: Doubt) -> str:
-    """The results, each under its look-up: that nothing came of one may be the reason for an answer."""
+    """Return the results, each under its look-up. Even an empty result may be the reason for an answer."""
     return "\n\n".join(
         f"[{number}] {each.tool}({_given(each.arguments)}) showed:\n{each.text}"
         for number, each in enumerate(doubt.shown, start=1)
@@ -171,7 +169,7 @@ def _written(value: object) -> str:
 
 
 class SaidSource(Struct, frozen=True):
-    """Where a value is to be found, as a model says it."""
+    """The source of a value, according to a model."""
 
     tools: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
@@ -179,7 +177,7 @@ class SaidSource(Struct, frozen=True):
 
 
 class SaidArgument(Struct, frozen=True):
-    """How an argument may be filled, as a model says it."""
+    """How an argument may be filled, according to a model."""
 
     name: str
     fill: Literal["said", "found", "free"]
@@ -200,7 +198,7 @@ class SaidArgument(Struct, frozen=True):
 
 
 class SaidDeed(Struct, frozen=True):
-    """A deed, as a model says it."""
+    """An action that the request allows, according to a model."""
 
     tool: str
     asked: tuple[str, ...] = ()
@@ -208,26 +206,24 @@ class SaidDeed(Struct, frozen=True):
 
 
 class SaidDelegation(Struct, frozen=True):
-    """A delegation, as a model says it."""
+    """A delegation, according to a model."""
 
     asked: tuple[str, ...] = ()
     source: SaidSource = SaidSource()
 
 
 class Reply(Struct, frozen=True):
-    """A model's answer."""
-
     deeds: tuple[SaidDeed, ...] = ()
     delegations: tuple[SaidDelegation, ...] = ()
 
 
 SCHEMA = schema_of(Reply)
 MOST = 10_000
-"""Answers that a reader keeps; the oldest go first."""
+"""How many answers a reader keeps. The oldest are dropped first."""
 
 
 def question(text: str, tools: Mapping[str, Tool]) -> Request:
-    """What a model is asked of a request."""
+    """Return the question to the model about a request."""
     given = {"tools": "\n".join(_told(tool) for tool in tools.values()), "request": text}
     return render(PROMPTS, "request", given, schema=SCHEMA, max_tokens=4000)
 
@@ -241,16 +237,16 @@ def _told(tool: Tool) -> str:
 
 
 def _closed(schema: object) -> str:
-    """The values of a closed list."""
+    """Return the values of an enumeration."""
     declared: Mapping[str, Any] = cast("Mapping[str, Any]", schema) if isinstance(schema, Mapping) else {}
     listed: list[Any] | None = ["true", "false"] if declared.get("type") == "boolean" else declared.get("enum")
     return f"={'|'.join(map(str, listed))}" if listed else ""
 
 
 class RequestReader:
-    """Reads requests with a model; each is asked once, and known answers are not asked again.
+    """Reads requests with a model. Each is asked once, and known answers are not requested again.
 
-    For many threads: each waits for its own question alone, and for no longer than `patience`.
+    Several threads may use it. Each waits only for its own question, and no longer than `patience`.
     """
 
     def __init__(
@@ -261,25 +257,25 @@ class RequestReader:
         patience: float = PATIENCE,
         meanings: Mapping[str, Meaning] | None = None,
     ) -> None:
-        """`known` are earlier answers about requests, `meanings` those about calls; each by the key of its question."""
+        """`known` has earlier answers about requests, `meanings` those about calls, by question key."""
         self._asking = PatientChat(chat, patience) if chat is not None else None
         self.known: dict[str, Allowance] = dict(known or {})
         self.meanings: dict[str, Meaning] = dict(meanings or {})
         self.unanswered: dict[str, str] = {}
-        """The latest requests without a usable answer, by the key of the question, each with the reason."""
+        """The latest requests without a usable answer, by question key, with the reason."""
         self.not_looked_at: dict[str, str] = {}
-        """The same for calls."""
+        """The latest calls without a usable answer."""
 
     @property
     def queries(self) -> int:
-        """How often a model was asked."""
+        """The number of questions sent to the model."""
         return self._asking.queries if self._asking is not None else 0
 
     def __call__(self, pack: Pack) -> RequestModel:
         return _PackReader(self, pack.schema.deeds)
 
     def read(self, text: str, tools: Mapping[str, Tool]) -> Allowance:
-        """The allowance of a request; one that allows nothing, with the reason, if the model has no answer."""
+        """Return the allowance of a request. Without an answer, it allows nothing and has the reason."""
 
         def made(answer: Answer) -> Allowance | None:
             reply = reply_of(answer)
@@ -289,7 +285,7 @@ class RequestReader:
         return Allowance(unread=found) if isinstance(found, str) else found
 
     def look(self, doubt: Doubt) -> Meaning | None:
-        """By argument, whether a call is what the user means; None if the model has no answer."""
+        """Return for each argument whether the user means it; None without an answer from the model."""
 
         def made(answer: Answer) -> Meaning | None:
             reply = answer.read(SaidOfCall)
@@ -301,7 +297,7 @@ class RequestReader:
     def _ask(
         self, asked: Request, made: Callable[[Answer], _Made | None], known: dict[str, _Made], missing: dict[str, str]
     ) -> _Made | str:
-        """The answer, which is then known, or the reason why there is none."""
+        """Return the answer, which is then remembered, or why there is none."""
         if (answered := known.get(asked.key)) is not None:
             return answered
 
@@ -314,7 +310,7 @@ class RequestReader:
 
 
 class _PackReader:
-    """A reader of requests to the tools of one pack."""
+    """Reads requests to the tools of one pack."""
 
     def __init__(self, reader: RequestReader, tools: Mapping[str, Tool]) -> None:
         self._reader, self._tools = reader, tools
@@ -325,16 +321,16 @@ class _PackReader:
 
 
 def _keep(kept: dict[str, _Made], key: str, value: _Made) -> _Made:
-    """Keep what was found, in the place of the oldest where there is much."""
+    """Keep a value. If there are many, drop the oldest."""
     while len(kept) >= MOST:
-        # Another thread may have taken it.
+        # Another thread may have removed it.
         kept.pop(next(iter(kept), key), None)
     kept[key] = value
     return value
 
 
 def reply_of(answer: Answer) -> Reply | None:
-    """A model's answer; None where it cannot be read."""
+    """Return a model's answer; None if it cannot be read."""
     said = answer.read(dict[str, Any])
     try:
         return msgspec.convert(_with_bounds_as_text(said), Reply, strict=False)
@@ -343,7 +339,7 @@ def reply_of(answer: Answer) -> Reply | None:
 
 
 def _with_bounds_as_text(said: Any) -> Any:
-    """Bounds as texts: many models write 140 as a number, and the rest of their answer is none the worse for it."""
+    """Convert bounds to texts, because many models write 140 as a number in an otherwise good answer."""
     if isinstance(said, list):
         return [_with_bounds_as_text(each) for each in cast("list[Any]", said)]
     if not isinstance(said, dict):
@@ -358,7 +354,7 @@ def _with_bounds_as_text(said: Any) -> Any:
 
 
 def allowance_of(reply: Reply, text: str, tools: Mapping[str, Tool]) -> Allowance:
-    """What a model's answer allows, after it was held against the request and the catalogue."""
+    """Return what a model's answer allows, checked against the request and the catalogue."""
     checking = _Checking(text, tools)
     deeds = tuple(deed for each in reply.deeds if (deed := checking.deed(each)) is not None)
     delegations = tuple(each for said in reply.delegations if (each := checking.delegation(said)) is not None)
@@ -366,7 +362,7 @@ def allowance_of(reply: Reply, text: str, tools: Mapping[str, Tool]) -> Allowanc
 
 
 class _Checking:
-    """Holds an answer against the request: what does not stand there is left out, and said."""
+    """Checks an answer against the request. What the request lacks is left out and reported."""
 
     def __init__(self, text: str, tools: Mapping[str, Tool]) -> None:
         self._text, self._tools = text, tools
@@ -418,7 +414,7 @@ class _Checking:
         )
 
     def _sources(self, said: SaidSource) -> tuple[Source, ...]:
-        """One for each tool; any tool where none is known."""
+        """Return a source for each tool; any tool if none is known."""
         known = [tool for tool in said.tools if tool in self._tools]
         self.faults += [f"`{tool[:80]}` is not a tool" for tool in said.tools if tool not in self._tools]
         named = self._spans(said.named)

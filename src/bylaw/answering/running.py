@@ -1,4 +1,4 @@
-"""Runs a plan as far as one predicate needs it. A model's answer counts only if its quotes occur in the history."""
+"""Runs a plan as far as one predicate needs it. A model's answer counts only if the history contains its quotes."""
 
 import itertools
 import re
@@ -25,18 +25,16 @@ AskModel = Callable[[Request], Answer]
 
 
 class Operation(Protocol):
-    """A user-defined operation."""
-
     @property
     def name(self) -> str: ...
 
     @property
     def description(self) -> str:
-        """What it does and which arguments it takes, for the planner."""
+        """Return what the operation does and its arguments, for the planner."""
         ...
 
     def run(self, arguments: Mapping[str, Any]) -> str:
-        """JSON with a boolean `value` and optional `quotes` and `because`, or text to be read."""
+        """Return JSON with a boolean `value` and optional `quotes` and `because`, or text for the model."""
         ...
 
 
@@ -80,7 +78,7 @@ class PlanRun:
         self._found: dict[str, Claim] = {}
 
     def find(self, name: str) -> Claim:
-        """The result of a named step, running the steps it uses first."""
+        """Return the result of a named step, running the steps that it uses first."""
         if name not in self._found:
             self._found[name] = self._take(self._steps[name])
         return self._found[name]
@@ -121,7 +119,7 @@ class PlanRun:
         return self._checked(value, reply.quotes, reply.because)
 
     def _checked(self, value: bool | None, quotes: tuple[AnswerQuote, ...], because: str) -> Claim:
-        """A claim, if its quotes occur in the history; a positive answer needs a quote."""
+        """Return a claim if the history contains its quotes. A positive answer needs a quote."""
         wrong = [quote for quote in quotes if not self._history.holds(quote)]
         if wrong:
             return Claim(because=f"quotes what step {wrong[0].step} does not say: {wrong[0].text[:80]}")
@@ -155,7 +153,7 @@ class PlanRun:
         return Claim(told.value, (), told.because or f"{step.tool} says so")
 
     def _pieces(self, names: Sequence[str]) -> list[Piece]:
-        """The results of the named steps in history order; answers among them are marked as such."""
+        """Return the results of the named steps in history order. Answers among them are marked."""
         found: dict[tuple[int, str], Piece] = {}
         for name in names:
             claim = self.find(name)
@@ -177,8 +175,8 @@ class PlanRun:
 def verified(formula: Formula, claims: Mapping[str, Claim]) -> bool | None:
     """Whether a formula holds over claims; None if it depends on an unknown one.
 
-    Without temporal operators it is evaluated once. With them it is evaluated over the quoted steps, in order: a true
-    claim holds at the steps it quotes, a false one nowhere.
+    Without temporal operators, it is evaluated once. With them, it is evaluated over the quoted steps in order: a true
+    claim holds at the steps that it quotes, a false one nowhere.
     """
     if is_propositional(formula):
         return holds(formula, [{name: claim.value for name, claim in claims.items()}])

@@ -1,4 +1,4 @@
-"""Audits: recorded conversations in, verdicts, rates and a report out. Start at `run`."""
+"""Audits recorded conversations and writes verdicts, rates and a report. Start at `run`."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Attestations: a person's answers on undecided calls, which settle them."""
+"""Attestations: reviewers' answers that settle undecided calls."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,10 +20,10 @@ ATTESTATIONS = "attestations.yaml"
 
 
 class Attestation(Struct, frozen=True):
-    """A person's answer: whether a policy was followed in an undecided call."""
+    """A reviewer's answer: whether a policy was followed in an undecided call."""
 
     finding: str
-    """The call: the name of its conversation, a colon, and its step."""
+    """The call: the conversation's name, a colon, and the step."""
     answer: Literal["fine", "wrong"]
     by: str
     on: str
@@ -31,7 +31,7 @@ class Attestation(Struct, frozen=True):
     question: str = ""
     policy: str = ""
     seen: str = ""
-    """The digest of what the person saw. The answer counts for a call with this digest and no other."""
+    """The digest of what the reviewer saw. The answer counts only for a call with this digest."""
 
     @property
     def is_fine(self) -> bool:
@@ -39,36 +39,36 @@ class Attestation(Struct, frozen=True):
 
 
 class Settled(Struct, frozen=True):
-    """What an attestation settled: a rule, or a policy with a guard, at one call."""
+    """What an attestation settled at one call: a rule, or a policy with a guard."""
 
     step: int
     name: str
     attestation: Attestation
 
     def record(self) -> JsonRecord:
-        """As `calls.jsonl` holds it."""
+        """Return the record for `calls.jsonl`."""
         given = self.attestation
         told: JsonRecord = {"rule": self.name, "value": given.is_fine, "by": "person", "on": given.on}
         return told | {name: text for name, text in (("name", given.by), ("because", given.reason)) if text}
 
 
 def file_beside(out: Path, name: str) -> Path:
-    """A file in the current folder, else in the folder above the audit: where `bylaw view` writes it."""
+    """Return a file in the current folder, or else in the folder above the audit, where `bylaw view` writes it."""
     return Path(name) if Path(name).is_file() else out.resolve().parent / name
 
 
 def read_attestations(path: Path) -> dict[str, Attestation]:
-    """The last answer on each call and policy, by the digest of what was seen; none if there is no file."""
+    """Return the last answer on each call and policy, by the digest of what was seen; empty without a file."""
     return by_digest(every_attestation(path))
 
 
 def by_digest(given: Iterable[Attestation]) -> dict[str, Attestation]:
-    """The last answer for each digest. Answers without a digest settle nothing."""
+    """Return the last answer for each digest. Answers without a digest settle nothing."""
     return {each.seen: each for each in given if each.seen}
 
 
 def every_attestation(path: Path) -> list[Attestation]:
-    """The attestations of a file, in its order; none if there is no file."""
+    """Return the attestations of a file in order; empty without a file."""
     if not path.is_file():
         return []
     listed = cast("list[Any]", read_yaml_file(path, file=str(path)).data.get("attestations") or [])
@@ -82,9 +82,9 @@ def every_attestation(path: Path) -> list[Attestation]:
 def settle(
     verdicts: Sequence[CallVerdict], attested: Mapping[int, Mapping[str, Attestation]]
 ) -> tuple[list[CallVerdict], list[RuleFinding], list[Settled]]:
-    """The verdicts with what people settled, the rules that are broken by their word, and what was settled.
+    """Apply reviewers' answers, given by step and policy.
 
-    `attested` has the answers by step and policy.
+    Return the new verdicts, the rules that are broken according to an answer, and what was settled.
     """
     settled, broken = list[Settled](), list[RuleFinding]()
     made: list[CallVerdict] = []
@@ -112,21 +112,21 @@ def settle(
 
 
 def _broken(finding: RuleFinding, given: Attestation) -> RuleFinding:
-    """An undecided rule as one that was broken; a consent that was undecided was not given."""
+    """Return an undecided rule as a broken one. An undecided consent counts as not given."""
     why: JsonRecord = {"reason": "person", "holds": False, "by": given.by, "words": given.reason}
     consents = {name for name, value in finding.values if value is None and name in dict(finding.whys)}
     names = consents or {next((name for name, value in finding.values if value is None), finding.values[0][0])}
     values = tuple((name, False if name in consents else value) for name, value in finding.values)
     whys = dict(finding.whys)
     for name in names:
-        # The steps of the question and of the answer still lead there.
+        # Keep the steps of the question and the answer.
         steps = {at: step for at, step in whys.get(name, {}).items() if at in ("told_at", "answered_at")}
         whys[name] = why | steps
     return replace(finding, standing="broken", values=values, whys=tuple(whys.items()))
 
 
 def _policy(verdict: PolicyVerdict, given: Attestation | None) -> PolicyVerdict:
-    """A policy whose guard reached no verdict, with the verdict that the answer gives it."""
+    """Return a policy without a guard's verdict with the verdict from the answer."""
     if given is None or "inconclusive" not in (verdict.strict, verdict.determined):
         return verdict
     word = "compliant" if given.is_fine else "violation"

@@ -1,4 +1,4 @@
-"""An audit compared with an earlier one: findings that are new, known, fixed, gone or waived."""
+"""Compares an audit with an earlier one: findings that are new, known, fixed, gone or waived."""
 
 import json
 from collections import Counter
@@ -30,12 +30,12 @@ class Gate(Struct, frozen=True):
 
     @classmethod
     def named(cls, verdicts: Iterable[str], severity: str) -> "Gate":
-        """The gate that command-line options describe; `near_miss` includes `violation`."""
+        """Return the gate for command-line options. `near_miss` includes `violation`."""
         every = frozenset(verdicts)
         return cls(every | {"violation"} if "near_miss" in every else every, severity)
 
     def stops(self, finding: Finding) -> bool:
-        """Whether a finding fails the run; that of a refused call never does."""
+        """Whether a finding fails the run. A refused call's never does."""
         if finding.kind == "rule":
             return "rule" in self.verdicts and self._is_severe(finding.charges[0].severity)
         if finding.executed is False or finding.verdict not in self.verdicts:
@@ -51,39 +51,38 @@ class Gate(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """The findings of an audit by state, and those of an earlier audit that are fixed or gone."""
+    """An audit's findings by state, and those of an earlier audit that are fixed or gone."""
 
     baseline: Path | None
     new: list[Finding]
     still: list[Finding]
     waived: list[tuple[Finding, tuple[Waiver, ...]]]
     fixed: list[Finding]
-    """Findings of the earlier audit that are absent now, although their conversation was audited again.
-
-    One that is there under other policies only is listed with those that no longer object."""
+    """Findings of the earlier audit that are absent now, although their conversation was audited again. A finding that
+    is now under other policies is listed with the policies that no longer object.
+    """
     gone: list[Finding]
     """Findings in conversations that were not audited again."""
     refused: list[Finding] = []
-    """Findings of refused calls; they are in no other list."""
+    """Findings of refused calls, which no other list contains."""
     expired: tuple[Waiver, ...] = ()
     unused: tuple[Waiver, ...] = ()
     known: frozenset[str] = frozenset()
-    """Ids of findings that the earlier audit has with the same gravity, waived ones included."""
+    """Ids of findings that the earlier audit has with the same gravity, even if waived."""
     is_former: bool = False
-    """Whether ids in the earlier audit ignore arguments, so that one may belong to another call."""
+    """Whether the earlier audit's ids ignore arguments, so that an id may belong to another call."""
     renamed: dict[str, str] = {}
     """The current ids of findings, by the ids in unused waivers."""
     by_policy: dict[str, dict[str, int]] = {}
-    """The calls that a policy objects to, matched one by one with the earlier audit: `new`, `still` and `fixed`.
-
-    Waived findings are left out."""
+    """For each policy, the calls to which it objects, matched with the earlier audit: `new`, `still` and `fixed`.
+    Waived findings are left out.
+    """
 
     def standings(self) -> "Standings":
-        """The same, by finding."""
+        """Return the state of each finding."""
         return Standings(self.baseline is not None, self.known, {f.id: waivers for f, waivers in self.waived})
 
     def record(self) -> dict[str, Any]:
-        """The record for `comparison.json`."""
         lists = {name: getattr(self, name) for name in ("new", "still", "fixed", "gone", "refused")}
         return {
             "schema": COMPARISON_SCHEMA,
@@ -98,19 +97,18 @@ class Comparison(Struct, frozen=True):
 
 
 class Standings(Struct, frozen=True):
-    """The state of each finding of an audit; one that is not listed is new."""
+    """The state of each finding of an audit. A finding that is not listed is new."""
 
     compared: bool = False
     known: Container[str] = frozenset[str]()
     waived: dict[str, tuple[Waiver, ...]] = {}
 
     def of(self, finding: str) -> FindingStanding:
-        """The state of a finding."""
         return "waived" if finding in self.waived else "still" if finding in self.known else "new"
 
 
 class Baseline(Struct, frozen=True):
-    """The findings of an earlier audit by id, under each criterion: that audit may have used the other one."""
+    """An earlier audit's findings by id, under each criterion, because that audit may have used the other one."""
 
     folder: Path
     findings: dict[Criterion, dict[str, Finding]]
@@ -119,7 +117,7 @@ class Baseline(Struct, frozen=True):
 
 
 def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
-    """The findings of the audit in `folder`; `redacted` marks the key under which the new ones will be named."""
+    """Return the findings of the audit in `folder`. `redacted` identifies the key of the new audit."""
     store = Store(folder)
     check_baseline(store, redacted=redacted)
     findings: dict[Criterion, dict[str, Finding]] = {
@@ -129,7 +127,7 @@ def read_baseline(folder: Path, *, redacted: str | None = None) -> Baseline:
 
 
 def check_baseline(store: Store, *, redacted: str | None = None) -> None:
-    """Raise `UsageError` if the findings of an earlier audit have other ids, because of another redaction key."""
+    """Raise `UsageError` if an earlier audit's findings have other ids because of another redaction key."""
     if store.summary["redacted"] != redacted:
         hint = "give both audits --redact with the same --redact-key, or neither"
         raise UsageError(
@@ -147,7 +145,7 @@ def compare_audits(
 ) -> Comparison:
     """Compare the audit in `out`, which read the conversations `names`, with an earlier one.
 
-    A caller that compares an audit again may pass its `findings`, so that they are not read again.
+    A caller that compares an audit again may pass its `findings` to avoid reading them again.
     """
     waivers = waivers or Waivers(today=date.today())
     store = Store(out)
@@ -198,14 +196,14 @@ def compare_audits(
 
 
 def _matched(now: Finding, then: Finding) -> Iterator[tuple[str, str]]:
-    """Each policy that objects to an executed call, and whether it did so before."""
+    """Yield each policy that objects to an executed call, and whether it did so before."""
     known = {charge.policy: charge.verdict for charge in then.charges}
     for charge in now.charges if now.executed is not False else ():
         yield charge.policy, "new" if is_worse(charge, known) else "still"
 
 
 def is_graver(now: Finding, then: Finding) -> bool:
-    """Whether a finding got worse: the call is no longer refused, or a policy is new or has a graver verdict."""
+    """Whether a finding got worse: the call is no longer refused, or a policy is new or has a worse verdict."""
     if then.executed is False and now.executed is not False:
         return True
     known = {charge.policy: charge.verdict for charge in then.charges}
@@ -213,7 +211,6 @@ def is_graver(now: Finding, then: Finding) -> bool:
 
 
 def write_comparison(comparison: Comparison, out: Path) -> Path:
-    """Write `comparison.json`."""
     path = out / "comparison.json"
     path.write_text(json.dumps(comparison.record(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path

@@ -43,23 +43,22 @@ OPEN_REASONS: Mapping[str, str] = {
 
 
 class Counts:
-    """Everything that `summary.json` counts, in one flat counter, and the few values that are not counts."""
+    """Everything that `summary.json` counts in one flat counter, and a few other values."""
 
     def __init__(self, packs: Sequence[Pack]) -> None:
         self.numbers: Counter[tuple[str, ...]] = Counter()
         self.evidence = {pack.name: EvidenceCount(pack.schema) for pack in packs}
-        """By pack, whether the results of look-ups could be used."""
+        """For each pack, whether the results of look-ups could be used."""
         self.limited: list[LimitedCall] = []
-        """Calls that count under limits which span conversations."""
+        """Calls that count under limits across conversations."""
         self.faults: list[dict[str, Any]] = []
-        """Faults of our own code, each with its place."""
+        """Faults of Bylaw's own code, each with its place."""
         self.times: list[float] = []
         """The earliest and the latest time of an event, if the logs have times."""
         self._factless = {name for pack in packs for name, guard in pack.guards.items() if not guard.facts}
-        """Policies with guards that read no fact: the call alone decides them."""
+        """Policies whose guard reads no fact. The call alone decides these."""
 
     def record(self) -> dict[str, Any]:
-        """The counts as JSON."""
         return {
             "numbers": [[*key, count] for key, count in self.numbers.items()],
             "evidence": {pack: count.graded() for pack, count in self.evidence.items()},
@@ -69,7 +68,7 @@ class Counts:
         }
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Add the counts of a part, as its `record` has them."""
+        """Add the counts of a part from its `record`."""
         for *key, count in record["numbers"]:
             self.numbers[tuple(key)] += count
         for pack, graded in record["evidence"].items():
@@ -79,7 +78,7 @@ class Counts:
         self._reach(record["times"])
 
     def remove(self, record: Mapping[str, Any], times: int = 1) -> None:
-        """Take away counts that were added so many times. The earliest and latest time stay: they cannot be undone."""
+        """Subtract counts that were added `times` times. The earliest and latest times stay."""
         for *key, count in record["numbers"]:
             self.numbers[tuple(key)] -= count * times
             if not self.numbers[tuple(key)]:
@@ -94,17 +93,17 @@ class Counts:
                 self.faults.remove(fault)
 
     def under(self, *prefix: str) -> dict[str, int]:
-        """The counts with this prefix and one more name, by that name."""
+        """Return the counts with this prefix and one more name, by that name."""
         size = len(prefix)
         found = [(key[size], n) for key, n in self.numbers.items() if len(key) == size + 1 and key[:size] == prefix]
         return dict(sorted(found))
 
     def names(self, kind: str) -> list[str]:
-        """The names counted under a kind, in alphabetical order."""
+        """Return the names counted under a kind, in alphabetical order."""
         return sorted({key[1] for key in self.numbers if key[0] == kind})
 
     def add_times(self, events: Sequence[Event]) -> bool:
-        """Record the time of a conversation, and return whether its log has one."""
+        """Record the time of a conversation. Return whether its log has one."""
         times = [event.time for event in events if event.time is not None]
         self._reach(times)
         return bool(times)
@@ -179,7 +178,7 @@ class Counts:
         counts[("contradicted",)] += any(_is_contradicted(policy) for policy in speaking)
         for policy in speaking:
             if policy.reason.kind == "failed":
-                # Only the place: the message quotes values of the log.
+                # Only the place, because the message quotes values of the log.
                 counts["failed", policy.policy.id, policy.reason.words.partition(": ")[0]] += 1
         for criterion in CRITERIA:
             if getattr(verdict, criterion) not in ("near_miss", "uninformed"):
@@ -199,7 +198,7 @@ class Counts:
                 counts["reason", criterion, reason] += 1
 
     def add_rules(self, agent: str, broken: Sequence[tuple[str, str]]) -> None:
-        """Count the rules broken in one conversation, each with its severity: how often, and in how many of them."""
+        """Count the rules broken in one conversation, with severity: how often, and in how many conversations."""
         counts = self.numbers
         for name, severity in broken:
             counts["rule", name, "broken"] += 1
@@ -209,7 +208,7 @@ class Counts:
             counts["rule", name, "agents", agent] += 1
 
     def add_open(self, pack: Pack, verdicts: Sequence[CallVerdict]) -> None:
-        """Count the undecided rules of one conversation's executed calls, each with the reason."""
+        """Count the undecided rules of one conversation's executed calls, with reasons."""
         names: set[str] = set()
         for verdict in verdicts:
             if verdict.open_rules and verdict.made.accepted is not False:
@@ -221,19 +220,19 @@ class Counts:
             self.numbers["open", name, "trajectories"] += 1
 
     def add_answered(self, answered: Sequence[Answered]) -> None:
-        """Count the predicates that a model answered in one conversation, with their values."""
+        """Count the predicates that a model answered in one conversation, with values."""
         for each in answered:
             if each.queries:
                 self.numbers["answered", each.predicate, ANSWERS[each.value]] += 1
 
     def add_settled(self, settled: Sequence["Settled"]) -> None:
-        """Count what people settled in one conversation, by rule or policy."""
+        """Count what reviewers settled in one conversation, by rule or policy."""
         for each in settled:
             self.numbers["settled", each.name, ANSWERS[each.attestation.is_fine]] += 1
 
 
 def _open_reason(pack: Pack, finding: RuleFinding) -> str:
-    """Why a rule is undecided: by the first of its predicates at the act without a value."""
+    """Return why a rule is undecided: by the first of its predicates at the act without a value."""
     whys = dict(finding.whys)
     for name, value in finding.values:
         if value is not None:
@@ -263,16 +262,16 @@ def _is_contradicted(policy: PolicyVerdict) -> bool:
 
 
 class UnmappedFields:
-    """Finds result fields without an observation in the pack, each once: the author may have overlooked them."""
+    """Finds result fields without an observation in the pack, each once. The author may have overlooked them."""
 
     def __init__(self, pack: Pack, redaction: "Redaction | None") -> None:
         self._pack = pack
         self._redaction = redaction
         self._known: dict[str, set[str]] = {}
-        """By tool, the names that are mapped or reported."""
+        """For each tool, the names that are mapped or reported."""
 
     def of(self, events: Sequence[Event]) -> Iterator[tuple[str, str]]:
-        """Unmapped fields of a conversation's results, each with its tool."""
+        """Yield unmapped fields of a conversation's results, with tools."""
         for result in events:
             if type(result) is not Result or result.call is None or not result.captured:
                 continue
@@ -282,7 +281,7 @@ class UnmappedFields:
             value, known = result.value(), self._known_of(call.tool)
             found = [name for name in _names_in(value) if name not in known]
             if found and self._redaction is not None:
-                # The field name may itself be a private value in one result and public in another.
+                # The field name may itself be private in one result and public in another.
                 found = self._redaction.tellable(call.tool, value, found)
             known.update(found)
             yield from ((call.tool, name) for name in found)
@@ -297,7 +296,7 @@ class UnmappedFields:
 
 
 def _names_in(value: Any) -> tuple[str, ...]:
-    """The field names of a record, or of the first of several."""
+    """Return the field names of a record, or of the first of several."""
     row: Any = value
     if isinstance(value, list):
         row = value[0] if value else None  # pyright: ignore[reportUnknownVariableType]

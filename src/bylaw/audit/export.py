@@ -1,4 +1,4 @@
-"""Findings for other tools: SARIF 2.1.0, which code hosts and editors show, and JUnit XML, which build servers read."""
+"""Exports findings: SARIF 2.1.0 for code hosts and editors, and JUnit XML for build servers."""
 
 import json
 from collections import Counter
@@ -28,7 +28,7 @@ _SEVERE = {
 
 
 def write_sarif(out: Path, target: Path, *, files: Sequence[LogFile] = (), standings: Standings | None = None) -> Path:
-    """Write the findings of the audit in `out`; `files` are the logs as they were named, to point into them."""
+    """Write the findings of the audit in `out`. `files` are the logs as given, to link to them."""
     store = Store(out)
     policies = store.policies
     rules = [_rule(name, policy) for name, policy in policies.items()]
@@ -69,7 +69,7 @@ def _results(
     paths: Mapping[str, str],
     standings: Standings,
 ) -> Iterator[dict[str, Any]]:
-    """One result per policy that the finding speaks of."""
+    """Yield one result per policy of the finding."""
     place = places.get(finding.trajectory, LogPlace(finding.trajectory))
     shared: dict[str, Any] = {
         "locations": [_location(finding, place, paths)],
@@ -105,7 +105,7 @@ def _results(
 
 
 def level(finding: Finding, charge: Charge) -> str:
-    """The level of a result; refused calls and calls that may be right are notes."""
+    """Return the level of a result. Refused calls and calls that may be right are notes."""
     if finding.executed is False:
         return "note"
     return _SEVERE.get(charge.verdict, {}).get(charge.severity, "note")
@@ -123,7 +123,7 @@ def _location(finding: Finding, place: LogPlace, paths: Mapping[str, str]) -> di
 
 
 def _paths(files: Sequence[LogFile]) -> dict[str, str]:
-    """The address of each file, by its name in conversations; empty for an ambiguous name."""
+    """Return the address of each file by its name in conversations; empty for an ambiguous name."""
     found: dict[str, str] = {}
     for file, name in told_apart(files).items():
         if isinstance(file, RemoteFile):
@@ -152,8 +152,8 @@ class _Suite(Struct):
 def write_junit(out: Path, target: Path, *, standings: Standings | None = None, gate: Gate | None = None) -> Path:
     """Write the calls and broken rules of the audit in `out`.
 
-    A finding that the gate stops fails its case; one that was there before, is waived, was refused or is undecided
-    is skipped, and so is a call that no guard binds.
+    A finding that the gate stops fails its case. A finding that is known, waived, refused or undecided is skipped, and
+    so is a call that no guard binds.
     """
     store, standings, gate = Store(out), standings or Standings(), gate or Gate()
     calls = (store.call(line).as_finding(store.criterion) for line in store.raw(CALLS))
@@ -183,7 +183,7 @@ def _opening(tag: str, name: str, outcomes: Counter[str]) -> str:
 
 
 def _case(finding: Finding, outcome: str, message: str) -> str:
-    """An encoded case: elements of all calls would take more memory."""
+    """Return an encoded case, because XML elements of all calls would take more memory."""
     name = visible(f"{finding.trajectory} step {finding.step}")
     case = Element("testcase", {"classname": visible(finding.name), "name": name, "time": "0"})
     if outcome == "skipped":
@@ -199,7 +199,6 @@ def _case(finding: Finding, outcome: str, message: str) -> str:
 
 
 def _outcome(finding: Finding, standings: Standings, gate: Gate) -> tuple[str, str]:
-    """The outcome of a case and its message."""
     if finding.verdict == "compliant":
         return ("passed", "") if finding.judged else ("skipped", "not judged: no guard binds this tool")
     because = next((charge.because for charge in finding.charges if charge.because), finding.because)

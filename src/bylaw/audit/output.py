@@ -1,4 +1,4 @@
-"""The output folder of an audit: the files of an earlier audit are replaced only when all new ones are complete."""
+"""The output folder of an audit. Files of an earlier audit are replaced only when all new ones are complete."""
 
 import json
 import os
@@ -22,10 +22,10 @@ except ImportError:  # Windows has no such locks.
     fcntl = None
 
 BUFFER = 1 << 20
-"""Bytes written at once: most conversations are longer than the usual buffer."""
+"""How many bytes to write at once. Most conversations are longer than the usual buffer."""
 WRITTEN = ("calls.jsonl", "conversations.jsonl", "findings.jsonl", "policies.json", "summary.json")
 SELDOM = "faults.jsonl"
-"""Written only after a fault in our own code."""
+"""Written only after a fault in Bylaw's own code."""
 TABLES = "tables"
 """The folder for Parquet tables."""
 STATE = "state"
@@ -39,7 +39,9 @@ DERIVED = ("comparison.json", "report.html", "audited.json", "console.db")
 
 @contextmanager
 def written_aside(out: Path) -> Generator[Path]:
-    """A folder to write to; at the end its files are moved to `out`, and files derived from older ones are deleted."""
+    """Return a folder to write to. At the end its files move to `out`, and files derived from older ones are
+    deleted.
+    """
     out.mkdir(parents=True, exist_ok=True)
     with alone_in(out):
         check_ours(out)
@@ -53,12 +55,12 @@ def written_aside(out: Path) -> Generator[Path]:
 
 
 def put_in_place(made: Path, out: Path) -> None:
-    """Replace an earlier audit in `out` by the files in the folder `made`."""
-    # The summary is removed first and written last: if it exists, all other files are of the same audit.
+    """Replace an earlier audit in `out` with the files in the folder `made`."""
+    # The summary is removed first and written last. If it exists, all other files belong to the same audit.
     for name in ("summary.json", SELDOM, *DERIVED, *WRITTEN):
         (out / name).unlink(missing_ok=True)
     if has_tables(out):
-        # Renamed first, so that a half-removed table is never taken for one.
+        # Rename first, so that a half-removed table is never taken for a complete one.
         os.replace(out / TABLES, made / "earlier")
         shutil.rmtree(made / "earlier")
     for name in (SELDOM, TABLES, *WRITTEN):
@@ -67,17 +69,17 @@ def put_in_place(made: Path, out: Path) -> None:
 
 
 def has_tables(out: Path) -> bool:
-    """Whether the folder holds the tables of an audit."""
+    """Whether the folder has an audit's tables."""
     return _is_ours(out / TABLES / "schema.json", TABLES_SCHEMA)
 
 
 def has_state(out: Path) -> bool:
-    """Whether the folder holds the output of nightly runs."""
+    """Whether the folder has the output of nightly runs."""
     return has_tables(out) and (out / TABLES / STATE / "state.json").is_file()
 
 
 def spare_earlier(out: Path, faults: Sequence[BylawError]) -> None:
-    """Refuse to replace an earlier audit by one that read no conversation."""
+    """Refuse to replace an earlier audit with one that read no conversation."""
     if _is_ours(out / "summary.json"):
         hint = f"the earlier audit in `{out}` was not changed"
         raise UsageError(f"no conversation could be read: {faults[0]}", hint=hint)
@@ -92,7 +94,7 @@ def _clean(out: Path) -> None:
 
 @contextmanager
 def alone_in(out: Path, *, surely: bool = False) -> Generator[None]:
-    """Lock a folder: a second audit at the same time is refused. The lock ends with its process.
+    """Lock a folder and refuse a second audit at the same time. The lock ends with its process.
 
     A file system without locks is accepted unless the lock is needed `surely`.
     """
@@ -127,7 +129,7 @@ def _lock(folder: int, out: Path, *, surely: bool) -> None:
 
 
 def check_ours(out: Path, *, tables: bool = False, adds: bool = False) -> None:
-    """Refuse to overwrite files that no audit wrote, and with `tables` also such a folder.
+    """Refuse to overwrite files that no audit wrote; with `tables`, also such a folder.
 
     The output of nightly runs is refused too, unless the audit `adds` to it.
     """
@@ -165,9 +167,9 @@ class LineFiles:
         """The ids of the conversations that were read."""
         self.count = 0
         self.repeated = 0
-        """Conversations with an id that an earlier one had."""
+        """The number of conversations with an earlier one's id."""
         self._limited: dict[LimitedCall, tuple[str, bytes]] = {}
-        """Calls that count against limits, each with its conversation and the row to write if it is over the limit."""
+        """Calls that count against limits, with their conversation and the row to write if the limit is exceeded."""
 
     def __enter__(self) -> Self:
         return self
@@ -176,7 +178,7 @@ class LineFiles:
         self._stack.close()
 
     def write(self, part: Examined) -> None:
-        """Write the rows of one conversation, under a unique name."""
+        """Write the rows of one conversation under a unique name."""
         self.count += 1
         own = writable(part.id)
         name = self.names.unique(own)
@@ -190,7 +192,7 @@ class LineFiles:
             self._findings.write(named(row, name, finding_id(name, key)))
 
     def write_limits(self, over: Iterable[LimitedCall]) -> None:
-        """Write the calls over a limit; they are known once every conversation was read."""
+        """Write the calls over a limit, which are known once every conversation was read."""
         calls = sorted(over, key=lambda call: (call.limit, call.file, call.position, call.step))
         made: Counter[tuple[str, str]] = Counter()
         for call in calls:
@@ -200,7 +202,6 @@ class LineFiles:
 
 
 def dump(path: Path, record: Any) -> None:
-    """Write a record as an indented JSON file."""
-    # A file name need not be valid text: other bytes are written as escapes, which JSON reads back.
+    # A file name need not be valid text. Other bytes are written as escapes, which JSON reads back.
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -1,6 +1,6 @@
-"""The private values of a conversation: found wherever it shows them, and removed in any spelling.
+"""Finds the private values of a conversation wherever it shows them, and removes them in any spelling.
 
-A number may be written in other groups, a day in words, a letter as an escape of JSON, HTML or an address.
+A number may have other groups, a day may be in words, and a letter may be escaped for JSON, HTML or a URL.
 """
 
 import re
@@ -29,7 +29,7 @@ _NO_DIGITS = re.compile(r"\D+")
 _ASCII_NO_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _LONGEST = 40
 _CODE = 3
-"""Digits of a country's code at most, which a number is often written without."""
+"""The maximum number of digits in a country code, which people often omit."""
 _BETWEEN = r"[ \u00a0().,/\-]{0,3}"
 
 
@@ -58,20 +58,20 @@ class Private:
             }
             for tool, kinds in pack.schema.shows.items()
         }
-        """By tool, names of public fields: another entity may have a public field of the same name."""
+        """For each tool, names of public fields, because two entities may have a field of the same name."""
         self.by_text = {
             tool
             for tool, kinds in pack.schema.shows.items()
             for o in kinds.values()
             if any(x.text is not None for x in o)
         }
-        """Tools with results that may show private values in free text."""
+        """Tools whose results may show private values in free text."""
 
     def __bool__(self) -> bool:
         return bool(self.fields)
 
     def in_result(self, tool: str, arguments: Mapping[str, Any], value: Any, text: str | None) -> "Iterator[Found]":
-        """The private values in one result, refused or not: by the pack's observations and by field name."""
+        """Yield the private values in one result, refused or not: by the pack's observations and by field name."""
         shows = self._schema.shows.get(tool, {})
         for entity, marked in self.fields.items():
             for observation in shows.get(entity, ()):
@@ -85,20 +85,20 @@ class Private:
         yield from self._by_name(value, self._open_names.get(tool, _NO_NAMES))
 
     def in_arguments(self, arguments: Mapping[str, Any]) -> "Iterator[Found]":
-        """The private values in the arguments of a call, by field name."""
+        """Yield the private values in a call's arguments, by field name."""
         yield from self._by_name(arguments, _NO_NAMES)
         for label, argument in self._given:
             if argument in arguments:
                 yield label, arguments[argument], argument, False
 
     def in_words(self, text: str) -> "Iterator[Found]":
-        """The private values in a user's message, by the pack's patterns."""
+        """Yield the private values in a user's message, by the pack's patterns."""
         for label, pattern in self._said:
             for match in pattern.finditer(text):
                 yield label, match[match.lastindex or 0], "", False
 
     def in_record(self, entity: str, key: Key, record: WorldRecord) -> "Iterator[Found]":
-        """The private values in a record of the world."""
+        """Yield the private values in a record of the world."""
         marked = self.fields.get(entity, {})
         for name in marked:
             if (value := record.get(name, NOTHING)) is not UNSEEN:
@@ -124,11 +124,11 @@ class Private:
 _NO_NAMES: frozenset[str] = frozenset()
 
 Found = tuple[str, Any, str, bool]
-"""The field, its value, the name that the value appears under, and whether that is another name than the field's."""
+"""The field, its value, the name where the value appears, and whether that name differs from the field's."""
 
 
 class WatchedWorld:
-    """A world that records which entities with private fields were read from it."""
+    """A world that records which entities with private fields were read."""
 
     def __init__(self, world: World, private: Private) -> None:
         self._world = world
@@ -136,11 +136,10 @@ class WatchedWorld:
         self.read: dict[tuple[str, Key], WorldRecord] = {}
 
     def fork(self) -> "WatchedWorld":
-        """Returns the same world for a new conversation."""
+        """Return the same world for a new conversation."""
         return WatchedWorld(self._world.fork(), self._private)
 
     def record(self, entity: str, key: Key) -> WorldRecord | NoValue:
-        """An entity's current record."""
         found = self._world.record(entity, key)
         if entity in self._private.fields and not isinstance(found, NoValue):
             self.read[entity, key] = found
@@ -153,7 +152,9 @@ class WatchedWorld:
 def collect(
     private: Private, events: Sequence[Event], read: Mapping[tuple[str, Key], WorldRecord]
 ) -> list[tuple[Found, int | None]]:
-    """Every private value that a conversation shows or its judgement read, with the step of a result that shows it."""
+    """Return every private value that a conversation shows or its judgement read, with the step of a result that shows
+    it.
+    """
     found: list[tuple[Found, int | None]] = []
     for step, event in enumerate(events):
         if isinstance(event, Call):
@@ -168,7 +169,7 @@ def collect(
             as_text = text if isinstance(value, str) else None
             found += [(each, step) for each in private.in_result(tool, arguments, value, as_text)]
             if as_text is None and tool in private.by_text:
-                # Data may be read as a text too, an error's for one.
+                # Data may also be read as text, such as an error's.
                 found += [(each, step) for each in private.in_result(tool, arguments, value, text)]
     for (entity, key), record in read.items():
         found += [(each, None) for each in private.in_record(entity, key, record)]
@@ -176,7 +177,7 @@ def collect(
 
 
 def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
-    """The texts, numbers and booleans in a value, each with its field name."""
+    """Yield the texts, numbers and booleans in a value, with field names."""
     if value is NOTHING or value is None:
         return
     if value.__class__ is str:
@@ -192,14 +193,14 @@ def leaves(value: Any, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]) -> Iterator[tuple[Found, int | None]]:
-    """Other spellings, in the texts of a conversation, of private values that were found."""
+    """Yield other spellings, in a conversation's texts, of the private values found."""
     numbers: dict[str, str] = {}
     dates: dict[date, str] = {}
     rounded: set[str] = set()
     read: set[str] = set()
     for (label, value, name, _), _ in found:
         if value.__class__ is str:
-            # Most values are shown again and again.
+            # Most values are shown many times.
             if value in read:
                 continue
             read.add(value)
@@ -214,12 +215,12 @@ def respelled(found: Iterable[tuple[Found, int | None]], events: Sequence[Event]
                 dates.setdefault(day, label)
     if not numbers:
         return
-    # A line break separates the texts: it is not allowed between the digits of a number, so no match spans two texts.
+    # A line break separates the texts. It cannot occur inside a number, so no match spans two texts.
     texts = [*_texts(events)]
     whole = "\n".join(texts)
     digits = _digits_of(whole)
     for number, label in numbers.items():
-        # Most numbers occur in their original spelling only, and compiling a pattern takes longer than everything else.
+        # Most numbers occur only in their original spelling, and compiling a pattern takes the longest.
         as_found = 0 if number in rounded else whole.count(number)
         if digits.count(_digits_of(number)[-_DIGITS:]) > as_found:
             yield from (((label, each[0], "", False), None) for each in _grouped(number).finditer(whole))
@@ -258,7 +259,7 @@ def _texts(events: Iterable[Event]) -> Iterator[str]:
 def _grouped(number: str) -> re.Pattern[str]:
     letters = [re.escape(letter) for letter in letters_of(number)]
     size = _CODE if number.startswith("+") else 0
-    # At home a number is written with a 0 and without its code, abroad with `00` in place of the plus sign.
+    # Within a country, a number has a 0 and no code. From abroad, `00` may replace the plus sign.
     zero = f"(?:0{_BETWEEN})?" if size else ""
     code = "".join(f"{zero}(?:{letter}{_BETWEEN})?" for letter in letters[:size]) + zero
     rest = _BETWEEN.join(letters[size:])
@@ -266,9 +267,9 @@ def _grouped(number: str) -> re.Pattern[str]:
 
 
 ANYWHERE = 6
-"""A value of this length is removed even inside a word; a shorter one only as a whole word."""
+"""A value of at least this length is removed even inside a word; a shorter one only as a whole word."""
 SAYS_LITTLE = 2
-"""Shorter values and booleans are removed next to their field's name only: in prose they are ambiguous."""
+"""Shorter values and booleans are removed only next to their field's name, because they are ambiguous in prose."""
 
 _FIELD = r"""((?:\\*["']){name}(\\*["'])\s*:\s*)(?:\\*["'])?{value}(?:\\*["'])?(?=\s*(?:[,}}\]]|$))"""
 
@@ -289,7 +290,7 @@ class Scrub:
         self._here: dict[int, dict[str, str]] = {}
         for (label, value, name, mapped), step in found:
             if value.__class__ is str and value in labels:
-                # Most values are shown again and again.
+                # Most values are shown many times.
                 continue
             for leaf, under in leaves(value, name):
                 text = normalize("NFC", _spelled(leaf).strip())
@@ -305,11 +306,10 @@ class Scrub:
         self._texts = tuple(labels)
         self._labels = {text.lower(): tag for text, tag in labels.items()}
         self._runs = tuple(dict.fromkeys(map(_run, labels)))
-        """Parts of the values that are the same in every spelling: a text without them contains no value."""
+        """Parts of the values that are equal in every spelling. A text without them contains no value."""
         self._encoded_runs = [run.encode() for run in self._runs]
         self._strong: re.Pattern[str] | None = None
         self.is_empty = not (self._texts or self._fields or self._weak)
-        """Whether there are no private values."""
 
     def may_stand_in(self, line: bytes) -> bool:
         """Whether an encoded record may contain a private value."""
@@ -324,7 +324,9 @@ class Scrub:
         return False
 
     def text(self, text: str, step: int | None = None) -> str:
-        """A text without private values; at a result's step, also without short ones that it shows elsewhere."""
+        """Return a text without private values. At a result's step, also remove short ones that the result shows
+        elsewhere.
+        """
         for (name, value), tag in self._fields.items() if self._fields else ():
             if name in text:
                 text = _field(name, value).sub(lambda match, tag=tag: f"{match[1]}{match[2]}{tag}{match[2]}", text)
@@ -335,14 +337,14 @@ class Scrub:
         return text
 
     def reason(self, text: str) -> str:
-        """A verdict's reason without private values, short ones included."""
+        """Return a verdict's reason without private values, even short ones."""
         text = self.text(text)
         for value, tag in self._weak.items():
             text = _alone(value).sub(tag, text)
         return text
 
     def data(self, value: Any, name: str = "") -> Any:
-        """Data without private values; `name` is its field name."""
+        """Return data without private values. `name` is its field name."""
         if self.is_empty or value is None:
             return value
         if isinstance(value, Mapping):
@@ -358,7 +360,7 @@ class Scrub:
         return value if cleaned == text else cleaned
 
     def _may_hold(self, text: str) -> bool:
-        # Beyond ASCII there are letters that count as others in another case.
+        # Outside ASCII, changing the case of a letter may give another letter.
         if not text.isascii():
             return True
         lower = text.lower()
@@ -391,7 +393,7 @@ def _tag(label: str) -> str:
 
 
 def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
-    """Any of the texts, the longest that fits; as a tree of letters, so that a list of thousands stays cheap."""
+    """Return a pattern for any of the texts, longest first. A tree of letters keeps a list of thousands fast."""
     long: _Tree = {}
     short: _Tree = {}
     for text in texts:
@@ -401,7 +403,7 @@ def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
         node[""] = {}
     parts = [_branches(long)] if long else []
     if short:
-        # In JSON inside a text, a line break is the two characters `\n`: this n is not part of a word.
+        # In JSON inside a text, a line break is the two characters `\n`. This n is not part of a word.
         parts.append(rf"(?:(?<!\w)|(?<=\\[nrtbf])){_branches(short)}(?!\w)")
     return re.compile("|".join(parts), re.IGNORECASE)
 
@@ -431,7 +433,7 @@ def _alone(text: str) -> re.Pattern[str]:
 
 
 def _letters(text: str) -> str:
-    """A pattern for `text` as it is, and as JSON inside JSON, HTML and addresses spell it."""
+    """Return a pattern for `text`, plain and as escaped in nested JSON, HTML and URLs."""
     return "".join(map(_letter, text))
 
 

@@ -1,6 +1,6 @@
-"""Removes private values from all that an audit writes and, with `--redact`, all texts and ids.
+"""Removes private values from all output of an audit and, with `--redact`, all texts and ids.
 
-Imported only if the pack has private fields, or with `--redact`.
+This is imported only if the pack has private fields, or with `--redact`.
 """
 
 import hashlib
@@ -26,53 +26,53 @@ Line = dict[str, Any]
 _PLACE = re.compile(r"^(.*?)([:#]\d+)?$", re.DOTALL)
 _FORMATS = "json|jsonl|ndjson|eval|log|txt|csv|parquet|db|sqlite|sql|yaml"
 _EXTENSION = re.compile(rf"(\.(?:{_FORMATS}))?(\.(?:gz|bz2|zst))?$", re.IGNORECASE)
-"""How the names of logs and databases end; any other ending may be private."""
+"""The endings of logs and databases. Any other ending may be private."""
 _QUOTED = re.compile(r"`[^`]*`?|'[^']*'?|\"[^\"]*\"?")
 _SHORTEST = 8
 _CHANGED = " (changed policy)"
 
 
 class Pseudonyms:
-    """Pseudonyms: the same value and key give the same pseudonym."""
+    """The same value and key always give the same pseudonym."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def of(self, value: Any) -> str:
-        """The pseudonym of a value; a number and its text have the same one."""
+        """Return the pseudonym of a value. A number and its text have the same one."""
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
         return "p-" + hashlib.blake2b(text.encode("utf-8", "replace"), key=self._key, digest_size=5).hexdigest()
 
     def unquoted(self, text: str) -> str:
-        """A message without the values it quotes."""
+        """Return a message without quoted values."""
         return _QUOTED.sub("...", text)
 
     @property
     def mark(self) -> str:
-        """Identifies the key without revealing it."""
+        """Return a mark that identifies the key without revealing it."""
         return hashlib.blake2b(b"which key", key=self._key, digest_size=6).hexdigest()
 
     def place(self, place: str) -> str:
-        """A place with its path hidden; its line or position is kept."""
+        """Hide the path of a place, and keep its line or position."""
         path, at = cast(re.Match[str], _PLACE.match(place)).groups()
         return self.file(path) + (at or "")
 
     def file(self, path: str) -> str:
-        """A file's path hidden, all but the extension of a known format."""
+        """Hide a file's path, except for a known extension."""
         ending = cast(re.Match[str], _EXTENSION.search(path))[0]
         return f"{self.of(path)}{ending}" if path else path
 
     def agent(self, name: str) -> str:
-        """An agent's name hidden; the suffix that the audit added is kept."""
+        """Hide an agent's name, and keep the suffix that the audit added."""
         own = name.removesuffix(_CHANGED)
         return f"{self.of(own)}{name[len(own) :]}" if own else name
 
     def fault(self, fault: RecordError) -> RecordError:
-        """A fault without quoted values."""
+        """Return a fault without quoted values."""
         return RecordError(self.unquoted(fault.message), place=self.place(fault.place))
 
     def summary(self, summary: Line) -> Line:
-        """`summary.json` without names of files, agents, and tools or fields that the pack does not know."""
+        """Return `summary.json` without names of files, agents, and tools or fields unknown to the pack."""
         unknown: dict[str, int] = summary["unknown_tools"]
 
         def agents(counts: Line) -> Line:
@@ -107,7 +107,7 @@ class Pseudonyms:
 
 
 def redaction_key(given: str | None) -> bytes:
-    """The key that was given, or a random one for this run."""
+    """Return the given key, or a random one for this run."""
     if given is None:
         return secrets.token_bytes(32)
     if len(given) < _SHORTEST:
@@ -137,11 +137,11 @@ class Redaction:
         return bool(self.private) or self.pseudonyms is not None
 
     def watch(self, world: World | None) -> World | None:
-        """The world, with its reads recorded if they may reveal private values."""
+        """Return the world. Its reads are recorded if they may reveal private values."""
         return cast(World, WatchedWorld(world, self.private)) if world is not None and self.private else world
 
     def cover(self, events: Sequence[Event], world: World | None, verdicts: Sequence[CallVerdict]) -> "Cover":
-        """The cover for one conversation. `world` is the result of `watch`, after judging."""
+        """Return the cover for one conversation. `world` is the result of `watch`, after judging."""
         if not self.private:
             return Cover(self, Scrub(()))
         found = collect(self.private, events, world.read if isinstance(world, WatchedWorld) else {})
@@ -154,7 +154,7 @@ class Redaction:
         return Cover(self, Scrub([*found, *respelled(found, events)]))
 
     def tellable(self, tool: str, value: Any, names: Sequence[str]) -> list[str]:
-        """The field names in a result that may be shown: a name can itself be a private value."""
+        """Return the field names in a result that may be shown, because a name can itself be private."""
         if not self.private:
             return list(names)
         found = {
@@ -166,11 +166,10 @@ class Redaction:
         return [name for name in names if not any(text in name.lower() for text in found if len(text) > SAYS_LITTLE)]
 
     def key_names(self, entity: str) -> tuple[str, ...]:
-        """The key fields of an entity."""
         return self._pack.schema.entities[entity].key if entity in self._pack.schema.entities else ()
 
     def denial(self, policy: str, text: str) -> str:
-        """A guard's reason with a gap for each value; the policy's definition if the reason is unknown."""
+        """Return a guard's reason with a gap for each value, or the policy's definition if the reason is unknown."""
         if policy not in self._denials:
             guard = self._pack.guards.get(policy)
             texts = guard.denials if guard is not None else []
@@ -192,19 +191,17 @@ class Cover:
         self._pseudonyms = redaction.pseudonyms
 
     def name(self, name: str) -> str:
-        """An id, of the conversation or of a call."""
+        """Return the id of a conversation or a call for output."""
         return self._pseudonyms.of(name) if self._pseudonyms is not None and name else self._scrub.text(name)
 
     def words(self, text: str) -> str:
-        """Words or the name of a person or a model, for every output; none if the audit is redacted."""
+        """Return words, or a person's or model's name, for output; empty if the audit is redacted."""
         return "" if self._pseudonyms is not None else self._scrub.reason(text)
 
     def scrubbed(self, text: str) -> str:
-        """A text without the private values of the conversation."""
         return self._scrub.text(text)
 
     def call(self, row: CallRow) -> bytes:
-        """A judged call, written."""
         written = encode(row)
         is_plain = row.is_plain and not any(each.seen or each.missing or each.asks for each in row.policies)
         if is_plain and self._pseudonyms is None and not self._scrub.may_stand_in(written):
@@ -230,7 +227,9 @@ class Cover:
         return encode(hidden)
 
     def _answer(self, answer: JsonRecord) -> JsonRecord:
-        """What a model or a person answered; a model's words quote the conversation, a person's are covered already."""
+        """Return a model's or reviewer's answer. A model's words quote the conversation; a reviewer's are already
+        covered.
+        """
         if answer["by"] == "person":
             return answer
         shown = {name: value for name, value in answer.items() if name not in ("because", "quotes")}
@@ -240,7 +239,7 @@ class Cover:
         return shown | {"because": self.words(answer["because"])} | ({"quotes": quotes} if quotes else {})
 
     def _predicate(self, predicate: JsonRecord) -> JsonRecord:
-        """A predicate at an act, without a model's own words; the facts that it lacks are covered."""
+        """Return a predicate at an act without a model's own words. The missing facts are covered."""
         why: JsonRecord = predicate.get("why") or {}
         if not why:
             return predicate
@@ -252,7 +251,7 @@ class Cover:
         return predicate | {"why": shown}
 
     def rule(self, line: JsonRecord) -> JsonRecord:
-        """A line of `findings.jsonl`; a rule for each thing names the thing it speaks of."""
+        """Return a line of `findings.jsonl`. A rule for each entity names its entity."""
         shown = [self._predicate(each) for each in line.get("predicates", ())]
         hidden = line | {"agent": self._agent(line["agent"]), "predicates": shown}
         if binding := line.get("binding"):
@@ -265,7 +264,7 @@ class Cover:
         return self._pseudonyms.agent(name) if self._pseudonyms is not None else name
 
     def tool(self, name: str) -> str:
-        """A tool's name. One that the pack does not know may hold a private value."""
+        """Return a tool's name. A name unknown to the pack may contain a private value."""
         return name if name in self._redaction.tools else self._scrub.text(name)
 
     def _tool(self, name: str) -> str:
@@ -275,7 +274,6 @@ class Cover:
         return self._pseudonyms.of(hidden)
 
     def conversation(self, row: ConversationRow) -> ConversationRow:
-        """A conversation."""
         if self._pseudonyms is None and self._scrub.is_empty:
             return row
         file = (self._pseudonyms.file if self._pseudonyms is not None else self._scrub.text)(row.file)
@@ -319,13 +317,12 @@ class Cover:
             # Do not show the reviewer's name or note.
             words = "approved by a person"
         elif reason["kind"] != "person":
-            # A person's words are covered already.
+            # A reviewer's words are already covered.
             words = self._denied(policy, words)
         facts = {name: [self._fact(each) for each in reason[name]] for name in _UNREAD if name in reason}
         return reason | {"words": words} | facts
 
     def _denied(self, policy: str, words: str) -> str:
-        """The words of a guard."""
         if self._pseudonyms is None:
             return self._scrub.reason(words)
         return self._redaction.denial(policy, words) if words else words
@@ -363,7 +360,7 @@ class Cover:
         return self._structure(hidden) if self._pseudonyms is not None else hidden
 
     def _structure(self, value: Any) -> Any:
-        """Data with its structure, booleans and the pack's own names; everything else is a pseudonym."""
+        """Return data with its structure, booleans and the pack's own names. Everything else becomes a pseudonym."""
         assert self._pseudonyms is not None
         if isinstance(value, Mapping):
             known, of = self._redaction.names, self._pseudonyms.of

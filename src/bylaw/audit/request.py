@@ -1,6 +1,6 @@
-"""The input of an audit: logs, world and options, and the packs, of which each conversation is judged by one.
+"""The input of an audit: logs, world, options and packs. One pack judges each conversation.
 
-`audited.json` records it, so that conversations without findings can be shown too.
+`audited.json` records the input, so that conversations without findings can be shown too.
 """
 
 import importlib
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 
 _TEXTS = 256
-"""Different instructions that are cached; logs usually repeat a few."""
+"""How many different instructions are cached. Logs usually repeat a few."""
 _OURS = "bylaw.packs."
-"""Only packs that come with Bylaw may contain code for a world."""
+"""Only built-in packs may contain code for a world."""
 
 
 class Shelf:
-    """A pack, or the variants of one, with the worlds they are judged against."""
+    """A pack or its variants, with worlds."""
 
     def __init__(self, name: str, *, world: Path | None = None, document: Path | None = None) -> None:
         root = find_folder(name)
@@ -63,20 +63,22 @@ class Shelf:
 
     @property
     def packs(self) -> list[Pack]:
-        """Every pack on the shelf."""
         return [pack for _, pack in self._variants] if self._only is None else [self._only]
 
     @property
     def not_in_world(self) -> list[str]:
-        """The entities with a look-up that the database does not have."""
+        """The entities with a look-up that the database lacks."""
         if not isinstance(self.opened, Snapshot):
             return []
         looked_up = (each for each in self.packs[0].schema.entities.values() if each.key and each.read is not None)
         return [each.name for each in looked_up if self.opened.members(each.name, {}) is None]
 
     def pack_for(self, trajectory: Trajectory) -> Pack:
-        """The first variant whose conditions the trajectory meets. Raises `FormatError` if the pack is for other
-        conversations, `WorldError` if the world is of another variant."""
+        """Return the first variant whose conditions the trajectory meets.
+
+        Raises `FormatError` if the pack is for other conversations, `WorldError` if the world belongs to another
+        variant.
+        """
         for name, ours in self._about.items():
             theirs = trajectory.details.get(name)
             if theirs is not None and not fnmatchcase(str(theirs), str(ours)):
@@ -96,7 +98,7 @@ class Shelf:
         return self._variants[-1][1]
 
     def world_for(self, pack: Pack, file: LogFile) -> tuple[str, World | None]:
-        """The world for one file of runs, and its name in the given folder."""
+        """Return the world for one file of runs, and its name in the given folder."""
         if self._world_path is None:
             return "", None
         if pack.world and isinstance(file, RemoteFile):
@@ -107,9 +109,9 @@ class Shelf:
         return self._worlds[key]
 
     def changed_policies(self, pack: Pack, trajectory: Trajectory) -> tuple[str, ...]:
-        """Policies with sentences that the recorded instructions do not contain verbatim.
+        """Return policies with sentences that the recorded instructions do not contain verbatim.
 
-        Empty if no instructions were recorded, or if they contain no sentence of the document.
+        Empty without instructions, or if they contain no sentence of the document.
         """
         text = trajectory.instructions
         if not text or not pack.digests:
@@ -123,7 +125,7 @@ class Shelf:
 
 
 def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
-    """The variants of a pack. A document is used by the variants that it fits best."""
+    """Return the variants of a pack. A given document goes to the variants that it fits best."""
     packs = [load_pack(root, document=document, cases=False) for root in roots]
     if document is None or not packs:
         return packs
@@ -135,7 +137,7 @@ def _load_variants(roots: list[Path], document: Path | None) -> list[Pack]:
 
 
 def open_tasks(shelf: Shelf, path: Path) -> Any:
-    """The tasks of a benchmark; their gold actions define a good outcome."""
+    """Open a benchmark's tasks. Their gold actions define a good outcome."""
     for pack in shelf.packs:
         if pack.world and hasattr(_module(pack), "open_tasks"):
             if shelf.opened is None:
@@ -145,7 +147,7 @@ def open_tasks(shelf: Shelf, path: Path) -> Any:
 
 
 def _open(pack: Pack, world: Path) -> Any:
-    """Open a world. This happens before any log is read, so that errors appear at once."""
+    """Open a world. This happens before any log is read, so that errors appear immediately."""
     return _module(pack).open_world(world) if pack.world else open_snapshot(world, pack.schema)
 
 
@@ -166,24 +168,23 @@ class Request(Struct, frozen=True):
     pack: str
     world: Path | None = None
     mode: Mode = "hindsight"
-    """The replacement if no world is given: `hindsight` or `none`."""
+    """What replaces a missing world: `hindsight` or `none`."""
     document: Path | None = None
     tasks: Path | None = None
     agent: str | None = None
     jobs: int = 1
     key: bytes | None = None
-    """Redact the output, with pseudonyms from this key."""
+    """If set, redact the output, with pseudonyms from this key."""
     criterion: Criterion | None = None
-    """What tables, findings and the report go by; None for what the pack names, which is `determined` unless it says
-    otherwise."""
+    """The criterion of tables, findings and the report. By default the pack's, which is usually `determined`."""
     answers: OpenAnswers | None = None
-    """Answers for predicates that code cannot settle; only in this process."""
+    """Answers predicates that code cannot settle, only in this process."""
     attested: tuple[Attestation, ...] = ()
-    """People's answers on undecided calls."""
+    """Reviewers' answers on undecided calls."""
     columns: Columns = Columns()
-    """Where Parquet files keep their messages."""
+    """The columns of Parquet files."""
     adds: bool = False
-    """Whether to add to an earlier output. Files are then named by their whole path, which is unique over time."""
+    """Whether to add to an earlier output. Files are then named by their whole path, which stays unique."""
 
     @property
     def pseudonyms(self) -> "Pseudonyms | None":
@@ -195,17 +196,17 @@ class Request(Struct, frozen=True):
         return Pseudonyms(self.key)
 
     def names(self) -> dict[LogFile, str]:
-        """The name of each file in the output."""
+        """Return the name of each file in the output."""
         return {file: str(file) for file in self.files} if self.adds else told_apart(self.files)
 
     def source(self, file: LogFile, span: Span | None = None) -> Source:
-        """The source for a file of the request, or for a part of it."""
+        """Return the source for a file of the request, or for a part of one."""
         called = str(file) if self.adds else ""
         return Source(file, self.agent, span=span, columns=self.columns, called=called)
 
 
 def told_apart(files: Sequence[LogFile]) -> dict[LogFile, str]:
-    """The name of each file: as much of the end of its path as makes it unique."""
+    """Return the name of each file: enough of the end of its path to be unique."""
     named: dict[LogFile, str] = {}
     pending, length = list(dict.fromkeys(files)), 1
     while pending:
@@ -226,10 +227,10 @@ class Audited(Struct, frozen=True, omit_defaults=True):
     document: str | None = None
     agent: str | None = None
     folder: str = ""
-    """The folder of the command; relative paths start there."""
+    """The command's folder, for relative paths."""
 
     def found(self) -> "Audited":
-        """The same with paths that are valid here: as given, else relative to the folder of the command."""
+        """Return the record with paths that are valid now: as given, or relative to the command's folder."""
         paths = {name: self._path(value) for name in ("pack", "world", "document") if (value := getattr(self, name))}
         return replace(self, logs=[self._path(log) for log in self.logs], **paths)
 
@@ -239,7 +240,7 @@ class Audited(Struct, frozen=True, omit_defaults=True):
 
 
 def write_audited(request: Request, out: Path) -> None:
-    """Write `audited.json`. Do not call it for a redacted audit, which must not lead to the logs."""
+    """Write `audited.json`. Do not call this for a redacted audit, which must not lead to the logs."""
     record = Audited(
         [str(file) for file in request.files],
         request.pack,
@@ -248,12 +249,12 @@ def write_audited(request: Request, out: Path) -> None:
         agent=request.agent,
         folder=os.getcwd(),
     )
-    # `json`, not msgspec, here and below: it also writes and reads file names that are not valid text.
+    # `json` also writes and reads file names that are not valid text, unlike msgspec.
     (out / "audited.json").write_text(json.dumps(msgspec.to_builtins(record), indent=1) + "\n", encoding="utf-8")
 
 
 def read_audited(out: Path) -> Audited | None:
-    """The input of the audit in a folder; None if it is not recorded."""
+    """Return the input of the audit in a folder; None if it is not recorded."""
     try:
         return msgspec.convert(json.loads((out / "audited.json").read_bytes()), Audited).found()
     except (OSError, ValueError, RecursionError):
@@ -261,15 +262,15 @@ def read_audited(out: Path) -> Audited | None:
 
 
 def events_in_logs(out: Path, trajectory: str) -> list[JsonRecord]:
-    """The events of a conversation, read from the logs again; none if they, or the pack, are gone."""
+    """Return the events of a conversation, read again from the logs; empty if the logs or the pack are gone."""
     found = next(conversations_in_logs(out, only=trajectory), None)
     return found["events"] if found is not None else []
 
 
 def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
-    """Every conversation of the logs, or one, as a line of `conversations.jsonl`, with private values covered.
+    """Yield every conversation of the logs, or one, as lines of `conversations.jsonl`, with private values covered.
 
-    Yields nothing more once the logs or the pack cannot be read.
+    Ends when the logs or the pack cannot be read.
     """
     audited = read_audited(out)
     if audited is None:
@@ -292,7 +293,7 @@ def conversations_in_logs(out: Path, only: str = "") -> Iterator[JsonRecord]:
 
 
 def _named(audited: Audited) -> Iterator[Trajectory]:
-    """The conversations of the logs, under the names that the audit gave them."""
+    """Yield the logs' conversations under the names that the audit gave them."""
     identities = Identities()
     for file in audited.logs:
         for each in read(file, agent=audited.agent):

@@ -1,8 +1,8 @@
-"""The rows of an audit: judged calls, broken rules and conversations, how they are made, and the findings among them.
+"""The rows of an audit: judged calls, broken rules and conversations, and the findings among them.
 
-This is the one schema of the findings. `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` hold a row a line;
-tables, exports and the report are made from the same rows. A finding, a flagged call or a broken rule, has an id that
-stays the same from run to run.
+This is the only schema of findings. `calls.jsonl`, `findings.jsonl` and `conversations.jsonl` have a row per line.
+Tables, exports and the report are made from the same rows. A finding is a flagged call or a broken rule. Its id stays
+the same from run to run.
 """
 
 import hashlib
@@ -33,17 +33,17 @@ from bylaw.trace.event import Call, Message, TaskOutcome, Trajectory
 FLAGGED = frozenset({"violation", "near_miss", "uninformed"})
 """The verdicts that make a call a finding."""
 SEVERITIES = ("high", "medium", "low")
-"""The gravest first."""
+"""Severities, gravest first."""
 _GRAVEST_FIRST = ("violation", "near_miss", "broken", "uninformed", "inconclusive")
 
 
 def rank(word: str, order: Sequence[str] = SEVERITIES) -> int:
-    """The position of a severity, or of another word in its order; unknown words come last."""
+    """Return the position of a severity, or of another word in its order. Unknown words come last."""
     return order.index(word) if word in order else len(order)
 
 
 def gravity(verdict: str, severity: str, *, executed: bool | None) -> int:
-    """The sort key of findings, in every output: executed before refused, wrong before undecided, severity, verdict."""
+    """Return the sort key of findings: executed before refused, wrong before undecided, then severity and verdict."""
     is_wrong = verdict in ("violation", "near_miss", "broken")
     return 500 * (executed is False) + 100 * (not is_wrong) + 10 * rank(severity) + rank(verdict, _GRAVEST_FIRST)
 
@@ -58,12 +58,12 @@ class Charge(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """One flagged call, or one broken rule."""
+    """A flagged call or a broken rule."""
 
     id: str
     kind: Literal["call", "rule"]
     name: str
-    """The tool that was called, or the rule."""
+    """The called tool, or the rule."""
     trajectory: str
     agent: str
     step: int
@@ -77,17 +77,16 @@ class Finding(Struct, frozen=True):
 
     @property
     def gravest_first(self) -> list[Charge]:
-        """The policies, the gravest first."""
+        """The policies, gravest first."""
         return sorted(self.charges, key=lambda each: gravity(each.verdict, each.severity, executed=self.executed))
 
     @property
     def gravity(self) -> int:
-        """The sort key of the finding: that of its gravest policy."""
+        """The sort key of the finding, from its gravest policy."""
         severity = next((charge.severity for charge in self.gravest_first), "")
         return gravity(self.verdict, severity, executed=self.executed)
 
     def record(self) -> dict[str, Any]:
-        """The record for files of findings."""
         return {
             "finding": self.id,
             "trajectory": self.trajectory,
@@ -101,12 +100,12 @@ class Finding(Struct, frozen=True):
 
 
 def is_worse(charge: Charge, known: Mapping[str, str]) -> bool:
-    """Whether a policy has a worse verdict than the known one, or none was known."""
+    """Whether a policy's verdict is worse than the known one, or no verdict was known."""
     return rank(charge.verdict, WORST_FIRST) < rank(known.get(charge.policy, ""), WORST_FIRST)
 
 
 def lacked(missing: list[dict[str, Any]], criterion: Criterion) -> list[dict[str, Any]]:
-    """The missing facts of a verdict: all unseen ones, or under `determined` those that decide it."""
+    """Return the missing facts of a verdict: all unseen ones, or under `determined` those that decide."""
     deciding = [fact for fact in missing if fact.get("decisive") is not False]
     return deciding if criterion == "determined" and deciding else missing
 
@@ -115,7 +114,7 @@ encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 
 JsonRecord = dict[str, Any]
 FINDING_IDS = 2
-"""The version of finding ids, for `summary.json`: since 2, an id depends on the arguments of the call."""
+"""The version of finding ids, for `summary.json`. Since version 2, an id depends on the call's arguments."""
 
 
 class Lookup(Struct):
@@ -140,7 +139,7 @@ class MissingRow(Struct, kw_only=True):
 
 
 class AskRow(Struct):
-    """A fact that only a person knows, and the question for it."""
+    """A fact that only a person knows, with the question."""
 
     fact: str
     question: str
@@ -164,14 +163,14 @@ class PolicyRow(Struct, kw_only=True):
 
 
 class UndecidedRow(Struct):
-    """A policy that a person may settle, and the digest of what they see."""
+    """A policy that a reviewer may settle, and the digest of what they see."""
 
     policy: str
     seen: str
 
 
 class RuleRow(Struct, kw_only=True):
-    """A rule that an act broke, may have broken, or that a call beyond a limit broke."""
+    """A rule that an act broke or may have broken, or a limit that a call exceeded."""
 
     trajectory: str | UnsetType = UNSET
     finding: str | UnsetType = UNSET
@@ -187,14 +186,13 @@ class RuleRow(Struct, kw_only=True):
     limit: str | UnsetType = UNSET
 
     def as_finding(self, severity: str) -> Finding:
-        """The broken rule as a finding."""
         charge = Charge(self.policy, severity, "violation", self.because)
         head = (self.finding or "", "rule", self.rule, self.trajectory or "", self.agent, self.step)
         return Finding(*head, "violation", None, (charge,), self.because)
 
 
 class CallRow(Struct, kw_only=True):
-    """A judged call. The trajectory and the id of the finding are known when the row is written."""
+    """A judged call. The trajectory and the finding's id are known when the row is written."""
 
     trajectory: str | UnsetType = UNSET
     finding: str | UnsetType = UNSET
@@ -220,7 +218,7 @@ class CallRow(Struct, kw_only=True):
         return self.strict == self.determined == "compliant" and not self.rules and not self.open_rules
 
     def as_finding(self, criterion: Criterion, verdicts: frozenset[str] = FLAGGED) -> Finding:
-        """The call as a finding, with the policies that came to one of the verdicts."""
+        """Return the call as a finding, with the policies that gave one of the verdicts."""
         charges = tuple(
             Charge(each.id, each.severity, getattr(each, criterion), each.because)
             for each in self.policies
@@ -232,7 +230,7 @@ class CallRow(Struct, kw_only=True):
 
 
 class ConversationRow(Struct, kw_only=True):
-    """A conversation with its events; an event's index is its step."""
+    """A conversation with its events. An event's index is its step."""
 
     trajectory: str | UnsetType = UNSET
     agent: str = ""
@@ -243,7 +241,7 @@ class ConversationRow(Struct, kw_only=True):
 
 
 class Head(Struct, frozen=True):
-    """A conversation in figures: the columns of the tables, and what `Counts` counts."""
+    """Figures of a conversation: the columns of the tables, and what `Counts` counts."""
 
     agent: str
     file: str
@@ -255,47 +253,47 @@ class Head(Struct, frozen=True):
     ended: float | None
     writes: bool
     strict: tuple[str, ...]
-    """The verdicts on its executed calls, the worst first."""
+    """The verdicts on executed calls, worst first."""
     determined: tuple[str, ...]
     violated: tuple[str, ...]
-    """The severities of the policies that its executed calls violate (determined), the gravest first."""
+    """The severities of the policies that executed calls violate (determined), gravest first."""
     violated_strict: tuple[str, ...]
     rules: tuple[str, ...]
-    """The severities of the rules that were broken, the gravest first."""
+    """The severities of the broken rules, gravest first."""
 
 
 class Examined(Struct):
-    """The encoded rows of one conversation, without its unique name, which depends on the conversations before it."""
+    """The encoded rows of one conversation, without its unique name, which depends on earlier conversations."""
 
     id: str
     calls: list[tuple[str, bool, bytes]]
-    """The tool (with the arguments if the call is flagged), whether it is flagged, and its row."""
+    """The tool (with arguments if the call is flagged), whether it is flagged, and its row."""
     conversation: bytes | None
-    """Kept if there is a finding."""
+    """The conversation, kept if there is a finding."""
     rules: list[tuple[str, bytes]]
     """Broken rules: the rule with the call that broke it, and its row."""
     limited: list[tuple[LimitedCall, bytes]]
-    """Calls that count against limits, each with the row to write if it is over the limit."""
+    """Calls that count against limits, with the row to write if the limit is exceeded."""
     head: Head
 
     def numbered_calls(self) -> Iterator[tuple[str, bool, bytes]]:
-        """The calls, each with the key from which its finding's id is made."""
+        """Yield the calls with the keys for finding ids."""
         keys = numbered(identity for identity, _, _ in self.calls)
         return ((key, flagged, row) for key, (_, flagged, row) in zip(keys, self.calls, strict=True))
 
     def numbered_rules(self) -> Iterator[tuple[str, bytes]]:
-        """The broken rules, each with the key from which its finding's id is made."""
+        """Yield the broken rules with the keys for finding ids."""
         keys = numbered(f"rule {identity}" for identity, _ in self.rules)
         return ((key, row) for key, (_, row) in zip(keys, self.rules, strict=True))
 
 
 def record_of(row: Struct) -> JsonRecord:
-    """A row as the record in its line."""
+    """Return a row as the record in its line."""
     return msgspec.to_builtins(row, enc_hook=str)
 
 
 def numbered(identities: Iterable[str]) -> Iterator[str]:
-    """Each call or broken rule with its number among equal ones of the conversation."""
+    """Yield each call or broken rule with its number among equal ones of the conversation."""
     made: Counter[str] = Counter()
     for identity in identities:
         made[identity] += 1
@@ -303,21 +301,21 @@ def numbered(identities: Iterable[str]) -> Iterator[str]:
 
 
 def finding_id(trajectory: str, key: str) -> str:
-    """The id of a finding: a hash of the conversation, the identity, and its number among the same identities.
+    """Return the id of a finding: a hash of the conversation, the identity, and its number among equal identities.
 
-    Steps are no part of it: a run made anew keeps its findings where only talk or look-ups moved. Arguments are: who
-    waives 150.00 to A has not waived 9,000,000.00 to B.
+    Steps are left out, so that a new run keeps its findings if only messages or look-ups moved. Arguments count, so
+    that waiving 150.00 to A does not waive 9,000,000.00 to B.
     """
     return hashlib.blake2b(f"{trajectory}\0{key}".encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def writable(text: str) -> str:
-    """A text with invalid characters escaped, such as those of some file names."""
+    """Return a text with invalid characters escaped, such as those of some file names."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def named(row: bytes, trajectory: str, finding: str | None = None) -> bytes:
-    """A line: the conversation's name, the finding's id, and the row."""
+    """Return a line: the conversation's name, the finding's id, and the row."""
     head = b'{"trajectory":' + encode(trajectory)
     if finding is not None:
         head += b',"finding":' + encode(finding)
@@ -335,7 +333,7 @@ def head_of(
     verdicts: Sequence[CallVerdict],
     broken: Sequence[RuleFinding],
 ) -> Head:
-    """A judged conversation in figures."""
+    """Return the figures of a judged conversation."""
     times = [event.time for event in trajectory.events if event.time is not None]
     executed = [v for v in verdicts if v.made.accepted is not False and v.made.tool is not None]
 
@@ -366,7 +364,6 @@ def _in_order(order: Sequence[str], found: set[str]) -> tuple[str, ...]:
 
 
 def call_row(pack: Pack, agent: str, verdict: CallVerdict, answered: Sequence[JsonRecord] = ()) -> CallRow:
-    """The row of one judged call."""
     made = verdict.made
     return CallRow(
         agent=agent,
@@ -387,7 +384,7 @@ def call_row(pack: Pack, agent: str, verdict: CallVerdict, answered: Sequence[Js
 
 
 def rule_row(pack: Pack, agent: str, finding: RuleFinding) -> RuleRow:
-    """The row of one rule that is broken or open."""
+    """Return the row of a broken or undecided rule."""
     policy = pack.policies[finding.rule.policy]
     return RuleRow(
         agent=agent,
@@ -401,7 +398,7 @@ def rule_row(pack: Pack, agent: str, finding: RuleFinding) -> RuleRow:
 
 
 def limit_row(pack: Pack, agent: str, call: LimitedCall) -> RuleRow:
-    """The row of a call beyond a limit, should it turn out to be."""
+    """Return the row for a call that may exceed a limit."""
     limit: Limit = next(each for each in pack.book.limits if each.name == call.limit)
     policy = pack.policies[limit.policy]
     row = RuleRow(agent=agent, step=call.step, rule=limit.name, policy=policy.id, limit=limit.text)
@@ -416,7 +413,7 @@ def _sentence(policy: Policy) -> str:
 
 
 def answer_record(answered: Answered) -> JsonRecord:
-    """The answer to a predicate at a call: its value, its source and reason, and its quotes with their steps."""
+    """Return the answer to a predicate at a call: value, source, reason, and quotes with steps."""
     by = "model" if answered.queries else "host"
     steps = sorted({quote.step for quote in answered.quotes})
     told: JsonRecord = {"predicate": answered.predicate, "value": answered.value, "by": by, "quoted_at": steps}
@@ -429,7 +426,7 @@ def answer_record(answered: Answered) -> JsonRecord:
 
 @lru_cache(maxsize=4096)
 def _plain(id: str, severity: str, world: str) -> PolicyRow:
-    """The row of a plain verdict, which most policies have on most calls."""
+    """Return the row of a plain verdict, which most policies have on most calls."""
     row = PolicyRow(id=id, severity=severity, strict="compliant", determined="compliant", evidence="permit")
     return replace(row, world=world, reason={"kind": "none", "words": ""})
 
@@ -477,14 +474,13 @@ def _known(pack: Pack, known: KnownFact) -> JsonRecord:
 
 
 def _question(pack: Pack, fact: Fact) -> str:
-    # The time of the call is the host's to say, whether or not the pack declares a context.
+    # The host knows the time of the call, whether or not the pack declares a context.
     entity = pack.schema.entities.get(fact.entity)
     field = entity.fields.get(fact.field) if entity is not None else None
     return (field.question if field is not None else "") or f"what is {fact}?"
 
 
 def conversation_row(trajectory: Trajectory, agent: str, outcome: TaskOutcome | None) -> ConversationRow:
-    """The row of one conversation."""
     events: list[JsonRecord] = []
     for event in trajectory.events:
         if isinstance(event, Message):
@@ -504,9 +500,9 @@ def conversation_row(trajectory: Trajectory, agent: str, outcome: TaskOutcome | 
 
 
 def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = None) -> str:
-    """The identity of a call in its conversation: its tool, or the rule it breaks, and a hash of its arguments.
+    """Return the identity of a call in its conversation: its tool, or the broken rule, and a hash of its arguments.
 
-    Private arguments are `scrubbed` first: a hash over few possible values would reveal the value.
+    Private arguments are `scrubbed` first, because a hash over few possible values would reveal the value.
     """
     text = _sorted(call.arguments).decode() + call.fault
     text = text if scrubbed is None else scrubbed(text)
@@ -514,9 +510,9 @@ def identity_of(call: Call, name: str, scrubbed: Callable[[str], str] | None = N
 
 
 class SeenDigests:
-    """Digests of what a person sees who answers on a call: the conversation up to it, and one policy with its check.
+    """Digests of what a reviewer of a call sees: the conversation up to the call, and one policy with its check.
 
-    Ask for them in the order of the steps. A `key` keeps anybody else from guessing short texts.
+    Ask in the order of the steps. A `key` prevents guessing of short texts.
     """
 
     def __init__(self, name: str, events: Sequence[JsonRecord], key: bytes | None = None) -> None:
@@ -525,7 +521,7 @@ class SeenDigests:
         self._hash = hashlib.blake2b(_encoded(name), key=key or b"", digest_size=8)
 
     def of(self, step: int, policy: str, sides: Sides) -> str:
-        """The digest for one policy at a call."""
+        """Return the digest for one policy at a call."""
         for event in self._events[self._read : step + 1]:
             self._hash.update(_encoded(event))
         self._read = max(self._read, step + 1)
@@ -535,12 +531,14 @@ class SeenDigests:
 
 
 def _encoded(data: Any) -> bytes:
-    # `json`, not msgspec: it also writes texts that are not valid.
+    # `json` also writes invalid texts, unlike msgspec.
     return json.dumps(data, sort_keys=True, default=str).encode() + b"\n"
 
 
 def undecided_policies(verdict: CallVerdict) -> list[str]:
-    """The policies that a person may settle at a call: those without a verdict, and those of undecided rules."""
+    """Return the policies that a reviewer may settle at a call: those without a verdict, and those of undecided
+    rules.
+    """
     names = [each.policy.id for each in verdict.policies if "inconclusive" in (each.strict, each.determined)]
     return list(dict.fromkeys((*names, *(each.rule.policy for each in verdict.open_rules))))
 

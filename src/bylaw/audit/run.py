@@ -1,6 +1,6 @@
-"""The audit: files of recorded conversations in, verdicts and rates out. Start at `audit`.
+"""Audits files of recorded conversations and writes verdicts and rates. Start at `audit`.
 
-Each conversation is a fold of the engine's session over its events. With several jobs, each worker judges every n-th
+Each conversation runs through the engine's session, event by event. With several jobs, each worker judges every n-th
 conversation, and the parts are joined in order.
 """
 
@@ -74,7 +74,7 @@ class Examiner:
         self._answers = request.answers
         self._attested = by_digest(request.attested)
         self._sides: dict[str, dict[str, Sides]] = {}
-        """What a person sees of each policy, by the digest of its pack."""
+        """What a reviewer sees of each policy, by the digest of its pack."""
         self._mode: Mode = request.mode
         self._tasks = open_tasks(shelf, request.tasks) if request.tasks is not None else None
         self._key = key = request.key
@@ -93,7 +93,7 @@ class Examiner:
     def examine_all(
         self, request: Request, *, share: tuple[int, int] = (0, 1), only: int | None = None
     ) -> Iterator[Examined | RecordError]:
-        """Examine the conversations of the files, or of one, in order: all, or a share (`k` of `n`, by position).
+        """Examine the conversations of the files in order: all, or a share (`k` of `n`, by position), or `only` one.
 
         A conversation that cannot be judged becomes a `RecordError`, and the next one is judged.
         """
@@ -103,7 +103,7 @@ class Examiner:
         return chain.from_iterable(map(self.examine_source, sources))
 
     def examine_source(self, source: Source, found: Look | None = None) -> Iterator[Examined | RecordError]:
-        """Examine the conversations of a file, or of a part of it; `found` is its format if known."""
+        """Examine the conversations of a file or part. `found` is its format, if known."""
         file = source.path
         plain = file.name
         name = self._names.get(file, plain)
@@ -127,7 +127,7 @@ class Examiner:
                 yield RecordError(error.message, place=error.place or str(file), hint=error.hint)
 
     def examine(self, trajectory: Trajectory, file: LogFile) -> Examined:
-        """Audit one conversation: judge its calls, count, and write its rows."""
+        """Judge one conversation's calls, count, and make its rows."""
         pack = self.shelf.pack_for(trajectory)
         redaction = self._redactions.get(pack.digest)
         writes = self._judged_calls(pack, trajectory)
@@ -140,7 +140,7 @@ class Examiner:
             session = judging = Session(pack, world=world, mode=self._mode, context=trajectory.context, answer=answer)
             for _ in session.follow(trajectory.events, writes):
                 pass
-            # A call of an undeclared tool is a finding only if it may have been executed.
+            # A call of an undeclared tool is a finding only if it may have run.
             verdicts = [v for v in session.settle() if v.made.tool is not None or v.made.accepted is not False]
             broken, answered = session.findings(ended=True), list(session.answered)
         outcome = self._outcome(trajectory, session, pack, file)
@@ -181,7 +181,7 @@ class Examiner:
     def _seen_digests(
         self, pack: Pack, trajectory: Trajectory, cover: "Cover | None", verdicts: Sequence[CallVerdict]
     ) -> dict[int, dict[str, str]]:
-        """The digest of what a person sees who answers on an undecided call, by step and policy."""
+        """Return the digest of what a reviewer of an undecided call sees, by step and policy."""
         undecided: dict[int, tuple[str, ...]] = {}
         for each in verdicts:
             if names := undecided_policies(each):
@@ -191,7 +191,7 @@ class Examiner:
             return {}
         whole, name = conversation_row(trajectory, trajectory.agent, None), trajectory.id
         if cover is not None:
-            # A redacted conversation has no words to compare; its raw words are hashed under the key.
+            # A redacted conversation has no words to compare, so its raw words are hashed with the key.
             whole, name = whole if self._key else cover.conversation(whole), cover.name(name)
         digests = SeenDigests(name, whole.events, self._key)
         if pack.digest not in self._sides:
@@ -203,7 +203,9 @@ class Examiner:
         }
 
     def _answers_on(self, seen: dict[int, dict[str, str]], cover: "Cover | None") -> dict[int, dict[str, Attestation]]:
-        """People's answers on the undecided calls of a conversation, by step and policy, in words that may be shown."""
+        """Return reviewers' answers on a conversation's undecided calls, by step and policy, in words that may be
+        shown.
+        """
         if not self._attested:
             return {}
         words = str if cover is None else cover.words
@@ -216,7 +218,7 @@ class Examiner:
         return found
 
     def _judged_calls(self, pack: Pack, trajectory: Trajectory) -> list[int]:
-        """The steps of the calls that may change something or that a guard judges."""
+        """Return the steps of calls that may change something or that a guard judges."""
         tools, numbers = pack.schema.tools, self.counts.numbers
         writes: list[int] = []
         for step, call in enumerate(trajectory.events):
@@ -238,7 +240,7 @@ class Examiner:
         return world if redaction is None else redaction.watch(world)
 
     def _agent(self, pack: Pack, trajectory: Trajectory, cover: "Cover | None") -> str:
-        """The agent's name for the counts, without private values."""
+        """Return the agent's name for the counts, without private values."""
         agent = writable(trajectory.agent)
         if cover is not None:
             agent = cover.scrubbed(agent)
@@ -264,14 +266,14 @@ class Examiner:
         return RecordError(f"could not be judged ({type(error).__name__})", place=place, hint=hint)
 
     def _note(self, fault: Fault, trajectory: Trajectory, *, is_private: bool) -> None:
-        """Record a fault of our own for `faults.jsonl`, without texts of the conversation if any is private."""
+        """Record a fault of Bylaw's own for `faults.jsonl`, without texts of a conversation with private values."""
         where = {"file": trajectory.file, "position": trajectory.position, "step": fault.step, "error": fault.error}
         told = {} if is_private else {"trajectory": trajectory.id, "message": fault.message}
         self.counts.faults.append(where | told | {"trace": fault.trace.splitlines()})
 
 
 class Judged(Struct):
-    """One conversation that was judged, before it is written."""
+    """A judged conversation before it is written."""
 
     pack: Pack
     trajectory: Trajectory
@@ -283,10 +285,10 @@ class Judged(Struct):
     settled: list[Settled]
     limited: list[LimitedCall]
     seen: dict[int, dict[str, str]]
-    """The digest of what a person sees who answers on an undecided call, by step and policy."""
+    """The digest of what a reviewer of an undecided call sees, by step and policy."""
 
     def rows(self, cover: "Cover | None") -> Examined:
-        """The rows of the conversation, with private values covered."""
+        """Return the rows of the conversation, with private values covered."""
         pack, trajectory, agent = self.pack, self.trajectory, self.head.agent
         scrubbed = cover.scrubbed if cover is not None else None
         calls: list[tuple[str, bool, bytes]] = []
@@ -322,7 +324,7 @@ class Judged(Struct):
 
 
 def _with_tool(verdict: CallVerdict, tool: str) -> CallVerdict:
-    """A verdict under another name of the tool."""
+    """Return a verdict under another name of the tool."""
     call = verdict.made.call
     if call.tool == tool:
         return verdict
@@ -334,7 +336,7 @@ def _written(row: RuleRow, cover: "Cover | None") -> bytes:
 
 
 def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redaction]":
-    """The redaction of each pack that needs one, by its digest: for private values or, with a key, all values."""
+    """Return the redaction of each pack that needs one, by digest: for private values or, with a key, all values."""
     entities = [(pack, entity) for pack in packs for entity in pack.schema.entities.values()]
     marked = {pack.digest for pack, entity in entities if any(field.private for field in entity.fields.values())}
     hiding = [pack for pack in packs if key is not None or pack.digest in marked]
@@ -347,7 +349,7 @@ def _redactions(packs: Sequence[Pack], key: bytes | None) -> "dict[str, Redactio
 
 @contextmanager
 def rarely_collecting() -> Generator[None]:
-    """Collect garbage rarely: conversations leave few cycles, and frequent collection takes 10 % of an audit."""
+    """Collect garbage rarely. Conversations leave few cycles, and frequent collection takes 10 % of an audit."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(1_000_000, *before[1:])
@@ -362,7 +364,7 @@ Progress = Callable[[int], None]
 
 
 class Report(Struct, frozen=True):
-    """A completed audit: its summary and its output folder."""
+    """A completed audit with its summary and output folder."""
 
     summary: dict[str, Any]
     out: Path
@@ -372,24 +374,23 @@ class Report(Struct, frozen=True):
 
     @property
     def criterion(self) -> Criterion:
-        """The audit's criterion."""
         return self.summary["criterion"]
 
     @property
     def violations(self) -> int:
-        """Executed calls that are violations."""
+        """The number of executed calls that are violations."""
         return int(self.summary["verdicts"][self.criterion].get("violation", 0))
 
     @property
     def near_misses(self) -> int:
-        """Executed calls that are near-misses."""
+        """The number of executed calls that are near-misses."""
         return int(self.summary["verdicts"][self.criterion].get("near_miss", 0))
 
 
 def audit(request: Request, out: Path, *, progress: Progress | None = None, examiner: Examiner | None = None) -> Report:
     """Audit every conversation of the files and write `summary.json`, `calls.jsonl` and the rest.
 
-    Pass `examiner` if the pack is loaded and the world is open already.
+    Pass `examiner` if the pack is already loaded and the world open.
     """
     examiner = examiner or Examiner(request)
     skipped: list[RecordError] = []
@@ -418,7 +419,7 @@ def audit(request: Request, out: Path, *, progress: Progress | None = None, exam
 def write_summary(
     folder: Path, examiner: Examiner, request: Request, skipped: list[RecordError], repeated: int
 ) -> dict[str, Any]:
-    """Write `policies.json`, our own faults if any, and `summary.json`, and return the summary."""
+    """Write `policies.json`, Bylaw's own faults, and `summary.json`; return the summary."""
     summary = summarise(examiner.shelf, examiner.counts, request, skipped, repeated)
     if (pseudonyms := request.pseudonyms) is not None:
         summary = pseudonyms.summary(summary)
@@ -431,7 +432,7 @@ def write_summary(
 
 
 def check_tools(examiner: Examiner) -> None:
-    """Refuse a pack that knows no tool of the logs: its zeros would look like a clean audit."""
+    """Refuse a pack that knows no tool of the logs, because its zeros would look like a clean audit."""
     unknown = examiner.counts.under("unknown_tool")
     if examiner.counts.numbers[("known_calls",)] or not unknown:
         return
@@ -442,7 +443,7 @@ def check_tools(examiner: Examiner) -> None:
 
 
 def _some(names: Iterable[str]) -> str:
-    """The first names in alphabetical order, and the number of the others."""
+    """Return the first names in alphabetical order, and the number of others."""
     first = sorted(names)
     more = f" and {len(first) - 4} more" if len(first) > 4 else ""
     return ", ".join(f"`{name}`" for name in first[:4]) + more if first else "none"
@@ -455,9 +456,9 @@ class WorkerError(BylawError):
 
 
 def examine_in_parts(request: Request, total: Examiner, aside: Path) -> Iterator[Examined | RecordError]:
-    """Examine with `request.jobs` workers; yields in the order of files and conversations, counts into `total`.
+    """Examine with `request.jobs` workers. Results come in the order of files and conversations and count into `total`.
 
-    Parts wait on disk, in the folder `aside`, so memory stays that of one conversation a worker.
+    Parts wait on disk in the folder `aside`, so memory stays that of one conversation per worker.
     """
     with tempfile.TemporaryDirectory(prefix="parts-", dir=aside) as folder, ExitStack() as opened:
         targets = [Path(folder) / f"part-{number}" for number in range(request.jobs)]
@@ -485,7 +486,7 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
             raise BrokenProcessPool from error
         return [part.result() for part in work]
     except BaseException as error:
-        # The pool itself forgets those that it was just starting.
+        # The pool itself forgets workers that were just starting.
         for worker in set(multiprocessing.active_children()) - others:
             worker.terminate()
         if isinstance(error, BrokenProcessPool):
@@ -498,7 +499,7 @@ def _counts_of_parts(request: Request, targets: Sequence[Path]) -> list[dict[str
 
 @contextmanager
 def deaf_to_interrupts() -> Generator[None]:
-    """Workers started here ignore Ctrl-C: this process ends them, without a traceback of each."""
+    """Make workers that are started inside ignore Ctrl-C. This process ends them, without their tracebacks."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -520,7 +521,7 @@ def _examine_part(request: Request, share: int, target: Path) -> dict[str, Any]:
 
 
 def _joined(streams: Sequence[IO[bytes]]) -> Iterator[Examined | RecordError]:
-    """The conversations of one file: one from each part in turn, until every part ends."""
+    """Yield the conversations of one file: one from each part in turn, until every part ends."""
     remaining = list(streams)
     while remaining:
         for stream in list(remaining):

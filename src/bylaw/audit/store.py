@@ -1,7 +1,7 @@
-"""The findings of one audit, read from its folder. Every command, page and export reads through `Store`.
+"""Reads the findings of one audit from its folder. Every command, page and export uses `Store`.
 
-An audit writes lines: `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`. If it wrote tables alone, the same
-lines are made from them when they are first asked for.
+An audit writes `calls.jsonl`, `findings.jsonl` and `conversations.jsonl`. If it wrote only tables, these files are made
+from them on demand.
 """
 
 import json
@@ -44,7 +44,7 @@ _EMPTY: JsonRecord = {
 CALLS, RULES, CONVERSATIONS = "calls.jsonl", "findings.jsonl", "conversations.jsonl"
 _REPEATED = re.compile(r"~[2-9][0-9]*$|~1[0-9]+$")
 _NAMED = 5
-"""Ids that are listed when the given one is ambiguous."""
+"""How many ids are listed if the given one is ambiguous."""
 
 
 class _Id(Struct):
@@ -56,7 +56,7 @@ class _Id(Struct):
 
 
 class LogPlace(Struct):
-    """The part of a conversation that leads back to the logs; its events need not be decoded."""
+    """The part of a conversation that leads back to the logs, without its events."""
 
     trajectory: str
     file: str = ""
@@ -70,7 +70,7 @@ _ids = msgspec.json.Decoder(_Id)
 
 
 class Store:
-    """The files of one audit; raises `UsageError` if the folder has none."""
+    """The files of one audit. Raises `UsageError` if the folder has none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -89,26 +89,25 @@ class Store:
 
     @cached_property
     def policies(self) -> JsonRecord:
-        """`policies.json`."""
         return self.document("policies.json")
 
     @property
     def criterion(self) -> Criterion:
-        """The criterion of the audit; audits of older versions do not name it."""
+        """The criterion of the audit. Older audits do not name it."""
         return "strict" if self.summary["criterion"] == "strict" else "determined"
 
     @property
     def names_calls(self) -> bool:
-        """Whether the ids of findings depend on the arguments of calls, as they have since version 0.2."""
+        """Whether finding ids depend on the calls' arguments, as they have since version 0.2."""
         return self.summary["finding_ids"] >= FINDING_IDS
 
     def document(self, name: str) -> JsonRecord:
-        """A whole JSON file as a record; empty if there is none."""
+        """Return a whole JSON file as a record; empty without the file."""
         file = self.path / name
         return read_record(file.read_bytes(), file) if file.is_file() else {}
 
     def file(self, name: str) -> Path:
-        """A file of lines, converted from the tables if the audit wrote only tables."""
+        """Return a file of lines, converted from the tables if the audit wrote only tables."""
         if self.has_lines:
             return self.path / name
         if self._made is None:
@@ -121,21 +120,21 @@ class Store:
         return made
 
     def raw(self, name: str) -> Iterator[bytes]:
-        """The lines of a file as bytes; none if there is no such file."""
+        """Yield the lines of a file as bytes; none without the file."""
         file = self.file(name)
         if file.is_file():
             with file.open("rb") as lines:
                 yield from lines
 
     def places(self, name: str) -> Iterator[tuple[int, JsonRecord]]:
-        """The records of a file of lines, each with its offset."""
+        """Yield the records of a file of lines with offsets."""
         file, place = self.file(name), 0
         for line in self.raw(name):
             yield place, read_record(line, file)
             place += len(line)
 
     def at(self, name: str, places: Iterator[int]) -> Iterator[JsonRecord]:
-        """The records at these offsets of a file, in the order asked for."""
+        """Yield the records at these offsets, in the given order."""
         file = self.file(name)
         if not file.is_file():
             return
@@ -145,7 +144,7 @@ class Store:
                 yield read_record(lines.readline(), file)
 
     def findings(self, criterion: Criterion | None = None) -> Iterator[Finding]:
-        """Every finding: flagged calls, refused ones too, then broken rules; in the order of the lines."""
+        """Yield every finding: flagged calls, even refused ones, then broken rules, in order of the lines."""
         criterion = criterion or self.criterion
         if not self.has_lines:
             from bylaw.audit.batch.tables import table_findings
@@ -153,7 +152,7 @@ class Store:
             yield from table_findings(self.path, criterion)
             return
         for line in self.raw(CALLS):
-            # Most calls are not flagged, and only flagged ones have an id, whichever criterion flags them.
+            # Most calls are not flagged. Only flagged ones have an id, whichever criterion flags them.
             if b'"finding":"' in line and (call := self.call(line)).finding:
                 finding = call.as_finding(criterion)
                 if finding.verdict in FLAGGED:
@@ -161,11 +160,11 @@ class Store:
         yield from self.broken_rules()
 
     def call(self, line: bytes) -> CallRow:
-        """One line of `calls.jsonl`."""
+        """Decode one line of `calls.jsonl`."""
         return _decoded(_calls, line, self.path)
 
     def inconclusive(self) -> Iterator[Finding]:
-        """The undecided calls with their undecided policies; they are not findings."""
+        """Yield the undecided calls with their undecided policies. These are not findings."""
         criterion = self.criterion
         needle = f'"{criterion}":"inconclusive"'.encode()
         for line in self.raw(CALLS):
@@ -173,7 +172,6 @@ class Store:
                 yield call.as_finding(criterion, frozenset({"inconclusive"}))
 
     def broken_rules(self) -> Iterator[Finding]:
-        """The findings that are broken rules."""
         for line in self.raw(RULES):
             rule = _decoded(_rules, line, self.path)
             if rule.finding:
@@ -181,7 +179,7 @@ class Store:
                 yield rule.as_finding(severity)
 
     def former_ids(self) -> dict[str, str]:
-        """By id, the ids that versions before 0.2 gave the findings, regardless of arguments."""
+        """Return finding ids by the ids that versions before 0.2 gave them, which ignore arguments."""
         made: Counter[tuple[str, str]] = Counter()
         former: dict[str, str] = {}
         lines = [(CALLS, _calls), (RULES, _rules)]
@@ -194,11 +192,11 @@ class Store:
         return former
 
     def log_places(self) -> dict[str, LogPlace]:
-        """By conversation with a finding, its place in the logs."""
+        """Return each conversation's place in the logs, for conversations with findings."""
         return {place.trajectory: place for place in map(_places.decode, self.raw(CONVERSATIONS))}
 
     def find(self, wanted: str) -> tuple[str, int | None]:
-        """The conversation with this id, or the conversation and step of the finding with it; a prefix will do.
+        """Return the conversation with this id, or conversation and step of the finding. A prefix is enough.
 
         Raises `UsageError` if there is none, or several.
         """
@@ -224,24 +222,24 @@ class Store:
         raise UsageError(f"several ids start with `{wanted}`", place=place, hint=f"{', '.join(found[:_NAMED])}{more}")
 
     def explainable(self, trajectory: str) -> dict[int, JsonRecord]:
-        """The judged calls of a conversation by step, and the steps that broke a rule without being such a call."""
+        """Return a conversation's judged calls by step, and the other steps that broke a rule."""
         found: dict[int, JsonRecord] = {line["step"]: line for line in self._of(CALLS, trajectory)}
         calls = {*found}
         for rule in self._of(RULES, trajectory):
             step: int = rule["step"]
-            # A call beyond a limit is known only once the lines of all calls are written.
+            # A call beyond a limit is known only after the lines of all calls are written.
             if step not in calls or "limit" in rule:
                 line = found.setdefault(step, {"trajectory": trajectory, "step": step, "policies": [], "rules": []})
                 line["rules"].append(rule)
         return dict(sorted(found.items()))
 
     def events(self, trajectory: str) -> list[JsonRecord]:
-        """The events of a conversation with findings; none for any other."""
+        """Return the events of a conversation with findings; empty for any other."""
         kept = next(self._of(CONVERSATIONS, trajectory), None)
         return kept["events"] if kept is not None else []
 
     def repeated_at(self, trajectory: str) -> str:
-        """The place in the logs of a conversation whose id is not unique; empty for any other."""
+        """Return the place in the logs of a conversation whose id is not unique; empty for any other."""
         if not _REPEATED.search(trajectory):
             return ""
         kept = next(self._of(CONVERSATIONS, trajectory), None)
@@ -256,7 +254,7 @@ class Store:
 
 
 def read_record(data: bytes, file: Path) -> JsonRecord:
-    """A record that an audit wrote; lone surrogates and bytes that are not UTF-8 survive."""
+    """Decode a record that an audit wrote. Lone surrogates and invalid UTF-8 survive."""
     try:
         found: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -277,5 +275,4 @@ def _decoded(decoder: Any, line: bytes, out: Path) -> Any:
 
 
 def read_calls(out: Path) -> Iterator[JsonRecord]:
-    """The lines of `calls.jsonl`."""
     return (record for _, record in Store(out).places(CALLS))

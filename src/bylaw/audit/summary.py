@@ -1,4 +1,4 @@
-"""`summary.json` and `policies.json`: the results of an audit, and notes on its inputs, the same in all outputs."""
+"""`summary.json` and `policies.json`: an audit's results, and notes on its inputs, the same in all outputs."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,13 +20,13 @@ from bylaw.text.number import counted
 SCHEMA = "bylaw.audit/1"
 REASONS = ("never_seen", "stale", "pending", "claimed")
 LIMITED = 20
-"""Most calls that are listed per limit."""
+"""The maximum number of calls listed per limit."""
 
 
 def summarise(
     shelf: Shelf, counts: Counts, request: Request, skipped: Sequence[RecordError], repeated: int = 0
 ) -> dict[str, Any]:
-    """The summary record; figures that it has only once are under the audit's criterion."""
+    """Return the summary record. Figures that appear only once are under the audit's criterion."""
     names = request.names()
     packs, numbers = shelf.packs, counts.numbers
     criterion = request.criterion or packs[-1].criterion
@@ -97,7 +97,7 @@ def _variants(packs: Sequence[Pack]) -> list[dict[str, str]]:
 
 
 def _period(counts: Counts) -> dict[str, str] | None:
-    """The period of the conversations in UTC; None if the logs have no times."""
+    """Return the period of the conversations in UTC; None if the logs have no times."""
     try:
         times = [datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds") for time in counts.times]
     except (ValueError, OverflowError, OSError):
@@ -110,7 +110,7 @@ def _verdicts(counts: Counts, *prefix: str) -> dict[Verdict, int]:
 
 
 def _headline(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """The counts that every output shows, as docs/reference/audit-output.md defines them."""
+    """Return the counts in every output, as docs/reference/audit-output.md defines them."""
     numbers = counts.numbers.items()
 
     def calls(done: str) -> dict[str, int]:
@@ -132,7 +132,7 @@ def _headline(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _agent(counts: Counts, agent: str, criterion: Criterion) -> dict[str, Any]:
-    """One agent's rates; those by severity under one criterion."""
+    """Return one agent's rates; those by severity under one criterion."""
 
     def count(*key: str) -> int:
         return counts.numbers["agent", agent, *key]
@@ -160,7 +160,7 @@ def _agent(counts: Counts, agent: str, criterion: Criterion) -> dict[str, Any]:
 
 
 def _by_tool(counts: Counts) -> dict[str, Any]:
-    """Verdicts on executed calls, per write tool and per guarded look-up."""
+    """Return verdicts on executed calls, by write tool and guarded look-up."""
     figures = ("calls", "executed", "result_not_captured", "perhaps_done")
     return {
         name: {
@@ -173,7 +173,7 @@ def _by_tool(counts: Counts) -> dict[str, Any]:
 
 
 def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
-    """Per policy: the calls it applied to, how often it could have denied, and its verdicts."""
+    """Return for each policy the calls it applied to, how often it could have denied, and its verdicts."""
     found: Counter[tuple[str, ...]] = Counter()
     for key, count in counts.numbers.items():
         if key[0] == "policy":
@@ -191,7 +191,7 @@ def _by_policy(counts: Counts, policies: Sequence[str]) -> dict[str, Any]:
 
 
 def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """Per look-up: the near-miss and uninformed calls that lacked it; by agent and tool under one criterion."""
+    """Return for each look-up the near-miss and uninformed calls without it; by agent and tool under one criterion."""
     return {
         name: {
             **{each: counts.numbers["lookup", name, each] for each in ("strict", "determined")},
@@ -202,7 +202,7 @@ def _by_lookup(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _by_rule(counts: Counts) -> dict[str, Any]:
-    """Per rule: how often it was broken, in how many conversations, and by which agents."""
+    """Return for each rule how often it was broken, in how many conversations, and by which agents."""
     return {
         name: {
             "severity": next(iter(counts.under("rule", name, "severity")), "medium"),
@@ -215,7 +215,7 @@ def _by_rule(counts: Counts) -> dict[str, Any]:
 
 
 def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
-    """The undecided executed calls and, per rule, their number, conversations and reasons."""
+    """Return the undecided executed calls and, for each rule, their number, conversations and reasons."""
     rules = {
         name: {
             "calls": counts.numbers["open", name, "calls"],
@@ -228,7 +228,7 @@ def _open(counts: Counts, criterion: Criterion) -> dict[str, Any]:
 
 
 def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
-    """The calls under each limit that spans conversations: how many were over it, and how many are undecided."""
+    """Return the calls under each limit across conversations: how many exceeded it, and how many are undecided."""
     severities = {name: policy.severity for pack in packs for name, policy in pack.policies.items()}
     rows: list[dict[str, Any]] = []
     for limit, calls in by_limit(packs, counts.limited):
@@ -251,12 +251,12 @@ def _limits(packs: Sequence[Pack], counts: Counts) -> list[dict[str, Any]]:
 
 
 def _evidence(lookup: LookupEvidence) -> dict[str, Any]:
-    """How far the results of one look-up could be used; `shown` is null if the pack maps no field of the tool."""
+    """Return how far one look-up's results could be used. `shown` is null if the pack maps no field of the tool."""
     return {name: getattr(lookup, name) for name in LookupEvidence.__struct_fields__} | {"cures": list(lookup.cures)}
 
 
 def _changed(counts: Counts) -> list[dict[str, Any]]:
-    """Conversations whose instructions differ from the document, by the policies that differ."""
+    """Return the conversations whose instructions differ from the document, by policy."""
     found: dict[tuple[str, ...], dict[str, int]] = {}
     for (kind, agent, *policies), count in sorted((key, n) for key, n in counts.numbers.items() if len(key) > 2):
         if kind == "changed":
@@ -269,7 +269,7 @@ def _is_unguarded(packs: Sequence[Pack], tool: str) -> bool:
 
 
 def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
-    """Policies that flag something here and that a shield does not enforce."""
+    """Return policies that flag something here and that a shield does not enforce."""
     checks = {name for pack in packs for name, policy in pack.policies.items() if policy.unenforced is not None}
     flagged = {key[1] for key in counts.numbers if key[0] == "policy" and FLAGGED & {*key[2:4]}}
     broken = {name for name in counts.names("rule") if counts.numbers["rule", name, "broken"]}
@@ -277,9 +277,9 @@ def _unenforced(packs: Sequence[Pack], counts: Counts) -> list[str]:
 
 
 def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
-    """`policies.json`: every policy with its sentences and, for a rule, the meaning of its predicates.
+    """Return `policies.json`: every policy with its sentences and, for a rule, the meaning of its predicates.
 
-    A pack with variants lists those that judged conversations; a shared policy cites each variant's document.
+    A pack with variants lists those that judged conversations. A shared policy cites each variant's document.
     """
     found: dict[str, Any] = {}
     for pack in _held(packs, counts):
@@ -303,7 +303,7 @@ def policies_record(packs: Sequence[Pack], counts: Counts) -> dict[str, Any]:
 
 
 def _citation(cited: Citation) -> dict[str, Any]:
-    """A cited sentence and its place, and other places if it is repeated with the same meaning."""
+    """Return a cited sentence with its place, and other places with the same meaning."""
 
     def places(citations: Iterable[Any]) -> list[dict[str, Any]]:
         return [{"document": each.document, "heading": each.heading, "line": each.line} for each in citations]
@@ -313,22 +313,22 @@ def _citation(cited: Citation) -> dict[str, Any]:
 
 
 def _held(packs: Sequence[Pack], counts: Counts) -> Sequence[Pack]:
-    """The packs that judged conversations; all packs if there were no conversations."""
+    """Return the packs that judged conversations; all packs without conversations."""
     return [pack for pack in packs if counts.numbers["pack", pack.name]] or packs
 
 
 def _predicates(pack: Pack, policy: str) -> dict[str, str]:
-    """The meaning of the predicates of a policy's rules, by their names in findings."""
+    """Return the meaning of a policy's predicates, by their names in findings."""
     names = [name for rule in pack.book.rules if rule.policy == policy for name in pack.ready_rules.names[rule.name]]
     return {name.replace("_", " "): pack.book.predicates[name].description for name in names}
 
 
 _MOST = 8
-"""The most names that a note lists."""
+"""The maximum number of names in a note."""
 
 
 def limits(summary: JsonRecord) -> Iterator[str]:
-    """All that limits an audit: its sources of truth, the notes, and what it did not read."""
+    """Yield everything that limits an audit: its sources of truth, the notes, and what it did not read."""
     if summary["world"] == "snapshot":
         yield "Ground truth: the database, replayed after each write."
     if worlds := summary["worlds"]:
@@ -348,7 +348,7 @@ def _listed(names: list[str]) -> str:
 
 
 def notes(summary: JsonRecord) -> list[str]:
-    """What an audit says of its inputs, and what to do about it."""
+    """Return notes on an audit's inputs, with what to do."""
     told: list[str] = []
     verdicts = summary["verdicts"][summary["criterion"]]
     if summary["world"] != "snapshot" and summary["agents"]:
@@ -433,7 +433,7 @@ def notes(summary: JsonRecord) -> list[str]:
 
 
 def _settling(summary: JsonRecord) -> list[str]:
-    """The answers of models and people, and how to decide the rest."""
+    """Return notes on the answers of models and reviewers, and how to decide the rest."""
     told: list[str] = []
     for name, row in summary["answered"].items():
         left = f", undecided {row['open']:,} times" if row["open"] else ""
@@ -448,7 +448,7 @@ def _settling(summary: JsonRecord) -> list[str]:
 
 
 def _lacking(lookup: JsonRecord) -> str:
-    """How many results of a look-up were usable, and how to fix the rest."""
+    """Return how many results of a look-up were usable, and how to fix the rest."""
     counts = f"{lookup['captured']:,} recorded, {lookup['readable']:,} readable"
     shown = f", {lookup['shown']:,} of use to the pack" if lookup["shown"] is not None else ""
     return f"{lookup['tool']}: of {lookup['results']:,} results {counts}{shown}: {'; '.join(lookup['cures'])}."

@@ -18,7 +18,7 @@ _KEYS = ("finding", "verdicts", "policy", *_GLOBS, "owner", "reason", "expires")
 
 
 class WaiverError(BylawError):
-    """A file of waivers has faults; `faults` lists them with their places."""
+    """A file of waivers has errors, listed in `faults` with places."""
 
     code = "BY601"
 
@@ -36,14 +36,16 @@ class Waiver(Struct, frozen=True):
     expires: date
     finding: str = ""
     verdicts: tuple[tuple[str, str], ...] = ()
-    """With `finding`: the policies and verdicts it was given for. A worse verdict, or another policy, is not waived."""
+    """With `finding`: the policies and verdicts that the waiver covers. A worse verdict or another policy is not
+    waived.
+    """
     policy: str = ""
     agent: str = "*"
     tool: str = "*"
     trajectory: str = "*"
 
     def covers(self, finding: Finding, charge: Charge) -> bool:
-        """Whether it waives one policy of the finding."""
+        """Whether the waiver covers one policy of the finding."""
         if self.finding:
             return finding.id == self.finding and not is_worse(charge, dict(self.verdicts))
         return (
@@ -54,25 +56,24 @@ class Waiver(Struct, frozen=True):
         )
 
     def record(self) -> dict[str, str]:
-        """The record for `comparison.json`."""
         return {"owner": self.owner, "reason": self.reason, "expires": self.expires.isoformat(), "place": self.place}
 
 
 class Waivers:
-    """The waivers in force on a day; expired ones are listed separately and waive nothing."""
+    """The waivers in force on a day. Expired ones are listed separately and waive nothing."""
 
     def __init__(self, waivers: Iterable[Waiver] = (), *, today: date) -> None:
         every, self._today = tuple(waivers), today
         self.expired = tuple(waiver for waiver in every if waiver.expires < today)
         self.in_force = tuple(waiver for waiver in every if waiver.expires >= today)
         self._named: dict[str, list[Waiver]] = {}
-        """By the finding or the policy that they name."""
+        """Waivers by the finding or the policy that they name."""
         for waiver in self.in_force:
             self._named.setdefault(waiver.finding or waiver.policy, []).append(waiver)
         self._used: set[Waiver] = set()
 
     def waive(self, finding: Finding) -> tuple[Waiver, ...]:
-        """The waivers that cover all policies of a finding; none if a policy is not covered."""
+        """Return the waivers that cover all policies of a finding; empty if a policy is not covered."""
         covering: list[Waiver] = []
         for charge in finding.charges:
             named = (*self._named.get(finding.id, ()), *self._named.get(charge.policy, ()))
@@ -89,13 +90,13 @@ class Waivers:
         return tuple(waiver for waiver in self.in_force if waiver not in self._used)
 
     def without_words(self, pseudonym: Callable[[str], str]) -> "Waivers":
-        """The same for a redacted audit: without reasons, and with pseudonyms for the owners."""
+        """Return the waivers for a redacted audit: without reasons, and with pseudonyms for the owners."""
         every = (replace(each, owner=pseudonym(each.owner), reason="") for each in (*self.in_force, *self.expired))
         return Waivers(every, today=self._today)
 
 
 def read_waivers(path: Path, *, today: date | None = None) -> Waivers:
-    """The waivers of a file; WaiverError lists every fault."""
+    """Return the waivers of a file. Raises WaiverError with every error."""
     if not path.is_file():
         raise UsageError("no such file", place=str(path))
     source = read_yaml_file(path, file=str(path))

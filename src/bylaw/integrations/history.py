@@ -200,7 +200,7 @@ def align(known: Sequence[Mark], given: Sequence[Mark]) -> Alignment:
 
 
 def _once(marks: Sequence[Mark]) -> list[Mark]:
-    """Remove immediate repetitions. For calls only ids show a repetition, because some models reuse texts."""
+    """Remove immediate repetitions. A message with calls needs an id for this, because some models reuse call ids."""
     copies = {at for at, (one, other) in enumerate(pairwise(marks), 1) if one == other and (one.key or not one.calls)}
     return [Mark(mark.by, "") if at in copies else mark for at, mark in enumerate(marks)]
 

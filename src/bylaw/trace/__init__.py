@@ -1,4 +1,4 @@
-"""Recorded conversations, whatever format they came in. Start at `event`, then `reader`."""
+"""Recorded conversations in any supported format. Start at `event`, then `reader`."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ __all__ = ["Call", "Event", "Identities", "Message", "Party", "Result", "TaskOut
 
 
 def __getattr__(name: str) -> Any:
-    # The model is needed everywhere, the readers only where files are read.
+    # Every area needs the event model; only file reading needs the readers.
     if name in {"read", "sniff"}:
         from bylaw.trace import reader
 

@@ -1,4 +1,6 @@
-"""Cuts a file into records without decoding them, also a damaged file, and makes a conversation or an error of each."""
+"""Splits a file into records without decoding them, even a damaged file. Each record becomes a conversation or an
+error.
+"""
 
 import json
 import re
@@ -36,13 +38,13 @@ Format = Literal[
 _BRACKET = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+|"', re.DOTALL)
 _CLOSER = {b"{": b"}", b"[": b"]"}
 _DEEPEST = 100
-"""No format needs deeper fields; this bounds the time for endless brackets."""
+"""No format needs deeper nesting. This limits the time for endless brackets."""
 _CLAUDE_TYPES = {"UserMessage", "AssistantMessage", "SystemMessage", "ResultMessage", "StreamEvent"}
 _LANGCHAIN_TYPES = {"human", "ai", "tool", "system", "function", "developer", "chat", "generic", "remove"}
 
 
 def shape(value: Any) -> Format | None:
-    """The format of a record, or of a list of records, by the fields it has."""
+    """Return the format of a record, or of a list of records, by its fields."""
     if isinstance(value, list):
         items = cast(list[Any], value)
         if is_messages(items):
@@ -55,7 +57,7 @@ def shape(value: Any) -> Format | None:
         if keys <= record.keys():
             return format
     match record.get("info"):
-        # The simulations come last, far from here.
+        # The simulations come last, beyond the bytes seen here.
         case {"agent_info": _} | {"user_info": _} | {"environment_info": _}:
             return "tau2"
         case _:
@@ -105,7 +107,6 @@ _TELLING: tuple[tuple[Format, set[str]], ...] = (
 
 
 def is_messages(value: list[Any]) -> bool:
-    """Whether a list is the messages of one conversation."""
     first = next(iter(value), None)
     if not isinstance(first, dict):
         return False
@@ -142,7 +143,7 @@ def _messages_shape(messages: list[Any]) -> Format:
 
 
 def glimpse(head: bytes, *, again: bool = True) -> Any:
-    """The part of a document that its beginning shows, up to the first damage; None if nothing can be read."""
+    """Return the part of a document that its beginning shows, up to the first damage; None if nothing can be read."""
     closers: list[bytes] = []
     before = b""
     cut, tail = 0, b""
@@ -181,7 +182,7 @@ def glimpse(head: bytes, *, again: bool = True) -> Any:
 Layout = Literal["lines", "document"]
 T = TypeVar("T")
 
-# Possessive: a text that never ends is not gone through backwards.
+# Possessive quantifiers avoid backtracking through an unterminated text.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 _SPACE = re.compile(rb"[\s,]*")
 _REMAINS = re.compile(rb"[\s,}]*")
@@ -190,16 +191,15 @@ _raw = msgspec.json.Decoder(Raw)
 
 
 class Record(Struct, frozen=True, gc=False):
-    """The bytes of one record and their place in the file."""
+    """The bytes of one record, with their place in the file."""
 
     raw: Raw | bytes
     index: int
-    """Counted from 0."""
+    """The index of the record, from 0."""
     line: int = 0
-    """Counted from 1; 0 in a file that is one document."""
+    """The line of the record, from 1; 0 in a file that is one document."""
 
     def fault(self, source: Source, why: str) -> RecordError:
-        """An error at the place of this record."""
         return _fault(source, self.line, self.index, why)
 
     @property
@@ -208,11 +208,11 @@ class Record(Struct, frozen=True, gc=False):
 
 
 def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
-    """Yields the records of a file of lines, or of a document that is a list or a single record."""
+    """Yield the records of a file of lines, or of a document that is a list or a single record."""
     index = source.span.index if source.span is not None else 0
     if layout == "document":
         data, why = source.document()
-        # A part of a list has its members, without the brackets.
+        # A part of a list contains members without the brackets.
         yield from elements(source, data if source.span is None else b"[" + data + b"]", why, index=index)
         return
     for line in source.lines():
@@ -228,7 +228,7 @@ def records(source: Source, layout: Layout) -> Iterator[Record | RecordError]:
 
 
 def count_records(source: Source) -> tuple[int, int]:
-    """How many lines a file of lines, or a part of one, has, and how many records `records` finds on them."""
+    """Count the lines of a file or part of one, and the records that `records` finds there."""
     lines = found = 0
     for line in source.lines(blank=True):
         lines += 1
@@ -245,7 +245,7 @@ _JOINTS = (b"}{", b"} {", b"][", b"] [", b"}[", b"]{")
 
 
 def _is_one_record(line: bytes) -> bool:
-    """Whether a line is one record, damaged or not, and nothing else, as nearly all lines are."""
+    """Whether a line is exactly one record, damaged or not. Nearly all lines are."""
     if line[:1] == b"[" and not _is_talk(line):
         return False
     if line[:1] == b"{" and _is_json(line):
@@ -254,7 +254,7 @@ def _is_one_record(line: bytes) -> bool:
 
 
 def _is_talk(data: bytes) -> bool:
-    """Whether a list is one conversation, and not a list of them."""
+    """Whether a list is one conversation and not several."""
     try:
         members = _list.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -265,9 +265,9 @@ def _is_talk(data: bytes) -> bool:
 def elements(
     source: Source, data: bytes, why: str = "", *, line: int = 0, index: int = 0
 ) -> Iterator[Record | RecordError]:
-    """Yields the members of a list, or the single record that `data` is; `why` is a known fault of the data.
+    """Yield the members of a list, or the single record that `data` is.
 
-    Further documents are read too, and anything else is reported.
+    `why` is a known fault of the data. Further documents are read too, and anything else is reported.
     """
     try:
         if line and data.startswith(b"[") and _is_talk(data):
@@ -284,9 +284,9 @@ def elements(
 
 
 def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> Iterator[Record | RecordError]:
-    """Yields the records of all documents in `data`, and an error for each piece that is in none."""
+    """Yield the records of all documents in `data`, and an error for each piece between documents."""
     at = 0
-    # One at a time: the members of a list show its end, even if a damaged member lacks brackets.
+    # One at a time: a list's members show where it ends, even if a damaged member lacks brackets.
     while (piece := next(_cut(data, at), None)) is not None:
         kind, start, at = piece
         if kind == "stray":
@@ -301,7 +301,7 @@ def _scattered(source: Source, data: bytes, why: str, line: int, index: int) -> 
 
 
 def documents(source: Source, data: bytes) -> list[bytes | RecordError]:
-    """The JSON values in `data` in order, with an error for anything between them; the last may be cut off."""
+    """Return the JSON values in `data` in order, with an error for anything in between. The last may be cut off."""
     return [
         source.fault(0, _stray(data[start:end])) if kind == "stray" else data[start:end]
         for kind, start, end in _cut(data, 0)
@@ -319,7 +319,7 @@ def _is_json(data: bytes) -> bool:
 def _members(
     source: Source, data: bytes, start: int, why: str, line: int, index: int
 ) -> Generator[Record | RecordError, None, tuple[int, int]]:
-    """Yields the members of a list; returns the end of the list and the index of the next record."""
+    """Yield the members of a list. Return the end of the list and the index of the next record."""
     for kind, begin, end in _cut(data, start, inside=True):
         match kind:
             case "value":
@@ -339,9 +339,9 @@ _Kind = Literal["value", "stray", "open", "end"]
 
 
 def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Kind, int, int]]:
-    """Yields the bracketed values from `start` on, and anything between them; `inside` a list, up to its end.
+    """Yield the bracketed values from `start` on, and anything in between. With `inside`, stop at the end of the list.
 
-    A value that is never closed is `open`, and comes last; the end of the list is yielded too.
+    A value that is never closed is `open` and comes last. The end of the list is also yielded.
     """
     depth, begin, free = 0, -1, start
     for token in _TOKEN.finditer(data, start):
@@ -369,7 +369,7 @@ def _cut(data: bytes, start: int, *, inside: bool = False) -> Iterator[tuple[_Ki
 
 
 def _between(data: bytes, start: int, end: int, inside: bool) -> bool:
-    """Whether there is anything but white space and commas; inside a list a damaged member may leave brackets."""
+    """Whether there is more than white space and commas. Inside a list, a damaged member may leave brackets."""
     found = (_REMAINS if inside else _SPACE).match(data, start, end)
     return found is None or found.end() < end
 
@@ -384,11 +384,11 @@ def _fault(source: Source, line: int, index: int, why: str) -> RecordError:
 
 
 class Malformed(Exception):
-    """Why a record cannot be read; becomes a `RecordError` once its place is known."""
+    """Why a record cannot be read. It becomes a `RecordError` when its place is known."""
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
-    """`raw` as the decoder's type, or `Malformed`."""
+    """Decode `raw` as the decoder's type. Raises `Malformed`."""
     try:
         return decoder.decode(raw)
     except msgspec.ValidationError as error:
@@ -400,7 +400,7 @@ def decode(decoder: "msgspec.json.Decoder[T]", raw: Raw | bytes) -> T:
 
 
 def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exception) -> T:
-    """Reads what Python's `json` writes beyond JSON: NaN and infinities (as null), lone surrogates."""
+    """Read what Python's `json` writes beyond JSON: NaN and infinities (as null), and lone surrogates."""
     try:
         loose = json.loads(raw.decode(), parse_constant=lambda _: None)
         return decoder.decode(json.dumps(loose, ensure_ascii=False).encode("utf-8", "replace"))
@@ -411,18 +411,18 @@ def _decode_leniently(decoder: "msgspec.json.Decoder[T]", raw: bytes, first: Exc
 
 
 def not_json(error: BaseException, raw: bytes) -> str:
-    """Why bytes are not JSON; the usual reason is a writer that was stopped in the middle of a record."""
+    """Return why bytes are not JSON. Usually, the writer was stopped in the middle of a record."""
     try:
         msgspec.json.decode(raw.rstrip())
     except (ValueError, RecursionError) as again:
-        # The end of the line, inside an unclosed string, would be reported as an invalid character.
+        # The end of the line inside an unclosed string would be reported as an invalid character.
         if "truncated" in str(again):
             return "not JSON: it looks cut off before its end; write that conversation out again"
     return f"not JSON: {tell(error)}"
 
 
 def tell(error: BaseException) -> str:
-    """The text of an error, in lower case and one line."""
+    """Return the text of an error in lower case on one line."""
     text = str(error).split("\n")[0] or type(error).__name__
     text = text.removeprefix("JSON is malformed: ")
     return text[0].lower() + text[1:]
@@ -432,7 +432,7 @@ ODD = (
     *(Malformed, msgspec.MsgspecError, ArithmeticError, AttributeError, LookupError),
     *(RecursionError, TypeError, ValueError),
 )
-"""Exceptions from a record of an unknown shape: it is reported, and the others are read."""
+"""Exceptions from a record of unknown structure. The record is reported, and the others are read."""
 
 
 def oddity(error: Exception) -> str:
@@ -440,7 +440,7 @@ def oddity(error: Exception) -> str:
 
 
 def refuse_repeated_keys(raw: Raw | bytes) -> None:
-    """Raise `Malformed` if an object of a record has a key twice: which value was meant is not known."""
+    """Raise `Malformed` if an object has a key twice, because it is unknown which value was meant."""
     if twice := repeated_key(raw):
         raise Malformed(f"`{twice}` is given twice in one object")
 
@@ -448,7 +448,7 @@ def refuse_repeated_keys(raw: Raw | bytes) -> None:
 def read_each(
     source: Source, pieces: Iterable[Record | RecordError], conversation: Callable[[Record], Trajectory]
 ) -> Iterator[Trajectory | RecordError]:
-    """Yields the conversation of each record, or an error, in order."""
+    """Yield the conversation of each record, or an error, in order."""
     for record in pieces:
         if isinstance(record, RecordError):
             yield record
@@ -462,7 +462,7 @@ def read_each(
 
 
 def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) -> Iterator[RecordError]:
-    """Pass every record to `take`, for conversations spread over records; yields an error for each that fails."""
+    """Pass every record to `take`, for conversations that span several records. Yield an error for each failure."""
     for record in records(source, layout):
         if isinstance(record, RecordError):
             yield record
@@ -475,7 +475,7 @@ def take_each(source: Source, layout: Layout, take: Callable[[Record], None]) ->
 
 
 def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterator[Record | RecordError]:
-    """Yields the records of a file; `single` if the document is one list of messages, perhaps cut off."""
+    """Yield the records of a file. `single` means that the document is one list of messages, perhaps cut off."""
     if not single:
         yield from records(source, layout)
         return
@@ -490,7 +490,7 @@ def conversations_in(source: Source, layout: Layout, *, single: bool) -> Iterato
 
 
 def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", default: T) -> T:
-    """The object under the first `name` of a damaged document; `default` if it cannot be read."""
+    """Return the object under the first `name` of a damaged document; `default` if it cannot be read."""
     found = re.search(rb'"' + re.escape(name) + rb'"\s*:\s*(?=[\[{])', data)
     piece = next(_cut(data, found.end()), None) if found else None
     try:
@@ -500,8 +500,10 @@ def head_in(data: bytes, name: bytes, decoder: "msgspec.json.Decoder[T]", defaul
 
 
 def salvaged(source: Source, data: bytes, at: int, why: str) -> Iterator[Record | RecordError]:
-    """Yields the members of the list after `at` in a damaged document, as far as brackets match, then `why`, unless a
-    member shows it."""
+    """Yield the members of the list after `at` in a damaged document as far as brackets match, then the error `why`.
+
+    The error is omitted if a member already shows it.
+    """
     start = data.find(b"[", at) if at >= 0 else -1
     is_told = False
     for each in _members(source, data, start + 1, why, 0, 0) if start >= 0 else ():
@@ -512,7 +514,6 @@ def salvaged(source: Source, data: bytes, at: int, why: str) -> Iterator[Record 
 
 
 def is_list(record: Record) -> bool:
-    """Whether a record is a bare list of messages."""
     return bytes(memoryview(record.raw)[:64]).lstrip().startswith(b"[")
 
 
@@ -527,7 +528,7 @@ def trajectory_of(
     instructions: str | None = None,
     **more: Any,
 ) -> Trajectory:
-    """The conversation of a record; its file stands in for a missing id or agent."""
+    """Return the conversation of a record. The file's name replaces a missing id or agent."""
     return Trajectory(
         id=id or f"{source.name}#{record.index}",
         events=transcript.events,

@@ -1,7 +1,7 @@
-"""What happens in a conversation: messages, tool calls and tool results, in order.
+"""The events of a conversation: messages, tool calls and tool results, in order.
 
-A step is an event's position in its trajectory. Instructions (system prompts) are not events.
-An agent turn that says something and calls two tools is three events that share one `turn`.
+A step is an event's position in its trajectory. Instructions (system prompts) are not events. An agent turn with a text
+and two calls is three events with the same `turn`.
 """
 
 import hashlib
@@ -18,20 +18,20 @@ from bylaw.trace.recorded_value import decode_json, either, merged
 Party = Literal["user", "agent"]
 
 NOT_DONE = ("Not done yet: not allowed", "Not done yet: look this up first", "Not done yet: ask first")
-"""How the text begins that a shield returns in place of a result, for a call it refused before it ran."""
+"""The start of the text that a shield returns instead of a result, for a call refused before it ran."""
 MAY_BE_DONE, IS_DONE = "May have been done", "Done"
-"""How that text begins if the same call was made before."""
+"""The start of that text if the same call was made before."""
 HOOK = r"PreToolUse:\S+ hook error: "
-"""What the Claude agent puts before the message of a hook that blocked a call."""
+"""The Claude agent's prefix to the message of a hook that blocked a call."""
 _HOOK = re.compile(HOOK)
 _NOT_DONE = tuple(f"{each} (" for each in (*NOT_DONE, "Not allowed, and not done"))
-"""Followed by the name of the refused tool; anything else that begins so is a tool's own result."""
+"""Followed by the refused tool's name. Any other text with this start is a tool's own result."""
 REFUSALS = ("Not ", "PreToolUse:", f"{MAY_BE_DONE} (")
-"""How a result begins that a shield may have written."""
+"""The start of a result that a shield may have written."""
 
 
 def tells_refusal(text: str) -> bool:
-    """Whether a result is a shield's refusal, not the tool's own text."""
+    """Whether a result is a shield's refusal and not the tool's own text."""
     if not text.startswith(REFUSALS):
         return False
     if hook := _HOOK.match(text):
@@ -41,14 +41,16 @@ def tells_refusal(text: str) -> bool:
 
 @final
 class Card(Struct, frozen=True, omit_defaults=True):
-    """A call in plain words, to be shown to the user; kept with the refused call it was made for."""
+    """A call in plain words for the user, kept with the refused call for which it was made."""
 
     id: str
     digest: str
-    """Of the tool and its arguments: the card is valid for this exact call."""
+    """The digest of the tool and its arguments. The card is valid for exactly this call."""
     text: str
     expires: float | None = None
-    """Seconds since the epoch; after that, no answer to the card counts, nor does a call based on one."""
+    """The time of expiry, in seconds since the epoch. Later, neither an answer to the card nor a call based on one
+    counts.
+    """
 
 
 @final
@@ -58,42 +60,43 @@ class Confirmation(Struct, frozen=True, omit_defaults=True):
     card: str
     yes: bool
     by: str = ""
-    """How it was given, or who reports it, as the host describes it."""
+    """How the user answered, or who reports the answer, in the host's words."""
     after: int | None = None
-    """How many messages the user had seen when they answered, if the host reports it."""
+    """How many messages the user had seen at the answer, if the host reports it."""
 
 
 @final
 class Message(Struct, frozen=True, tag="message", gc=False):
-    """Something the user or the agent said."""
+    """A message by the user or the agent."""
 
     by: Party
     text: str
     turn: int = 0
-    """Events of one turn share a number; it grows along the trajectory."""
+    """The number of the turn. It grows along the trajectory."""
     agent: str = ""
-    """Which agent spoke or was spoken to, if a trajectory has several; empty for the main one."""
+    """The agent that spoke or was addressed, if there are several; empty for the main agent."""
     time: float | None = None
-    """Seconds since the epoch, if the source records it."""
+    """The time in seconds since the epoch, if recorded."""
     captured: bool = True
-    """False if the source recorded that something was said but not what."""
+    """False if the source records that a message exists but not its text."""
     confirmation: Confirmation | None = None
-    """The user's answer to a card that the host showed; the message then has no text."""
+    """The user's answer to a card that the host displayed. The message then has no text."""
     handover: dict[str, Any] | None = None
-    """The context that the host vouches for from here on, if another principal continues the conversation. The message
-    has no text, and earlier messages do not count as the new principal's."""
+    """The host's context from here on, if another principal continues the conversation. The message has no text, and
+    earlier messages do not count as the new principal's.
+    """
 
 
 @final
 class Approved(Struct, frozen=True, omit_defaults=True):
-    """A reviewer's approval of one call, as recorded in a decision log."""
+    """A reviewer's approval of one call, as in a decision log."""
 
     by: str
     policies: tuple[str, ...]
-    """The policies that asked for it."""
+    """The policies that required the approval."""
     note: str = ""
     approval: str = ""
-    """Its id in the log."""
+    """The approval's id in the log."""
     time: float | None = None
 
     def __str__(self) -> str:
@@ -103,14 +106,14 @@ class Approved(Struct, frozen=True, omit_defaults=True):
 
 @final
 class LookedUp(Struct, frozen=True, omit_defaults=True):
-    """A look-up that a shield made itself before it decided on a call; its result is true."""
+    """A look-up that a shield made before it decided a call. The result is true."""
 
     tool: str
     arguments: dict[str, Any]
     content: str
     failed: bool = False
     shown: bool = False
-    """Whether the agent was shown the result in place of the call's own (`resolve: show`)."""
+    """Whether the agent saw the result instead of the call's own (`resolve: show`)."""
 
 
 @final
@@ -120,49 +123,48 @@ class Call(Struct, frozen=True, tag="call", gc=False):
     tool: str
     arguments: dict[str, Any]
     id: str = ""
-    """The source's own id; may be empty, reused or duplicated."""
+    """The source's id, which may be empty, reused or duplicated."""
     by: Party = "agent"
     turn: int = 0
     agent: str = ""
     fault: str = ""
-    """Why the arguments cannot be used: not captured, not JSON, not an object."""
+    """Why the arguments cannot be used: not captured, not JSON, or not an object."""
     time: float | None = None
     refused: bool = False
-    """Whether it was refused before it ran, by a shield or a person: attempted, never done."""
+    """Whether a shield or a reviewer refused the call before it ran."""
     approved: Approved | None = None
-    """The reviewer who approved it, if a shield asked for one."""
+    """The reviewer who approved the call, if the shield asked for approval."""
     looked_up: tuple[LookedUp, ...] = ()
-    """What a shield looked up for it (`resolve: live` or `show`)."""
+    """What a shield looked up for the call (`resolve: live` or `show`)."""
     card: Card | None = None
-    """For a refused call: the card to show to the user, who may confirm it."""
+    """For a refused call: the card that the user may confirm."""
     refused_by_result: bool = False
-    """Whether only its result says that it was refused; a tool could write that too."""
+    """Whether only the result says that the call was refused. A tool could write that too."""
     context: dict[str, Any] | None = None
-    """Context that the host vouches for from this call on; it adds to or replaces earlier context."""
+    """The host's context from this call on. It extends or replaces earlier context."""
 
 
 @final
 class Result(Struct, frozen=True, tag="result", dict=True):
-    """What a tool returned. `content` is kept as it came, and decoded when first asked for."""
+    """A tool's result. `content` is stored as received and decoded on first use."""
 
     call: int | None
-    """Step of the call this answers; None for a result that answers no call in the trajectory."""
+    """The step of the call; None if the result belongs to no call in the trajectory."""
     content: str | Raw
     """Text, or JSON not yet decoded."""
     error: bool | None = None
-    """Whether the source marks it as failed; None if the source does not say."""
+    """Whether the source marks the result as failed; None if the source does not say."""
     captured: bool = True
-    """False if the source recorded that a result came but not its content."""
+    """False if the source records that a result came but not its content."""
     tool: str = ""
     agent: str = ""
     time: float | None = None
     refused: bool | None = None
-    """For a failure: True if the tool did not run, False if a shield could not tell whether it ran, None if unknown."""
+    """For a failure: True if the tool did not run, False if a shield could not tell, None if unknown."""
 
     def value(self) -> Any:
-        """The content as data: decoded if it is JSON or printed by Python, else the text itself.
-
-        All callers share one object, so it must not be changed.
+        """Return the content as data if it is JSON or printed by Python, or else as text. Callers share the object and
+        must not change it.
         """
         kept: Any = self.__dict__
         if "data" not in kept:
@@ -172,7 +174,6 @@ class Result(Struct, frozen=True, tag="result", dict=True):
 
     @property
     def text(self) -> str:
-        """The content as text, whether or not it came as JSON."""
         content = self.content
         return content if isinstance(content, str) else bytes(content).decode("utf-8", "replace")
 
@@ -204,12 +205,12 @@ def _data(content: Raw) -> Any:
 
 
 def with_note(text: str, note: str) -> str:
-    """A result followed by a shield's advice."""
+    """Append a shield's advice to a result."""
     return f"{text}{_NOTE}{note}"
 
 
 def decode_text(text: str) -> Any:
-    """`text` as data if it is JSON or printed by Python; unchanged otherwise, or if it is nested too deep."""
+    """Decode `text` if it is JSON or printed by Python. Other texts, and deeply nested ones, stay unchanged."""
     if _NOTE in text:
         text = text.partition(_NOTE)[0]
     try:
@@ -227,7 +228,7 @@ def decode_text(text: str) -> Any:
 
 
 def _unwrapped(value: Any) -> Any:
-    """A tool's own data, without the text part or MCP result that wraps it."""
+    """Return a tool's own data, without a text part or MCP result around it."""
     if type(value) is list:
         listed: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         text = _part_text(listed[0]) if len(listed) == 1 else None
@@ -251,9 +252,9 @@ def _unwrapped(value: Any) -> Any:
 
 
 def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
-    """The structured data of an MCP result, compared with its text, which hosts may show to the agent instead.
+    """Return an MCP result's structured data, compared with its text, which hosts may show to the agent instead.
 
-    Prose next to the data is ignored; a JSON text with other values contradicts the data.
+    Prose next to the data is ignored. A JSON text with other values contradicts the data.
     """
     texts = [text for part in parts if (text := _part_text(part)) is not None]
     if not texts or len(texts) < len(parts):
@@ -265,7 +266,7 @@ def _as_text_tells(inner: Any, parts: list[Any]) -> Any:
 
 
 def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
-    """The same for a value that is not an object, which servers wrap in one; each item of a list may be a text part."""
+    """Do the same for a value that servers wrap in an object. Each item of a list may be a text part."""
     told = [decode_text(text) for text in texts]
     if result.__class__ is list and not (len(told) == 1 and isinstance(told[0], list)):
         items: list[Any] = result
@@ -279,7 +280,7 @@ def _result_as_text_tells(result: Any, texts: list[str]) -> Any:
 
 
 def _part_text(part: Any) -> str | None:
-    """The text of a part that has nothing but text."""
+    """Return the text of a part that has only text."""
     if type(part) is not dict:
         return None
     fields = cast("dict[str, Any]", part)
@@ -291,7 +292,7 @@ _SCHEMA_NAMES = ("parameters", "input_schema", "inputSchema", "args_schema")
 
 
 def tool_definitions(recorded: Iterable[Any] | None) -> Sequence[dict[str, Any]]:
-    """The definitions in a known shape, with MCP's annotations (`readOnlyHint`, ...)."""
+    """Return tool definitions of known structure, with MCP's annotations such as `readOnlyHint`."""
     if not recorded:
         return ()
     return tuple(filter(None, map(_definition, recorded)))
@@ -322,33 +323,32 @@ class TaskOutcome(Struct, frozen=True):
 
     good: bool
     source: str
-    """The field it was read from, e.g. `reward` or `reward_info.db_check.db_match`."""
+    """The source field, such as `reward` or `reward_info.db_check.db_match`."""
 
 
 class Trajectory(Struct, frozen=True):
-    """A conversation: who acted, what happened, and how it ended if that is known."""
+    """A conversation: who acted, what happened and, if known, how it ended."""
 
     id: str
     events: Sequence[Event]
     agent: str = ""
-    """The name its results are reported under, e.g. a model's name."""
+    """The agent's name in results, such as a model's name."""
     outcome: TaskOutcome | None = None
     instructions: str = ""
-    """The system prompt, if it was recorded."""
+    """The recorded system prompt."""
     file: str = ""
     position: int = 0
-    """Line (JSONL) or 0-based index (one document) in `file`."""
+    """The line (JSONL) or index from 0 (one document) in `file`."""
     format: str = ""
     details: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Other recorded data that a pack may use: task id, trial, other outcomes."""
+    """Other recorded data for packs: task id, trial, other outcomes."""
     context: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Recorded facts that the host vouched for, such as who was signed in."""
+    """Recorded facts from the host, such as who was signed in."""
     tools: Sequence[dict[str, Any]] = ()
-    """Tool definitions recorded with the conversation, in JSON-schema form."""
+    """Tool definitions recorded with the conversation, as JSON schemas."""
 
     @property
     def bears_times(self) -> bool:
-        """Whether any event has a time."""
         return any(event.time is not None for event in self.events)
 
 
@@ -358,20 +358,20 @@ _PART_NUMBER = re.compile(r"\.\d+$")
 
 
 class Identities:
-    """Gives every trajectory of one audit an id of its own: a repeated one gets `~2`, `~3`, ...
+    """Makes the ids of one audit's trajectories unique: a repeated id gets `~2`, `~3`, ...
 
-    Pass trajectories in the order of files and conversations; the result depends on nothing else. Ids are kept as
-    64-bit digests of about 16 bytes each. If two ids share a digest (for a million ids the odds are one in thirty
-    million), the later one gets an unnecessary suffix.
+    Pass trajectories in the order of files and conversations, because the result depends on it. Ids are stored as
+    64-bit digests of about 16 bytes each. If two ids share a digest, the later one gets an unnecessary suffix. For a
+    million ids, the odds are one in thirty million.
     """
 
     def __init__(self) -> None:
         self._given = _Digests()
         self._counts: dict[int, int] = {}
-        """The last suffix given to each id that was repeated."""
+        """The last suffix of each repeated id."""
 
     def unique(self, id: str) -> str:
-        """`id`, or `id~N` if it was used before."""
+        """Return `id`, or `id~N` if it was used before."""
         digest = _digest(id)
         if self._given.add(digest):
             return id
@@ -385,7 +385,7 @@ class Identities:
         return _digest(name) in self._given
 
     def own(self, trajectory: Trajectory) -> Trajectory:
-        """`trajectory` with a unique id."""
+        """Return `trajectory` with a unique id."""
         id = self.unique(trajectory.id)
         return trajectory if id == trajectory.id else msgspec.structs.replace(trajectory, id=id)
 
@@ -402,7 +402,7 @@ class _Digests:
         return self._table[self._place(digest)] == digest
 
     def add(self, digest: int) -> bool:
-        """Whether it is new."""
+        """Add a number. Return whether it is new."""
         place = self._place(digest)
         if self._table[place]:
             return False
@@ -434,14 +434,14 @@ def _digest(id: str) -> int:
 
 
 def agent_of_file(name: str) -> str:
-    """The file's name without extensions and a trailing `.N`."""
+    """Return the file's name without extensions and a final `.N`."""
     while name.lower().endswith(_EXTENSIONS):
         name = name[: name.rindex(".")]
     return _PART_NUMBER.sub("", name)
 
 
 def agent_of_model(model: str) -> str:
-    """A model's name without its provider; a fine-tuned model is `ft-` and its base model."""
+    """Return a model's name without its provider. A fine-tuned model is `ft-` and its base model."""
     name = model.rsplit("/", 1)[-1]
     if name.startswith("ft:"):
         base = name.split(":")[1]

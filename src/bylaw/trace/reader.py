@@ -1,4 +1,4 @@
-"""Trajectories from a file in any supported format, which is detected from its first bytes."""
+"""Reads trajectories from a file in any supported format, which is detected from its first bytes."""
 
 import importlib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from bylaw.trace.event import Trajectory
 from bylaw.trace.source import Columns, RemoteFile, Source, log_file
 
 BY_RECORD = frozenset(("openai", "tau1", "tau2"))
-"""Formats in which one record is one conversation, so that unwanted records need not be decoded."""
+"""Formats with one conversation per record, so that unwanted records need not be decoded."""
 READERS: dict[Format, str] = {
     "openai": "openai",
     "tau1": "tau",
@@ -34,7 +34,7 @@ READERS: dict[Format, str] = {
     "inspect": "inspect",
     "parquet": "parquet",
 }
-"""The module in `readers` whose `read` reads each format."""
+"""The module in `readers` whose `read` handles each format."""
 
 
 ZIP = b"PK\x03\x04"
@@ -49,7 +49,7 @@ class Look(Struct, frozen=True):
     format: Format
     layout: Layout
     single: bool = False
-    """The document is one conversation, given as a list of messages."""
+    """Whether the document is one conversation, given as a list of messages."""
 
 
 def read(
@@ -59,24 +59,24 @@ def read(
     share: tuple[int, int] = (0, 1),
     columns: Columns | None = None,
 ) -> Iterator[Trajectory | RecordError]:
-    """Yields the trajectories of a file in order, with an error in the place of each unreadable record.
+    """Yield the trajectories of a file in order, with an error for each unreadable record.
 
-    Raises `FormatError` if nothing can be read. `agent` overrides the agent the file names.
-    Ids are the source's own or `file#position`; `Identities` makes them unique over several files.
-    `share` is `(k, n)`: yield only every n-th, from the k-th on.
+    Raises `FormatError` if nothing can be read. `agent` overrides the agent in the file. Ids are the source's own or
+    `file#position`; `Identities` makes them unique over several files. `share` is `(k, n)`: yield only every n-th, from
+    the k-th on.
     """
     return read_source(Source(log_file(path), agent, share, columns=columns or Columns()))
 
 
 def read_source(source: Source, found: Look | None = None) -> Iterator[Trajectory | RecordError]:
-    """Yields the trajectories of a file or a part of it; pass `found` for a part, which may not show its format."""
+    """Yield the trajectories of a file or part. Pass `found` for a part, which may not show its format."""
     found = found or look(source)
     every = _open(source, found)
     return every if found.format in BY_RECORD and not found.single else source.wanted(every)
 
 
 def sniff(path: str | PathLike[str]) -> Format:
-    """The name of the format a file is in."""
+    """Return the name of a file's format."""
     return look(Source(Path(path))).format
 
 
@@ -87,7 +87,7 @@ def _open(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
 
 
 def look(source: Source) -> Look:
-    """The format of a file, or `FormatError`."""
+    """Return the format of a file. Raises `FormatError`."""
     head, whole, why = _head(source)
     if head.startswith(ZIP):
         return Look("inspect", "document")
@@ -105,7 +105,7 @@ def look(source: Source) -> Look:
 
 
 def _head(source: Source) -> tuple[bytes, bool, str]:
-    """Returns the first bytes, whether they are the whole file, and why the file ends early if it does."""
+    """Return the first bytes, whether they are the whole file, and why the file ends early."""
     head = b""
     for chunk in source.chunks():
         if isinstance(chunk, str):
@@ -117,7 +117,7 @@ def _head(source: Source) -> tuple[bytes, bool, str]:
 
 
 def _look_at_lines(text: bytes, whole: bool) -> Look | None:
-    """The format of a file with one record per line, from the first line that shows it."""
+    """Return the format of a file with one record per line, from the first line that shows it."""
     lines = text.split(b"\n", 40)
     if not whole or len(lines) > 40:
         lines.pop()
@@ -142,7 +142,7 @@ def _shape_of_line(line: bytes) -> Format | None:
 def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
     value: Any = None
     format: Format | None = None
-    # The first few keys are mostly enough. Plain messages are what is left when nothing more telling comes later.
+    # The first few keys usually suffice. Plain messages are the fallback if no later key decides.
     for size in (1 << 12, 1 << 16, len(text)):
         value = glimpse(text[:size])
         format = shape(value)
@@ -156,7 +156,7 @@ def _look_at_document(source: Source, text: bytes, whole: bool) -> Look | None:
     if format is None:
         return None
     if isinstance(value, list) and is_messages(value):  # pyright: ignore[reportUnknownArgumentType]
-        # A first line longer than all we looked at: a file of such lines goes on after it, a document does not.
+        # The first line is longer than the bytes seen. A file of lines continues after it, a document does not.
         if not whole and b"\n" not in text and _goes_on(source):
             return Look(format, "lines")
         return Look(format, "document", single=True)
@@ -172,7 +172,7 @@ def _goes_on(source: Source) -> bool:
 
 
 def _shape_of_object(data: bytes) -> Format | None:
-    """The format of a document in which the deciding keys come late."""
+    """Return the format of a document in which the deciding keys come late."""
     try:
         fields = msgspec.json.decode(data, type=dict[str, Raw])
     except (ValueError, RecursionError):

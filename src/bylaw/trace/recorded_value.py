@@ -1,10 +1,11 @@
-"""Arguments, contents and times in the shapes that logs use: JSON, and data printed by Python.
+"""Reads arguments, contents and times in the forms that logs use: JSON, and data printed by Python.
 
-In JSON in which one object has a key twice, or a result that comes in two versions that differ, both values are kept
-and neither counts as known: parsers differ in the value they pick, so an attacker could show one value to the tool and
-another to Bylaw. Frameworks pass a tool's result through `str`, which gives `{'status': 'out', 'returned_on': None}` or
-`Loan(status='out', returned_on=None)` in place of JSON. Nothing is evaluated: a text is read in one pass, whole or not
-at all, and becomes the data that a JSON log would have.
+If a JSON object has a key twice, or a result comes in two versions that differ, both values are kept and neither counts
+as known. Parsers choose different values, so an attacker could show one value to the tool and another to Bylaw.
+
+Frameworks pass a tool's result through `str`, which gives `{'status': 'out', 'returned_on': None}` or
+`Loan(status='out', returned_on=None)` instead of JSON. Nothing is evaluated. A text is read in one pass, completely or
+not at all, and becomes the data that a JSON log would have.
 """
 
 import json
@@ -23,13 +24,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Contradicted(Struct, frozen=True):
-    """Several values in the place of one."""
+    """Several contradictory values for one field."""
 
     values: tuple[Any, ...]
 
 
 def decode_json(text: str | Raw) -> Any:
-    """JSON as data; a key that occurs twice in an object has the value `Contradicted`, unless both values are equal."""
+    """Decode JSON. A key that occurs twice in an object has the value `Contradicted`, unless both values are equal."""
     value: Any = _decode(text)
     if (value.__class__ is not dict and value.__class__ is not list) or names_stand_once(text, value):
         return value
@@ -37,18 +38,18 @@ def decode_json(text: str | Raw) -> Any:
     try:
         return json.loads(plain, object_pairs_hook=record_of, strict=False)
     except ValueError as error:
-        # Python reads no number of thousands of digits, and msgspec does.
+        # Python, unlike msgspec, cannot read a number of thousands of digits.
         raise msgspec.DecodeError(str(error)) from None
 
 
 def names_stand_once(text: str | bytes | Raw, value: Any) -> bool:
-    """Whether no object in `text`, which was decoded to `value`, has a key twice; False if that is not certain."""
+    """Whether no object in `text`, decoded to `value`, has a key twice. False if uncertain."""
     if isinstance(text, str):
         count, has_escaped = text.count(":"), "\\u003" in text
     else:
         plain = bytes(text)
         count, has_escaped = plain.count(b":"), b"\\u003" in plain
-    # Every key is followed by a colon, and encoded again it occurs once.
+    # A colon follows every key, and the encoded value has each key once.
     if value.__class__ is dict and count == len(value):
         return True
     # An escaped colon could replace a missing one.
@@ -56,7 +57,7 @@ def names_stand_once(text: str | bytes | Raw, value: Any) -> bool:
 
 
 def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """An object made of pairs in which a key may occur twice."""
+    """Return an object from pairs. A key may occur twice."""
     record: dict[str, Any] = {}
     for name, value in pairs:
         record[name] = either(record[name], value) if name in record else value
@@ -64,16 +65,16 @@ def record_of(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def either(one: Any, other: Any) -> Any:
-    """A value that is told in two ways: it, where they are the same, else both."""
+    """Combine two values for one field: the value if they are equal, or else both."""
     told = [*one.values] if isinstance(one, Contradicted) else [one]
-    # True and 1 are equal to Python alone.
+    # Only Python considers True and 1 equal.
     if not any(value == other and isinstance(value, bool) is isinstance(other, bool) for value in told):
         told.append(other)
     return Contradicted(tuple(told)) if len(told) > 1 else one
 
 
 def merged(one: Any, other: Any) -> Any:
-    """What the first of two accounts of one thing tells, with all that the other tells otherwise beside it."""
+    """Merge two accounts of one thing, and keep both values where they differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         ours, theirs = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
         shared = {name: merged(value, theirs[name]) for name, value in ours.items() if name in theirs}
@@ -88,7 +89,7 @@ def merged(one: Any, other: Any) -> Any:
 
 
 def holds_contradiction(value: Any) -> bool:
-    """Whether anything in a list or record is told in two ways."""
+    """Whether a list or record contains contradictory values."""
     parts: list[Any] = [value]
     for part in parts:
         if part.__class__ is dict:
@@ -105,16 +106,16 @@ EARLIEST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 """Numbers outside this range are not seconds: milliseconds, nanoseconds, or invalid."""
 RECENT = datetime(1990, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp()
-"""A number that is this range in milliseconds or microseconds is read as such."""
+"""A number that is in this range as milliseconds or microseconds is read as such."""
 _FIGURES = 16
-"""Digits of a time in microseconds."""
+"""The number of digits of a time in microseconds."""
 TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
-"""Types of the parts that hold the speaker's own words."""
+"""Types of the parts with the speaker's own words."""
 decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
-    """Returns arguments that did not come as an object, and what is wrong with them, if anything."""
+    """Return arguments that did not come as an object, and their fault, if any."""
     if type(recorded) is not str:
         if recorded is None:
             return {}, NOT_CAPTURED
@@ -122,7 +123,7 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
             return {}, f"arguments are not an object but `{type(recorded).__name__}`"
     try:
         given = decode_object(recorded)
-        # Every key is followed by a colon: with as many colons as keys, none is repeated.
+        # A colon follows every key. With as many colons as keys, none is repeated.
         if type(recorded) is str and recorded.count(":") == len(given):
             return given, ""
         twice = repeated_key(recorded, given)
@@ -137,9 +138,10 @@ def read_arguments(recorded: Any) -> tuple[dict[str, Any], str]:
 
 
 def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None) -> str:
-    """Returns a key that occurs twice in one object of a JSON text, which parsers read differently; empty if none does.
+    """Return a key that occurs twice in one object of a JSON text, or an empty text. Pass the decoded text if
+    available.
 
-    Pass the decoded text if it is at hand.
+    Parsers read such an object differently.
     """
     with suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
         if names_stand_once(text, msgspec.json.decode(text) if decoded is None else decoded):
@@ -152,13 +154,13 @@ def repeated_key(text: str | bytes | Raw, decoded: dict[str, Any] | None = None)
             counts = Counter(name for name, _ in pairs)
             found.append(counts.most_common(1)[0][0])
 
-    # Numbers are left unread: one may have more digits than Python reads.
+    # Numbers are not decoded, because one may have more digits than Python reads.
     json.loads(plain, object_pairs_hook=note, parse_int=len, parse_float=len, strict=False)
     return found[0] if found else ""
 
 
 def read_content(recorded: Any) -> str | Raw:
-    """A tool result that did not come as text: parts are joined to text, anything else stays JSON."""
+    """Return a tool result that did not come as text. Parts are joined to text, anything else stays JSON."""
     if recorded is None:
         return ""
     if isinstance(recorded, str | Raw):
@@ -171,7 +173,7 @@ def read_content(recorded: Any) -> str | Raw:
 
 
 def shown(part: Any) -> str | None:
-    """The text of a part of a result, including files and pages that a tool returned."""
+    """Return the text of a result's part, including files and pages that a tool returned."""
     match part:
         case {"type": str(kind), "content": str(text)} if kind not in TEXTS:
             return text
@@ -180,7 +182,7 @@ def shown(part: Any) -> str | None:
 
 
 def part_text(part: Any) -> str | None:
-    """The text of one content part; empty for an image and the like, None if it is not a known part."""
+    """Return the text of a content part; empty for an image and similar, None for an unknown part."""
     match part:
         case str():
             return part
@@ -197,7 +199,7 @@ def part_text(part: Any) -> str | None:
 
 
 def _said(part: dict[str, Any]) -> str | None:
-    """The words of a text part, under any of their keys; None if they cannot be read."""
+    """Return the words of a text part, under any of their keys; None if they cannot be read."""
     words = next((part[name] for name in ("text", "refusal", "content") if part.get(name) is not None), "")
     match words:
         case str(text) | {"value": str(text)}:
@@ -209,7 +211,7 @@ def _said(part: dict[str, Any]) -> str | None:
 
 
 def plain_text(content: Any) -> str:
-    """The text of a message, in any shape of content."""
+    """Return the text of a message with any form of content."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -237,7 +239,7 @@ def seconds(recorded: Any) -> float | None:
     if isinstance(recorded, int | float):
         if EARLIEST <= recorded <= LATEST:
             return float(recorded)
-        # Multiplied, as a whole number of any length can be compared but not divided.
+        # Multiply, because a whole number of any length can be compared but not divided.
         parts = (1e3, 1e6)
         return next((recorded / part for part in parts if RECENT[0] * part <= recorded <= RECENT[1] * part), None)
     if not isinstance(recorded, str):
@@ -258,7 +260,7 @@ def seconds(recorded: Any) -> float | None:
 
 
 LONGEST = 1 << 20
-"""Characters at most; a longer text stays text."""
+"""The maximum length. A longer text stays text."""
 DEEPEST = 60
 
 _SPACE = re.compile(r"\s*")
@@ -282,11 +284,11 @@ class NotPython(Exception):
 
 
 def read_python(text: str) -> Any:
-    """The value that Python printed as `text`; raises `NotPython` if it is not a printed value, or not data."""
+    """Return the value that Python printed as `text`. Raises `NotPython` if it is not a printed value or not data."""
     if len(text) > LONGEST:
         raise NotPython
     try:
-        # Plain literals are quickly translated to JSON; anything else fails here and is read below.
+        # Plain literals are quickly translated to JSON. Anything else fails here and is read below.
         return decode_json(_PLAIN.sub(_as_json, text))
     except (msgspec.DecodeError, RecursionError):
         pass
@@ -299,7 +301,7 @@ def read_python(text: str) -> Any:
 
 
 class _Reading:
-    """A text and the position reached in it."""
+    """A text with the position reached."""
 
     __slots__ = ("at", "text")
 
@@ -313,7 +315,7 @@ class _Reading:
         self.at = match.end() if match else self.at
 
     def meets(self, mark: str) -> bool:
-        """Whether `mark` comes next; it is read if so."""
+        """Whether `mark` comes next. If so, it is consumed."""
         self.skip()
         if not self.text.startswith(mark, self.at):
             return False
@@ -365,7 +367,7 @@ class _Reading:
         return items
 
     def _braces(self, depth: int) -> Any:
-        """A dict, or a set, which JSON can only list."""
+        """Read a dict, or a set, which becomes a list in JSON."""
         self.at += 1
         if self.meets("}"):
             return {}
@@ -386,7 +388,7 @@ class _Reading:
         return record_of(pairs)
 
     def _member(self, depth: int) -> Any:
-        """The value of a member of an enumeration; other objects in angle brackets are not data."""
+        """Read the value of an enumeration's member. Other objects in angle brackets are not data."""
         found = _MEMBER.match(self.text, self.at)
         if not found:
             raise NotPython
@@ -396,7 +398,7 @@ class _Reading:
         return value
 
     def _named(self, depth: int) -> Any:
-        """A constant, or the repr of an object."""
+        """Read a constant, or the repr of an object."""
         found = _NAME.match(self.text, self.at)
         if not found:
             raise NotPython
@@ -428,7 +430,9 @@ class _Reading:
                 return items
 
     def fields(self, depth: int, end: str) -> dict[str, Any]:
-        """Pairs of `name=value`, with commas up to `end`, or with spaces to the end of the text (pydantic's `str`)."""
+        """Read pairs `name=value`, with commas up to `end`, or with spaces to the end of the text (pydantic's
+        `str`).
+        """
         if depth > DEEPEST:
             raise NotPython
         pairs: list[tuple[str, Any]] = []
@@ -443,7 +447,7 @@ class _Reading:
         return record_of(pairs)
 
     def _moment(self, name: str, depth: int) -> Any:
-        """A date, a time or a span of time, as ISO 8601 writes it; a span in seconds."""
+        """Read a date, a time or a duration in ISO 8601, a duration in seconds."""
         numbers: list[Any] = []
         named: dict[str, Any] = {}
         while not self.meets(")"):
@@ -466,7 +470,7 @@ class _Reading:
             raise NotPython from error
 
     def _zone(self, depth: int) -> timezone | None:
-        """The zone of a time: UTC or an offset in seconds; other names give no offset."""
+        """Read the zone of a time: UTC or an offset in seconds. Other names give no offset."""
         self.skip()
         found = _NAME.match(self.text, self.at)
         name = found[0] if found else ""
@@ -526,7 +530,7 @@ def _unescaped(found: "re.Match[str]") -> str:
 
 
 def _key(name: Any) -> str:
-    """A dict's key, as `json.dumps` writes it."""
+    """Return a dict's key as `json.dumps` writes it."""
     match name:
         case str():
             return name

@@ -1,4 +1,4 @@
-"""A log as bytes: plain or packed, by line, whole or in part, with everything readable of a damaged file."""
+"""A log as bytes: plain or packed, by line, whole or in part. Everything readable of a damaged file is read."""
 
 import bz2
 import importlib
@@ -28,16 +28,16 @@ class RemoteFile(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
+        """The last part of the path."""
         return self.parts[-1]
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Its path, without the protocol."""
+        """The path without the protocol."""
         return PurePosixPath(self.url.partition("://")[2]).parts or (self.url,)
 
     def open(self, size: int) -> "io.BufferedReader[Any]":
-        """A seekable stream of its bytes."""
+        """Open a seekable stream."""
         try:
             return io.BufferedReader(_Remote(_system(self.url).open(self.url, "rb")), size)
         except OSError:
@@ -46,7 +46,7 @@ class RemoteFile(Struct, frozen=True):
             _refuse(self.url, error)
 
     def info(self) -> dict[str, Any]:
-        """Its size and times, as far as the storage reports them."""
+        """Return the size and times, as far as the storage reports them."""
         try:
             return _system(self.url).info(self.url)
         except Exception as error:
@@ -71,7 +71,7 @@ class StreamOver(io.RawIOBase):
 
 
 class _Remote(StreamOver):
-    """A file of fsspec as a Python stream; errors of the storage become `OSError`."""
+    """A file of fsspec as a Python stream. Errors of the storage become `OSError`."""
 
     def seekable(self) -> bool:
         return True
@@ -94,20 +94,20 @@ class _Remote(StreamOver):
 
 
 def log_file(given: "str | PathLike[str] | RemoteFile") -> LogFile:
-    """The log that a path or URL names."""
+    """Return the log at a path or URL."""
     if isinstance(given, RemoteFile):
         return given
     return RemoteFile(given) if isinstance(given, str) and is_url(given) else Path(given)
 
 
 def is_url(given: str) -> bool:
-    """Whether it is a URL, which fsspec opens."""
+    """Whether this is a URL, which fsspec opens."""
     protocol, mark, _ = given.partition("://")
     return bool(mark) and protocol.isalnum()
 
 
 def find_remote(url: str, endings: Sequence[str]) -> list[RemoteFile]:
-    """The files that a URL names: one file, those in a folder with these endings, or those that match a pattern."""
+    """Return the files at a URL: one file, those in a folder with these endings, or those that match a pattern."""
     system = _system(url)
     try:
         if any(mark in url for mark in "*?["):
@@ -123,17 +123,17 @@ def find_remote(url: str, endings: Sequence[str]) -> list[RemoteFile]:
 
 
 def open_bytes(path: LogFile, size: int) -> "io.BufferedReader[Any]":
-    """The bytes of a log, still packed."""
+    """Open the bytes of a log, still packed."""
     return path.open(size) if isinstance(path, RemoteFile) else io.BufferedReader(io.FileIO(path), size)
 
 
 def size_of(path: LogFile) -> int:
-    """Its size in bytes; 0 if the storage does not report it."""
+    """Return the size in bytes; 0 if the storage does not report it."""
     return int(path.info().get("size") or 0) if isinstance(path, RemoteFile) else path.stat().st_size
 
 
 def stamp_of(path: LogFile) -> tuple[str, int, str]:
-    """Changes if the log does: its name, size, and modification time or storage tag."""
+    """Return a stamp that changes with the log: its name, size, and modification time or storage tag."""
     if isinstance(path, RemoteFile):
         info = path.info()
         marks = (info.get(name) for name in ("ETag", "etag", "md5Hash", "mtime", "LastModified", "updated", "created"))
@@ -154,26 +154,26 @@ def _system(url: str) -> Any:
 
 
 def _refuse(url: str, error: Exception) -> NoReturn:
-    """Raise `UsageError`: every error of a storage means that the log cannot be read."""
+    """Raise `UsageError`, because every storage error means that the log cannot be read."""
     why = (str(error) or type(error).__name__).splitlines()[0]
     raise UsageError(f"cannot read: {why.lower()}", place=url) from error
 
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 11
-"""Packed bytes read at a time; even at zstd's best ratio they unpack to only 64 MB."""
+"""The number of packed bytes read at a time. Even at zstd's best ratio, they unpack to only 64 MB."""
 
 
 T = TypeVar("T")
 
 CHUNK = 1 << 20
 UNOPENED = "cannot read: "
-"""Begins the error for a log that could not be opened; a retry may succeed."""
+"""The start of the error for a log that could not be opened. A retry may succeed."""
 LONGEST_LINE = 128 << 20
-"""Bytes of a record at most; a longer one is reported and skipped."""
+"""The maximum size of a record in bytes. A longer one is reported and skipped."""
 LARGEST_UNPACKED = 256 << 20
 UNPACKED_RATIO = 100
-"""Limits for a packed document: bytes, or times its packed size (JSON shrinks 10 to 50 times)."""
+"""Limits of a packed document: bytes, or times the packed size (JSON shrinks 10 to 50 times)."""
 _GZIP = b"\x1f\x8b"
 _BZIP = b"BZh"
 _BOM = b"\xef\xbb\xbf"
@@ -184,15 +184,15 @@ class Span(Struct, frozen=True):
 
     start: int
     end: int
-    """Exclusive. Both are bytes; for a Parquet file, row groups."""
+    """The exclusive end. Start and end are bytes or, for Parquet, row groups."""
     line: int = 1
     """The number of the first line."""
     index: int = 0
-    """Number of records before it."""
+    """The number of records before the span."""
 
 
 class Columns(Struct, frozen=True):
-    """The columns of a table; empty to find one by name."""
+    """The columns of a table. An empty name is found by default names."""
 
     messages: str = ""
     id: str = ""
@@ -200,21 +200,21 @@ class Columns(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True, dict=True):
-    """A file to read conversations from."""
+    """A file with conversations."""
 
     path: LogFile
     agent: str | None = None
-    """Overrides the agent that the file names."""
+    """Overrides the agent in the file."""
     share: tuple[int, int] = (0, 1)
     """`(k, n)`: read only every n-th record, from the k-th on."""
     span: Span | None = None
-    """The part of the file to read, which must not be packed; None for all of it."""
+    """The part of the file to read; None for all. A part must not be packed."""
     columns: Columns = Columns()
     called: str = ""
-    """The name to use in ids; empty for the file name."""
+    """The name for ids; empty for the file name."""
 
     def wanted(self, records: Iterable[T]) -> Iterator[T]:
-        """The records of this source's share, in order."""
+        """Return the records of this source's share, in order."""
         first, every = self.share
         return islice(records, first, None, every)
 
@@ -224,22 +224,21 @@ class Source(Struct, frozen=True, dict=True):
 
     @cached_property
     def agent_by_name(self) -> str:
-        """The agent for records that name none."""
+        """The agent for records without one."""
         return agent_of_file(self.path.name)
 
     def fault(self, position: int, why: str, *, line: bool = False) -> RecordError:
-        """An error at a line (counted from 1) or a position (from 0)."""
+        """Return an error at a line (from 1) or a position (from 0)."""
         place = f"{self.path}:{position}" if line else f"{self.path}#{position}"
         return RecordError(why, place=place)
 
     @property
     def is_packed(self) -> bool:
-        """Whether its bytes are packed."""
         with self.open() as stream:
             return isinstance(stream.raw, _Unpacked)
 
     def open(self) -> "io.BufferedReader[Any]":
-        """The content, unpacked if it is gzip, bzip2 or zstd."""
+        """Open the content, unpacked if it is gzip, bzip2 or zstd."""
         try:
             plain = open_bytes(self.path, CHUNK)
             if self.span is not None:
@@ -259,9 +258,9 @@ class Source(Struct, frozen=True, dict=True):
         return plain
 
     def chunks(self) -> Iterator[bytes | str]:
-        """Yields the content in pieces; a damaged stream ends with the reason as `str`."""
+        """Yield the content in pieces. A damaged stream ends with the reason as `str`."""
         with self.open() as stream:
-            # Small first: looking at a file must not cost reading it.
+            # Start small, because detecting the format must not read the whole file.
             size = 1 << 16
             while True:
                 try:
@@ -275,7 +274,7 @@ class Source(Struct, frozen=True, dict=True):
                 size = CHUNK
 
     def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes] | RecordError]:
-        """Yields the lines that are not blank, or all, numbered from 1, then an error if the file ends early."""
+        """Yield the numbered lines (from 1) that are not blank, or all, and an error if the file ends early."""
         first = self.span.line if self.span is not None else 1
         number = first - 1
         with self.open() as stream:
@@ -292,7 +291,7 @@ class Source(Struct, frozen=True, dict=True):
                 yield self.fault(number + 1, _broken(error), line=True)
 
     def document(self) -> tuple[bytes, str]:
-        """Returns the whole content, and why it ends early if it does."""
+        """Return the whole content, and why it ends early, if so."""
         with self.open() as stream:
             if not isinstance(stream.raw, _Unpacked):
                 return stream.read().removeprefix(_BOM), ""
@@ -326,7 +325,7 @@ class _Slice(StreamOver):
 
 
 class _Unpacked(StreamOver):
-    """A packed stream of one or more members; everything before a fault is returned before the error is raised."""
+    """A packed stream of one or more members. Everything before a fault is returned before the error is raised."""
 
     def __init__(
         self, packed: "io.BufferedReader[Any]", kind: str, new: Callable[[], Any], error: type[Exception]
@@ -334,7 +333,7 @@ class _Unpacked(StreamOver):
         super().__init__(packed)
         self._kind, self._new, self._error = kind, new, error
         self._unpack: Any = None
-        """Decompressor of the current member; None between members."""
+        """The decompressor of the current member; None between members."""
         self._fault: Exception | None = None
         self._ready = memoryview(b"")
 
@@ -362,7 +361,7 @@ class _Unpacked(StreamOver):
                 yield self._unpack.decompress(given)
             except self._error as error:
                 self._fault = error
-                # zlib returns nothing of a faulty piece: a wrong checksum at the end would lose a small file.
+                # zlib returns nothing of a faulty piece. A wrong checksum at the end would lose a small file.
                 if before is not None:
                     with suppress(zlib.error):
                         for at in range(len(given)):
@@ -374,7 +373,7 @@ class _Unpacked(StreamOver):
 
 
 def _copied(unpack: Any) -> Any:
-    """A copy of a gzip decompressor; None for the others, which cannot be copied."""
+    """Copy a gzip decompressor. Return None for the others, which cannot be copied."""
     return unpack.copy() if hasattr(unpack, "copy") else None
 
 
@@ -383,7 +382,7 @@ def _new_gzip() -> Any:
 
 
 def _zstd(place: str) -> tuple[Callable[[], Any], type[Exception]]:
-    """Returns a factory of decompressors, and the exception they raise."""
+    """Return a factory of decompressors, and the exception that they raise."""
     try:
         module: Any = importlib.import_module("zstandard")
     except ModuleNotFoundError:

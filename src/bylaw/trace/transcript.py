@@ -1,7 +1,7 @@
 """Builds the events of a conversation one at a time, and writes them as chat messages.
 
-Reading what was written gives the same events again: besides OpenAI's fields, each message has its `turn` and `time`,
-and calls have fields for a refusal, an approval, and a shield's look-ups.
+Reading the written messages gives the same events. Besides OpenAI's fields, each message has its `turn` and `time`.
+Calls have fields for a refusal, an approval and a shield's look-ups.
 """
 
 from collections.abc import Iterable
@@ -17,13 +17,13 @@ from bylaw.trace.recorded_value import read_arguments, read_content
 def is_users(name: str | None, tool_call_id: Any = None) -> bool:
     """Whether a message of the role `user` is the user's own.
 
-    A `name` may be that of another person or of an agent, and a `tool_call_id` marks a tool's result.
+    A `name` may be another person's or an agent's, and a `tool_call_id` marks a tool's result.
     """
     return not name and tool_call_id in (None, "")
 
 
 class Transcript:
-    """A conversation that is being read: use `say`, `call` and `answer` in the order of the conversation."""
+    """A conversation that is being read. Use `say`, `call` and `answer` in its order."""
 
     __slots__ = (
         "_named", "_steps", "answered", "closed", "decided", "events", "instructions", "open", "returned",
@@ -34,28 +34,25 @@ class Transcript:
         self.events: list[Event] = []
         self.instructions: list[str] = []
         self.decided = 0
-        """Number of decided events: a later result cannot mark a call among them as refused."""
+        """The number of decided events. A later result cannot mark a call among these as refused."""
         self.turn = -1
-        """Number of the current turn."""
         self.time: float | None = None
-        """Time of the next events, if known."""
+        """The time of the next events, if known."""
         self.open: dict[int, Call] = {}
-        """Calls without a result, by step."""
         self._steps: dict[str, list[int]] = {}
-        """Steps of calls by id; some may have been answered or withdrawn since."""
+        """Steps of calls by id. Some may have been answered or withdrawn since."""
         self._named = 0
-        """Number of events that `_steps` covers."""
+        """The number of events that `_steps` covers."""
         self.answered: set[str] = set()
-        """Ids of calls that have their results."""
         self.closed: dict[str, int] = {}
-        """Steps of closed calls by id; a result that names one still counts."""
+        """Steps of closed calls by id. A result with this id still counts."""
         self.returned: set[str] = set()
         """Tools that returned a result."""
         self.tells_refusal = False
         """Whether some call is marked as refused only by its result."""
 
     def begin_turn(self) -> None:
-        """Start a new turn: everything until the next one happens at once."""
+        """Start a new turn. Everything until the next turn happens at once."""
         self.turn += 1
 
     def instruct(self, text: str) -> None:
@@ -69,8 +66,11 @@ class Transcript:
             self.events.append(Message(by, text, self.turn, agent, self.time))
 
     def hear(self, text: str, agent: str = "", *, whole: bool = True, name: str = "") -> None:
-        """Add a message of the role `user`. Its words are unknown if it has none, if it comes with a voice note, a
-        picture or a file (not `whole`), or if it has the `name` of somebody else."""
+        """Add a message of the role `user`.
+
+        The words count as unknown if there are none, if a voice note, picture or file came with them (not `whole`), or
+        if the message has another person's `name`.
+        """
         has_words = bool(text) and not text.isspace() and is_users(name)
         if has_words:
             self.events.append(Message("user", text, self.turn, agent, self.time))
@@ -78,18 +78,18 @@ class Transcript:
             self.leave_out("user", agent)
 
     def leave_out(self, by: Party = "agent", agent: str = "") -> None:
-        """Add a message without its words, which were not recorded."""
+        """Add a message whose words were not recorded."""
         self.events.append(Message(by, "", self.turn, agent, self.time, captured=False))
 
     def call(self, tool: str, arguments: Any, id: str = "", by: Party = "agent", agent: str = "") -> Call:
-        """Add a tool call to the current turn, with its arguments as they were recorded."""
+        """Add a tool call to the current turn, with its recorded arguments."""
         given, fault = (cast("dict[str, Any]", arguments), "") if type(arguments) is dict else read_arguments(arguments)
         call = Call(tool, given, id, by, self.turn, agent, fault, self.time)
         self._wait(call)
         return call
 
     def _wait(self, call: Call) -> None:
-        """Add a call; from now on its id means this call."""
+        """Add a call. From now on, its id means this call."""
         self.open[len(self.events)] = call
         self.closed.pop(call.id, None)
         self.events.append(call)
@@ -124,30 +124,29 @@ class Transcript:
                 self.answered.add(id)
             is_final = is_decided or step < self.decided
             if type(content) is str and not is_final and tells_refusal(content) and not call.refused:
-                # Logs keep the refusal as a result, not the fact that nothing ran.
+                # Logs keep the refusal as a result, not the fact that the call did not run.
                 self.events[step] = replace(call, refused=True, refused_by_result=True)
                 self.tells_refusal = True
         if type(content) is not str:
             content = read_content(content)
         elif content.startswith(f"{MAY_BE_DONE} ("):
-            # A shield wrote this in place of the result.
+            # A shield wrote this instead of the result.
             captured = False
         self.events.append(Result(step, content, error, captured, tool, agent, self.time, refused))
 
     def mark(self, **told: Any) -> None:
-        """Set further fields of the last call."""
         call = self.events[-1]
         if isinstance(call, Call):
             self.events[-1] = self.open[len(self.events) - 1] = replace(call, **told)
 
     def waits_for(self, id: str = "") -> bool:
-        """Whether a call, or the call of this id, still waits for its result."""
+        """Whether a call, or the call with this id, still waits for its result."""
         if not id:
             return bool(self.open)
         return bool(self._waiting_as(id))
 
     def resume(self, events: Iterable[Event]) -> None:
-        """Continue after these events; calls among them without a result still wait."""
+        """Continue after these events. Calls among them without a result still wait."""
         for event in events:
             if isinstance(event, Result):
                 call = self.open.pop(event.call, None) if event.call is not None else None
@@ -160,10 +159,11 @@ class Transcript:
             self.add(event)
 
     def withdraw(self, tool: str, arguments: dict[str, Any], id: str = "") -> bool:
-        """Remove the agent's last such call without a result in the latest turn with such calls, and all after it.
+        """Remove the agent's last such call without a result in the latest turn with such calls, and everything after
+        it.
 
         The turn continues. Of several calls, the one with this id is removed; a call with another id is a different
-        call. Returns False, and removes nothing, if there is no such call.
+        call. Return False, and remove nothing, if there is no such call.
         """
         waiting, start, turn = self.open, None, None
         for step, call in reversed(waiting.items()):
@@ -182,7 +182,7 @@ class Transcript:
         return True
 
     def waiting_since(self, step: int) -> int:
-        """The first step, `step` or later, after which there are only calls of the agent without results."""
+        """Return the first step from `step` on after which there are only the agent's calls without results."""
         start = len(self.events)
         while start > step and start - 1 in self.open and self.open[start - 1].by == "agent":
             start -= 1
@@ -211,7 +211,7 @@ class Transcript:
             self.closed[call.id] = step
 
     def _waiting_as(self, id: str) -> list[int]:
-        """The steps of the calls with this id that have no result."""
+        """Return the steps of the calls with this id that have no result."""
         for step in range(self._named, len(self.events)):
             event = self.events[step]
             if type(event) is Call and event.id:
@@ -225,10 +225,11 @@ class Transcript:
         return steps
 
     def _pair(self, id: str, tool: str, by: Party) -> int | None:
-        """The earliest unanswered call of the latest turn that fits by id, or else by order, and by tool if given.
+        """Return the earliest unanswered call of the latest turn that fits by id, or else by order, and by tool if
+        given.
 
-        A second result for an id belongs to no call. A result with an unknown id belongs to no call either, unless
-        exactly one call has no id.
+        A second result for an id belongs to no call. Neither does a result with an unknown id, unless exactly one call
+        has no id.
         """
         waiting = self.open
         if id:
@@ -256,12 +257,12 @@ _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 
 
 def chat_line(trajectory: Trajectory) -> bytes:
-    """One line of a JSONL file."""
+    """Return one line of a JSONL file."""
     return _encode(chat_record(trajectory)) + b"\n"
 
 
 def chat_record(trajectory: Trajectory) -> dict[str, Any]:
-    """The conversation as one record; missing and repeated ids of calls are replaced."""
+    """Return the conversation as one record. Missing and repeated call ids are replaced."""
     record: dict[str, Any] = {"id": trajectory.id}
     if trajectory.agent:
         record["agent"] = trajectory.agent
@@ -275,7 +276,7 @@ def _messages(trajectory: Trajectory) -> list[dict[str, Any]]:
     names: dict[int, str] = {}
     used: set[str] = set()
     answered = ""
-    """An answered call: a result without a call is written as a second result of it."""
+    """The id of an answered call. A result without a call is written as a second result of this call."""
     for step, event in enumerate(trajectory.events):
         if isinstance(event, Result):
             name = names.get(event.call) if event.call is not None else None
@@ -315,7 +316,7 @@ def _call(call: Call, name: str) -> dict[str, Any]:
 
 
 def _result(result: Result, name: str) -> dict[str, Any]:
-    # Data is written as text: a list of texts would be read as parts.
+    # Data is written as text, because a list of texts would be read as parts.
     content = result.content if isinstance(result.content, str) else bytes(result.content).decode()
     message: dict[str, Any] = {"role": "tool", "tool_call_id": name, "name": result.tool, "content": content}
     if result.error is not None:

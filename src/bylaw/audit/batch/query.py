@@ -1,4 +1,4 @@
-"""SQL over an audit's tables, by DuckDB: views with good names, and queries that are ready."""
+"""SQL over an audit's tables with DuckDB: convenient views and built-in queries."""
 
 import importlib
 import json
@@ -20,7 +20,7 @@ _VERDICTS = "('near_miss', 'uninformed')"
 
 
 class ReadyQuery(Struct, frozen=True):
-    """A query that comes with Bylaw."""
+    """A built-in query."""
 
     name: str
     about: str
@@ -28,18 +28,18 @@ class ReadyQuery(Struct, frozen=True):
 
     @property
     def needs_base(self) -> bool:
-        """Whether it compares with an earlier audit."""
+        """Whether the query compares with an earlier audit."""
         return "base." in self.text
 
 
 def ready_queries() -> dict[str, ReadyQuery]:
-    """Every ready query by name; its first line describes it."""
+    """Return every built-in query by name. Its first line describes it."""
     found = {path.stem: path.read_text(encoding="utf-8") for path in sorted(_QUERIES.glob("*.sql"))}
     return {name: ReadyQuery(name, text.partition("\n")[0].removeprefix("-- "), text) for name, text in found.items()}
 
 
 class Tables:
-    """The tables of an audit, and of an earlier one to compare with, open for queries."""
+    """The tables of an audit, and of an earlier one for comparison, open for queries."""
 
     def __init__(self, out: Path, *, base: Path | None = None) -> None:
         self._duckdb = _duckdb()
@@ -50,7 +50,7 @@ class Tables:
         self._add(out, "")
 
     def query(self, text: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Names of columns, and rows."""
+        """Return column names and rows."""
         try:
             found = self._database.execute(text)
             return [column[0] for column in found.description or ()], found.fetchall() if found.description else []
@@ -82,7 +82,7 @@ class Tables:
 
 
 def _columns(table: str, criterion: str, lacking: Collection[str]) -> str:
-    """The columns of a view: those of the table, and short names for the audit's criterion.
+    """Return the columns of a view: those of the table, and short names for the audit's criterion.
 
     Columns that an earlier version of Bylaw did not write are null.
     """

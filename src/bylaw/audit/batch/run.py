@@ -1,7 +1,6 @@
-"""An audit in shards: cut the logs, have an engine judge them, put the parts together. Start at `audit_in_shards`.
+"""An audit in shards: split the logs, let an engine judge the parts, and combine them. Start at `audit_in_shards`.
 
-The same command resumes a run that was killed: existing parts are reused. Engines run the workers: processes here, or
-Ray.
+The same command resumes a killed run and reuses existing parts. Engines run the workers: local processes, or Ray.
 """
 
 import hashlib
@@ -44,15 +43,15 @@ from bylaw.trace import Identities
 from bylaw.trace.source import size_of, stamp_of
 
 TRIES = 3
-"""Tries of a shard before it is set aside."""
+"""How often a shard is tried before it is set aside."""
 _STARTS = 3
-"""Workers in a row that may be lost while they start."""
+"""How many workers in a row may be lost while they start."""
 _FULL = (ENOSPC, EDQUOT, EROFS)
-"""Errors that every other shard would meet too."""
+"""Errors that would affect every other shard too."""
 
 
 class Outcome(Struct, frozen=True):
-    """The result of a shard: the number of conversations, or the reason why it was set aside."""
+    """The result of a shard: the number of conversations, or why it was set aside."""
 
     shard: Shard
     conversations: int = 0
@@ -68,17 +67,16 @@ class Engine(Protocol):
 
 
 class Lost(Exception):
-    """A worker ended; the message says how."""
+    """A worker ended. The message says how."""
 
 
 class LocalEngine:
-    """Worker processes of this machine, one per job; a lost worker is replaced."""
+    """Worker processes of this machine, one per job. A lost worker is replaced."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
 
     def start(self, job: Job) -> "_Process | _Actor":
-        """Start a worker."""
         return _Process(job)
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
@@ -130,7 +128,7 @@ class LocalEngine:
 
 
 class Answer(Struct, frozen=True):
-    """A worker's answer: conversations judged, or an error, which is final if it concerns every shard."""
+    """A worker's answer: the number of conversations judged, or an error. A final error affects every shard."""
 
     conversations: int = 0
     why: str = ""
@@ -145,7 +143,6 @@ class RayWorker:
         self._judge: Judge | None = None
 
     def open(self) -> Answer:
-        """Load everything."""
         try:
             self._judge = Judge(self._job)
         except Exception as error:
@@ -155,7 +152,6 @@ class RayWorker:
         return Answer()
 
     def judge(self, shard: Shard) -> Answer:
-        """Judge a shard."""
         assert self._judge is not None
         try:
             return Answer(self._judge.judge(shard))
@@ -165,7 +161,7 @@ class RayWorker:
 
 
 class _Process:
-    """A pool of one process: in a larger pool, one lost worker breaks all, and its shard is unknown."""
+    """A pool of one process. In a larger pool, one lost worker breaks all, and its shard is unknown."""
 
     def __init__(self, job: Job) -> None:
         context = multiprocessing.get_context("spawn")
@@ -198,7 +194,6 @@ class _Process:
 
 
 _own: RayWorker | None = None
-"""The worker of this process."""
 
 
 def _begin(job: Job) -> None:
@@ -234,7 +229,6 @@ class RayEngine(LocalEngine):
         self._ray: Any = None
 
     def start(self, job: Job) -> "_Actor":
-        """Start an actor."""
         return _Actor(self._ray, job)
 
     def run(self, job: Job, shards: Iterator[Shard]) -> Iterator[Outcome]:
@@ -285,8 +279,8 @@ class _Actor:
 
 def _ray(*, is_remote: bool) -> Any:
     if not is_remote:
-        # Under `uv run`, Ray would start each worker by `uv run` in a copy of the current folder. Ours are on the
-        # driver's machine and need its own environment. Ray reads this once, when it is imported.
+        # Under `uv run`, Ray would start each worker by `uv run` in a copy of the current folder. These workers run on
+        # the driver's machine and need its environment. Ray reads this variable once, when it is imported.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         return importlib.import_module("ray")
@@ -295,25 +289,25 @@ def _ray(*, is_remote: bool) -> Any:
 
 
 def _line(error: BaseException) -> str:
-    """An error in one line."""
+    """Return an error on one line."""
     text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 Format = Literal["jsonl", "parquet"]
 WORK = ".run"
-"""The folder in the output for the parts of an unfinished run."""
+"""The output's folder for the parts of an unfinished run."""
 
 
 class Advance(Struct, frozen=True):
     """The progress of a run."""
 
     conversations: int
-    """Judged in this run."""
+    """Conversations judged in this run."""
     done: int
-    """Bytes of the logs that are judged, by this run or before."""
+    """Bytes of the logs judged by this run or before."""
     own: int
-    """Of these, by this run."""
+    """Bytes judged by this run."""
     total: int
 
 
@@ -345,7 +339,7 @@ def audit_in_shards(
 
 
 def begin(work: Path, job: Job, examiner: Examiner) -> None:
-    """Resume the run in this folder, or start again if its pack, world, code or options were different."""
+    """Resume the run in this folder, or start again if its pack, world, code or options differ."""
     mark = _mark(job, examiner)
     note = work / "run.json"
     try:
@@ -363,7 +357,7 @@ def begin(work: Path, job: Job, examiner: Examiner) -> None:
 
 
 def _mark(job: Job, examiner: Examiner) -> str:
-    """Identifies everything that parts must share to be combined; the key of each shard identifies its log."""
+    """Return what parts must share to be combined, as a digest. Each shard's key identifies its log."""
     request = job.request
     held = [request.world, request.document, request.tasks]
     record = [
@@ -385,12 +379,12 @@ def _mark(job: Job, examiner: Examiner) -> str:
 
 @cache
 def own_code() -> str:
-    """The digest of the running code, read once: later edits do not run."""
+    """Return the digest of the running code. It is read once, because later edits do not run."""
     return code_digest(Path(bylaw.__file__).parent)
 
 
 def code_digest(package: Path) -> str:
-    """The digest of a package's code, which may differ between checkouts of one version."""
+    """Return the digest of a package's code, which may differ between checkouts of one version."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package).as_posix()} {path.stat().st_size}\n".encode())
@@ -401,7 +395,7 @@ def code_digest(package: Path) -> str:
 def judged(
     job: Job, engine: Engine, size: int, progress: Callable[[Advance], None] | None
 ) -> tuple[list[Shard], dict[str, str]]:
-    """All shards in order, and the reasons of those that were set aside."""
+    """Return all shards in order, and why some were set aside."""
     request = job.request
     names = request.names()
     sources = [request.source(file) for file in request.files]
@@ -437,9 +431,8 @@ def judged(
 def read_parts(
     job: Job, shards: list[Shard], aside: dict[str, str]
 ) -> Iterator[tuple[Shard, dict[str, Any] | None, list[RecordError]]]:
-    """Each shard with the entry of its part, None if there is none, and the faults of its logs.
-
-    Faults of skipped records are redacted by the worker.
+    """Yield each shard with its part's entry, or None, and the faults of its logs. The worker redacts faults of skipped
+    records.
     """
     pseudonyms = job.request.pseudonyms
     for shard in shards:

@@ -1,6 +1,6 @@
-"""Shards: files, or parts of files with whole conversations, and the part that judging one leaves.
+"""Shards: files, or parts of files with whole conversations, and the part of the output from judging one.
 
-The cuts depend only on the bytes of a file and the requested size, so a resumed run finds the same shards. A file that
+The cuts depend only on a file's bytes and the requested size, so that a resumed run finds the same shards. A file that
 cannot be cut safely is one shard. Its part is files of rows and an entry that completes them: either all exist or none.
 """
 
@@ -29,29 +29,29 @@ from bylaw.trace.reader import Look, look
 from bylaw.trace.source import CHUNK, LogFile, Source, Span, stamp_of
 
 SIZE = 16 << 20
-"""Bytes of a shard unless another size is asked for."""
+"""The default size of a shard in bytes."""
 CUT = frozenset(("openai", "tau1"))
 """Formats with one independent conversation per record."""
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]|"', re.DOTALL)
 
 
 class Shard(Struct, frozen=True):
-    """A file, or a part of it, and the key of its result."""
+    """A file or part of one, with the key of its result."""
 
     number: int
-    """The place in the order of all shards."""
+    """The position among all shards."""
     file: int
-    """Which of the files."""
+    """The index of the file."""
     key: str
-    """Depends only on the file and the part of it."""
+    """The key, which depends only on the file and the part."""
     size: int
-    """Bytes, for the progress bar."""
+    """The size in bytes, for the progress bar."""
     look: Look | None = None
     span: Span | None = None
-    """None for a whole file."""
+    """The part; None for a whole file."""
 
     def place(self, file: LogFile) -> str:
-        """The place of the shard, for messages."""
+        """Return the place of the shard for messages."""
         if self.span is None:
             return str(file)
         unit = "row groups" if self.look is not None and self.look.format == "parquet" else "bytes"
@@ -59,7 +59,7 @@ class Shard(Struct, frozen=True):
 
 
 def cut(sources: Sequence[Source], size: int, names: Sequence[str]) -> Iterator[Shard]:
-    """The shards of all files, in order; `names` are the files' names in the output."""
+    """Yield the shards of all files in order. `names` are the files' names in the output."""
     number = 0
     for place, source in enumerate(sources):
         stamp = (*stamp_of(source.path), names[place])
@@ -110,7 +110,7 @@ def _row_groups(groups: list[tuple[int, int]], size: int) -> Iterator[tuple[Span
 
 
 def _lines(source: Source, size: int) -> Iterator[Span]:
-    """Whole lines, `size` bytes of them and the rest of the last one."""
+    """Yield spans of whole lines with at least `size` bytes."""
     start, line, index = 0, 1, 0
     with source.open() as stream:
         end = stream.seek(0, 2)
@@ -125,7 +125,7 @@ def _lines(source: Source, size: int) -> Iterator[Span]:
 
 
 def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
-    """The end of the line that contains the byte before `at`."""
+    """Return the end of the line that contains the byte before `at`."""
     stream.seek(at - 1)
     while piece := stream.readline(CHUNK):
         if piece.endswith(b"\n"):
@@ -134,7 +134,7 @@ def _line_end(stream: "io.BufferedReader[Any]", at: int, end: int) -> int:
 
 
 def _members(source: Source, size: int) -> list[Span] | None:
-    """Spans of whole members of a JSON list; None if the file is not a valid list and must be read whole."""
+    """Return spans of whole members of a JSON list; None if the file is no valid list and must be read whole."""
     found: list[Span] = []
     members = _member_ends(source)
     start = index = count = 0
@@ -154,7 +154,7 @@ def _members(source: Source, size: int) -> list[Span] | None:
 
 
 def _member_ends(source: Source) -> Iterator[tuple[int, int]]:
-    """Start and end of every member of a list; `(-1, -1)` for anything that a valid list does not have."""
+    """Yield start and end of every member of a list; `(-1, -1)` for anything that a valid list cannot contain."""
     depth = begin = base = 0
     rest = b""
     for chunk in source.chunks():
@@ -202,11 +202,11 @@ def _is_space(data: bytes, *, is_start: bool) -> bool:
 
 
 HELD = 2000
-"""Conversations in memory before their rows are written; this bounds the memory of a worker."""
+"""How many conversations are in memory before their rows are written. This limits a worker's memory."""
 ENTRY = "entry.json"
 COUNTS = "counts"
 EXAMINED = "examined.pickle"
-"""The conversations for files of lines, which the driver writes as the small audit does."""
+"""The conversations for files of lines, which the driver writes like the small audit."""
 
 
 class Job(Struct, frozen=True):
@@ -216,10 +216,10 @@ class Job(Struct, frozen=True):
     parts: Path
     """The folder for the parts."""
     has_lines: bool = False
-    """Whether files of lines are written, too."""
+    """Whether files of lines are written too."""
 
     def part(self, shard: Shard) -> Path:
-        """The folder of a shard's part."""
+        """Return the folder of a shard's part."""
         return self.parts / shard.key
 
 
@@ -233,7 +233,7 @@ class Judge:
         self._severities = {policy.id: policy.severity for pack in packs for policy in pack.policies.values()}
 
     def judge(self, shard: Shard) -> int:
-        """Judge a shard and leave its part; the number of conversations in it.
+        """Judge a shard, write its part, and return the number of conversations.
 
         A failure before the last rename leaves nothing that a later run would take for a part.
         """
@@ -246,7 +246,7 @@ class Judge:
             try:
                 os.rename(aside, target)
             except OSError:
-                # Another worker, perhaps of a killed driver, was first; its part is the same.
+                # Another worker, perhaps of a killed driver, was first. Its part is the same.
                 if not (target / ENTRY).is_file():
                     raise
             sync(target.parent)
@@ -258,7 +258,7 @@ class Judge:
         examiner, request = self._examiner, self._job.request
         examiner.begin()
         whole = examiner.counts
-        """The counts of the shard; for nightly runs, the examiner counts one conversation at a time."""
+        """The counts of the shard. For nightly runs, the examiner counts one conversation at a time."""
         faults: list[RecordError] = []
         counted: list[tuple[int, dict[str, Any]]] = []
         rows, count = Rows(self._severities), 0
@@ -293,7 +293,7 @@ class Judge:
                 if len(rows) >= HELD:
                     write()
             if request.adds:
-                # Counts without a conversation, such as our own faults, are added to the last one.
+                # Counts without a conversation, such as Bylaw's own faults, are added to the last one.
                 counted.append((max(count - 1, 0), examiner.counts.record()))
                 whole.add(counted[-1][1])
             write()
@@ -309,7 +309,7 @@ class Judge:
 
 
 def counts_table(counts: list[tuple[int, dict[str, Any]]]) -> Any:
-    """Counts of conversations as an Arrow table."""
+    """Return counts of conversations as an Arrow table."""
     pa = arrow()
     rows = [
         {
@@ -324,14 +324,14 @@ def counts_table(counts: list[tuple[int, dict[str, Any]]]) -> Any:
 
 
 def counts_schema() -> Any:
-    """The columns of the counts. Times are apart from the rest, so that counts of like conversations are alike."""
+    """Return the columns of the counts. Times are separate, so that similar conversations have equal counts."""
     pa = arrow()
     times = [("earliest", pa.float64()), ("latest", pa.float64())]
     return pa.schema([("ordinal", pa.int64()), ("counts", pa.string()), *times])
 
 
 def read_entry(folder: Path) -> dict[str, Any] | None:
-    """The entry of a part; None if there is no complete part."""
+    """Return the entry of a part; None without a complete part."""
     try:
         return json.loads((folder / ENTRY).read_bytes())
     except (OSError, ValueError):
@@ -339,7 +339,6 @@ def read_entry(folder: Path) -> dict[str, Any] | None:
 
 
 def sync(*paths: Path) -> None:
-    """Flush files and folders to disk."""
     for each in paths:
         handle = os.open(each, os.O_RDONLY)
         try:

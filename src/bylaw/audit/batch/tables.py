@@ -1,6 +1,6 @@
 """The Parquet tables of an audit: their columns, how they are written and read, and how nightly runs change them.
 
-docs/reference/tables.md describes the columns. The part of a shard has the same tables with one more column.
+docs/reference/tables.md describes the columns. A shard's part has the same tables with one more column.
 """
 
 import heapq
@@ -42,19 +42,19 @@ from bylaw.trace import Identities
 from bylaw.trace.recorded_value import utc
 
 PARTITIONED = ("day",)
-"""The folders of a table. Folders by agent as well would make thousands of small files."""
+"""The folders of a table. Further folders by agent would make thousands of small files."""
 KEY = "_key"
 """A column of parts only: the key of a finding's id, in case its conversation is renamed."""
 BATCH = 1 << 14
-"""Rows read at a time."""
+"""The number of rows read at a time."""
 GROUP = 1 << 16
-"""Rows of a row group, at most."""
+"""The maximum number of rows in a row group."""
 FILE = 1 << 22
-"""Rows of a file, at most."""
+"""The maximum number of rows in a file."""
 OPEN = 200
-"""Files open at a time."""
+"""The maximum number of open files."""
 MERGED = 512
-"""Rows of a file held while files are merged into lines; many are open at once."""
+"""The number of rows held per file while files are merged into lines. Many are open at once."""
 
 _SHARED = {"conversation": "text", "ordinal": "long", "day": "day", "agent": "text", "step": "integer"}
 _VERDICTS = {"strict": "word", "determined": "word"}
@@ -100,7 +100,7 @@ TABLES: Final[dict[str, dict[str, str]]] = {
     | {"entity": "word", "key": "texts", "field": "word", "reason": "word", "lookup": "word", "lookup_args": "text"}
     | {"claim": "text", "claimed_at": "integer", "stale_by": "integer", "decisive": "truth"},
 }
-"""By table, its columns in order and the kind of each."""
+"""Each table's columns in order, with kinds."""
 _NESTED: Final[dict[str, tuple[str, ...]]] = {
     "policies": ("policy", "severity", "strict", "determined"),
     "charges": ("policy", "severity", "strict", "determined", "because"),
@@ -109,7 +109,7 @@ _NESTED: Final[dict[str, tuple[str, ...]]] = {
 
 
 def arrow(part: str = "") -> Any:
-    """pyarrow or one of its modules; raises `UsageError` if it is not installed."""
+    """Return pyarrow or one of its modules. Raises `UsageError` if it is not installed."""
     name = f"pyarrow.{part}" if part else "pyarrow"
     try:
         return sys.modules.get(name) or importlib.import_module(name)
@@ -118,17 +118,17 @@ def arrow(part: str = "") -> Any:
 
 
 def arrow_schema(table: str, *, in_part: bool = False) -> Any:
-    """A table's columns as Arrow types."""
+    """Return a table's columns as Arrow types."""
     pa = arrow()
     columns = TABLES[table] | ({KEY: "text"} if in_part and "finding" in TABLES[table] else {})
     return pa.schema([(name, _arrow_type(kind)) for name, kind in columns.items()])
 
 
 def _arrow_type(kind: str) -> Any:
-    """The Arrow type of a kind of column; words, which are few and come often, are dictionary-coded.
+    """Return the Arrow type of a kind of column. Words, which are few and frequent, are dictionary-coded.
 
-    Inside lists they are strings to Arrow, and coded by Parquet alone: pyarrow cannot read a file whose row groups
-    have other dictionaries inside of lists.
+    Inside lists they are strings to Arrow and coded only by Parquet, because pyarrow cannot read a file whose row
+    groups have different dictionaries inside lists.
     """
     pa = arrow()
     match kind:
@@ -164,15 +164,15 @@ class Rows:
 
     def __init__(self, severities: Mapping[str, str]) -> None:
         self._severities = severities
-        """By policy: the row of a broken rule lacks the severity."""
+        """Severities by policy, which a broken rule's row lacks."""
         self._rows: dict[str, list[JsonRecord]] = {name: [] for name in TABLES}
 
     def __len__(self) -> int:
-        """How many conversations are held."""
+        """The number of conversations held."""
         return len(self._rows["conversations"])
 
     def take(self, *, in_part: bool = True) -> Iterator[tuple[str, Any]]:
-        """Returns the non-empty tables as Arrow tables, and clears them."""
+        """Return the non-empty tables as Arrow tables, and clear them."""
         for name, rows in self._rows.items():
             if rows:
                 yield name, arrow().Table.from_pylist(rows, schema=arrow_schema(name, in_part=in_part))
@@ -246,7 +246,7 @@ class Rows:
 
 
 def _settled(call: CallRow) -> JsonRecord:
-    """Who settled what code left undecided, and why: a person, else a model."""
+    """Return who settled what code left undecided, and why: a reviewer, or else a model."""
     answers = [each for each in call.answered or () if each["value"] is not None and each["by"] != "host"]
     last = max(answers, key=lambda each: each["by"] == "person", default=None)
     return {"settled_by": last["by"], "settled_because": last.get("because")} if last is not None else {}
@@ -262,23 +262,23 @@ def _record(policy: PolicyRow, kind: str) -> JsonRecord:
 
 
 class PlacedPart(Struct, frozen=True):
-    """The part of a shard, and its place in the whole."""
+    """A shard's part, with its place in the whole."""
 
     folder: Path
     first: int
-    """The number of conversations before it."""
+    """The number of conversations before the part."""
     renamed: dict[int, str] = {}
-    """New names of conversations, by their place in the part: an earlier conversation has the same name."""
+    """New names of conversations, by position in the part, because earlier ones have the same names."""
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """The rows of a table in the part."""
+        """Yield the rows of a table in the part."""
         path = self.folder / f"{table}.parquet"
         if path.is_file():
             with arrow("parquet").ParquetFile(path) as file:
                 yield from file.iter_batches(BATCH, columns=list(columns) if columns is not None else None)
 
     def placed(self, table: str) -> Iterator[Any]:
-        """The rows of a table with their final ordinals and names."""
+        """Yield the rows of a table with their final ordinals and names."""
         pc, schema = arrow("compute"), arrow_schema(table)
         for batch in self.batches(table):
             rows = arrow().Table.from_batches([batch])
@@ -307,7 +307,7 @@ class PlacedPart(Struct, frozen=True):
 
 
 def place_parts(folders: Sequence[Path], counts: Sequence[int], names: Identities) -> Iterator[PlacedPart]:
-    """The parts in order, with a unique name for every conversation, as in an audit without shards."""
+    """Yield the parts in order, with a unique name for every conversation, as in an audit without shards."""
     first = 0
     for folder, count in zip(folders, counts, strict=True):
         batches = PlacedPart(folder, 0).batches("conversations", ["conversation"])
@@ -322,7 +322,7 @@ def write_table(
 ) -> int:
     """Write one table and return its number of rows. A table without rows is one empty file, so that it can be opened.
 
-    `name` begins the names of its files; rows whose ordinal is in the Arrow array `without` are left out.
+    File names begin with `name`. Rows whose ordinal is in the Arrow array `without` are left out.
     """
     schema, written = arrow_schema(table), 0
 
@@ -344,7 +344,7 @@ def write_table(
 
 
 def between(ordinals: Any, first: int, end: int) -> Any:
-    """Of a sorted Arrow array, the ordinals from `first` to `end - 1`; nothing is copied."""
+    """Return the ordinals from `first` to `end - 1` of a sorted Arrow array, without copying."""
 
     def place(wanted: int) -> int:
         return bisect_left(range(len(ordinals)), wanted, key=lambda at: ordinals[at].as_py())
@@ -354,12 +354,12 @@ def between(ordinals: Any, first: int, end: int) -> Any:
 
 
 def leave_out(rows: Any, ordinals: Any) -> Any:
-    """The rows without those of the given ordinals, a sorted Arrow array."""
+    """Drop the rows with the given ordinals, a sorted Arrow array."""
     pc = arrow("compute")
     if not rows.num_rows or not len(ordinals):
         return rows
     held = pc.min_max(rows.column("ordinal")).as_py()
-    # Only the ordinals that may be here: testing against all of them would cost their number for every batch.
+    # Test only ordinals that may occur here, because testing all would cost their number for every batch.
     gone = between(ordinals, held["min"], held["max"] + 1)
     return rows.filter(pc.invert(pc.is_in(rows.column("ordinal"), value_set=gone))) if len(gone) else rows
 
@@ -384,7 +384,7 @@ def write_batches(rows: Iterator[Any], schema: Any, target: Path, *, name: str =
 
 
 def write_schema(folder: Path, criterion: str) -> None:
-    """Write `schema.json`: the tables in a folder, with their columns and numbers of rows."""
+    """Write `schema.json`: the tables in a folder, with columns and numbers of rows."""
     read = arrow("parquet").read_metadata
     rows = {table: sum(read(file).num_rows for file in (folder / table).rglob("*.parquet")) for table in TABLES}
     tables = {table: {"rows": rows[table], "columns": columns} for table, columns in TABLES.items()}
@@ -393,7 +393,7 @@ def write_schema(folder: Path, criterion: str) -> None:
 
 
 def table_findings(out: Path, criterion: Criterion) -> Iterator[Finding]:
-    """Every finding in the tables of an audit, by one criterion; not in the order of the logs."""
+    """Yield every finding in an audit's tables, by one criterion, in no particular order."""
     pa, ds = arrow(), arrow("dataset")
     by = json.loads((out / FOLDER / "schema.json").read_bytes())["partitioned_by"]
     keys = ds.partitioning(pa.schema([(name, pa.string()) for name in by]), flavor="hive")
@@ -414,13 +414,13 @@ def write_lines_of(out: Path, target: Path) -> None:
     """Write a file of lines from the table of its name, in the order of the logs."""
     files = sorted((out / FOLDER / target.stem).rglob("*.parquet"))
     with target.open("wb", BUFFER) as lines:
-        # Every file is in the order of the logs by itself.
+        # Every file is in the order of the logs.
         for *_, name, finding, line in heapq.merge(*(_lines_of(file, target.stem, n) for n, file in enumerate(files))):
             lines.write(named(line, name, finding))
 
 
 def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, int, str, str | None, bytes]]:
-    """The sort key (ordinal, file, row) and the parts of each line."""
+    """Yield the sort key (ordinal, file, row) and the parts of each line."""
     at = 0
     with arrow("parquet").ParquetFile(file) as opened:
         wanted = {"ordinal", "conversation", "finding", "record"}
@@ -439,7 +439,7 @@ def _lines_of(file: Path, table: str, number: int) -> Iterable[tuple[int, int, i
 
 
 def _plain_line(row: JsonRecord) -> bytes:
-    """The line of a compliant call, which the tables store without its record."""
+    """Return the line of a compliant call, which the tables store without its record."""
     policies = [
         PolicyRow(id=id, severity=severity, strict=strict, determined=determined, evidence="permit", world="unknown")
         for id, severity, strict, determined in json.loads(row["policies_json"])
@@ -451,12 +451,12 @@ def _plain_line(row: JsonRecord) -> bytes:
 
 
 FILES = 8
-"""Files of one day that stay as they are. With more, the newest become one."""
+"""How many files of one day may exist. With more, the newest become one."""
 _DAY = "day="
 
 
 def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
-    """Copy a Parquet file without the rows of these ordinals (a sorted Arrow array); no file if no row is left.
+    """Copy a Parquet file without the rows of these ordinals (a sorted Arrow array). Write no file if no row is left.
 
     A file without such rows is hard-linked.
     """
@@ -483,7 +483,7 @@ def keep_rows(source: Path, dropped: Any, *, target: Path) -> None:
 
 
 def is_before(folder: str, first: date) -> bool:
-    """Whether the folder of a day is of an earlier day; conversations without times are of none."""
+    """Whether a day's folder is before another day. Conversations without times have no day."""
     try:
         return date.fromisoformat(folder.removeprefix(_DAY)) < first
     except ValueError:
@@ -491,10 +491,10 @@ def is_before(folder: str, first: date) -> bool:
 
 
 def compact(folder: Path, *, name: str) -> None:
-    """Make one file of the newest files of a day if there are many, as `name`.
+    """Combine the newest files of a day into one, called `name`, if there are many.
 
-    A file stays if it has more rows than all newer ones together: so a row is rewritten only a few times, however many
-    nights come.
+    A file stays if it has more rows than all newer ones together. So a row is rewritten only a few times over many
+    nights.
     """
     parquet = arrow("parquet")
     held = [(parquet.read_metadata(file), file) for file in folder.glob("*.parquet")]
@@ -505,7 +505,7 @@ def compact(folder: Path, *, name: str) -> None:
     found: list[Path] = []
     rows, schema = 0, parquet.read_schema(held[-1][1])
     for metadata, file in reversed(held):
-        # A version of Bylaw that wrote fewer columns keeps its files.
+        # A file with fewer columns, from an earlier version of Bylaw, stays.
         if (len(found) > 1 and metadata.num_rows > rows) or not parquet.read_schema(file).equals(schema):
             break
         found.insert(0, file)
@@ -521,7 +521,7 @@ def compact(folder: Path, *, name: str) -> None:
 
 
 def _copy_all(files: Sequence[Path], out: Any) -> None:
-    """Copy the rows of small files in row groups that are not small."""
+    """Copy the rows of small files into larger row groups."""
     pa = arrow()
     waiting: list[Any] = []
     for file in files:
@@ -536,7 +536,7 @@ def _copy_all(files: Sequence[Path], out: Any) -> None:
 
 
 def _ordinals(metadata: Any) -> tuple[int, int]:
-    """The first and the last ordinal in a file."""
+    """Return the first and the last ordinal in a file."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     columns = [group.column(place) for group in groups for place in range(group.num_columns)]
     told = [each.statistics for each in columns if each.path_in_schema == "ordinal"]

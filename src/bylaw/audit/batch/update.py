@@ -1,7 +1,7 @@
-"""Nightly runs: they add to an earlier output and read only new or changed logs. Start at `update`.
+"""Nightly runs add to an earlier output and read only new or changed logs. Start at `update`.
 
-Conversations are identified by id: a later one replaces an earlier one with the same id. The state is in the folder
-of the tables, so that one rename replaces both.
+Conversations are identified by id. A later one replaces an earlier one with the same id. The state is in the folder of
+the tables, so that one rename replaces both.
 """
 
 import hashlib
@@ -52,24 +52,24 @@ class HeldLog(Struct):
     """Size and mark of the file when it was read; None if a part was set aside and the file must be read again."""
     first: int
     end: int
-    """Its conversations have the ordinals `first` to `end - 1`."""
+    """The end of the ordinals. Its conversations have `first` to `end - 1`."""
     faults: list[tuple[str, str, str]] = []
     """Unreadable records: message, place, hint."""
     over: list[str] = []
-    """The logs with conversations that its own replaced."""
+    """The logs whose conversations this log's replaced."""
 
 
 class Night(Struct):
-    """One run that added conversations."""
+    """A run that added conversations."""
 
     number: int
     date: str
     bylaw: str
     first: int
     end: int
-    """Its ordinals are `first` to `end - 1`."""
+    """The end of the ordinals, which are `first` to `end - 1`."""
     conversations: int
-    """Conversations that have not been replaced since."""
+    """The number of conversations that have not been replaced since."""
     counts: dict[str, Any]
     """The counts of these conversations."""
 
@@ -95,10 +95,10 @@ class State(Struct):
         return sum(night.conversations for night in self.nights)
 
     def entangled(self, changed: set[str]) -> list[str]:
-        """The logs to read again together with these, in their order.
+        """Return the logs to read again together with the changed ones, in order.
 
-        A log is needed again if a changed log replaced its conversations, and so is any other log that did: its
-        conversations must stay the later ones.
+        A log is needed again if a changed log replaced its conversations. Any other log that replaced them is needed
+        too, because its conversations must stay the later ones.
         """
         found, waiting = set[str](), list(changed)
         while waiting:
@@ -122,14 +122,14 @@ class State(Struct):
         self.nights = [night for night in self.nights if night not in empty]
 
     def begin_night(self, conversations: int, end: int, counts: dict[str, Any]) -> None:
-        """Note a run, the last one, that ends with an ordinal."""
+        """Add a run that ends with an ordinal."""
         number = self.nights[-1].number + 1 if self.nights else 1
         date = datetime.now(UTC).date().isoformat()
         self.nights.append(Night(number, date, __version__, self.next, end, conversations, counts))
 
 
 def read_state(out: Path, request: Request, examiner: Examiner) -> State:
-    """The state of an output; a new one if there is none."""
+    """Return the state of an output; a new one if there is none."""
     mark, pack = _mark(request, examiner), f"{examiner.shelf.name} {examiner.shelf.packs[-1].digest[:12]}"
     if not has_state(out):
         if has_tables(out) or (out / "summary.json").exists():
@@ -162,7 +162,9 @@ def read_state(out: Path, request: Request, examiner: Examiner) -> State:
 
 
 def _mark(request: Request, examiner: Examiner) -> str:
-    """Identifies the pack and the options of all rows, without the world, which may change every night."""
+    """Return a digest of the pack and the options of all rows. The world is left out, because it may change every
+    night.
+    """
     record = [
         TABLES_SCHEMA,
         [[pack.name, pack.digest] for pack in examiner.shelf.packs],
@@ -203,9 +205,9 @@ class Added(Struct, frozen=True):
     replaced: int
     """Conversations that were replaced."""
     removed: int
-    """Conversations that no log contains any more."""
+    """Conversations that are in no log any more."""
     expired: int
-    """Conversations that were older than the days to keep."""
+    """Conversations older than the days to keep."""
     held: int
     """Conversations in the tables now."""
 
@@ -219,7 +221,9 @@ def update(
     progress: Callable[[Advance], None] | None = None,
     keep_days: int | None = None,
 ) -> Added:
-    """Audit what is new in the logs and add it to the tables in `out`; with `keep_days`, remove earlier days."""
+    """Audit new conversations in the logs and add them to the tables in `out`. With `keep_days`, remove earlier
+    days.
+    """
     arrow()
     if request.answers is not None:
         raise UsageError("a model can be asked in one process only", hint="leave out --llm, or --update")
@@ -229,7 +233,7 @@ def update(
         check_ours(out, tables=True, adds=True)
         recover(out)
         state = read_state(out, request, examiner)
-        # By resolved paths: the next run may start in another folder or spell the path in another way.
+        # Use resolved paths, because the next run may start in another folder or spell a path differently.
         files = [file.resolve() if isinstance(file, Path) else file for file in request.files]
         stamps = {file: stamp_of(file)[1:] for file in dict.fromkeys(files)}
         held = {name: log.stamp for name, log in state.files.items()}
@@ -254,7 +258,7 @@ def update(
 
 
 def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, str]], list[RecordError]]:
-    """The unchanged logs to read again, with their stamps, and faults for those that are gone."""
+    """Return the unchanged logs to read again, with stamps, and faults for those that are gone."""
     names, stamps, faults = state.entangled(changed), dict[str, tuple[int, str]](), list[RecordError]()
     for name in names:
         try:
@@ -262,7 +266,7 @@ def _again(state: State, changed: set[str]) -> tuple[dict[LogFile, tuple[int, st
         except (OSError, UsageError):
             hint = "restore the log and run again with it"
             faults.append(RecordError("is gone; what it replaced in other logs is unknown", place=name, hint=hint))
-    # Logs that a missing log had replaced must not be read again, or they would replace it.
+    # Logs that a missing log had replaced must not be read again, or they would replace its conversations.
     left = set(names) - stamps.keys()
     while more := {loser for name in left for loser in state.files[name].over} - left:
         left |= more
@@ -297,13 +301,14 @@ class _Addition:
         for name, held in list(self.logs.items()):
             before = state.files.get(name)
             if before is not None and held.stamp is None and held.first == held.end:
-                # The log is unreadable now: keep its earlier conversations until it can be read.
+                # The log is unreadable now. Keep its earlier conversations until it can be read.
                 before.stamp, before.faults = None, held.faults
                 del self.logs[name]
 
     def conversations(self, tables: Path) -> tuple[Any, Any]:
-        """Ids and ordinals: of own conversations with earlier ones of the same ids; and of earlier ones
-        in logs that were read again."""
+        """Return ids and ordinals of own conversations that replace earlier ones, and of earlier ones in logs read
+        again.
+        """
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
         schema = pa.schema([("conversation", pa.string()), ("ordinal", pa.int64())])
         new = [
@@ -324,7 +329,7 @@ class _Addition:
         return pa.concat_tables([own, same]), earlier.to_table(filter=inside)
 
     def expired(self, tables: Path, earliest: date) -> Any:
-        """Ordinals: of earlier and own conversations of days before the `earliest`."""
+        """Return the ordinals of earlier and own conversations before the `earliest` day."""
         pa, pc, ds = arrow(), arrow("compute"), arrow("dataset")
         schema = pa.schema([("ordinal", pa.int64())])
         days = [folder for folder in (tables / "conversations").glob("*") if is_before(folder.name, earliest)]
@@ -337,12 +342,12 @@ class _Addition:
         return pa.concat_tables(found)
 
     def note_over(self, replaced: Any) -> None:
-        """Record which logs each log replaced: if it changes, they are read again."""
+        """Record which logs each log replaced. If it changes, they are read again."""
         logs = {name: held for name, held in (self.state.files | self.logs).items() if held.first < held.end}
         spans = sorted((held.first, held.end, name) for name, held in logs.items())
 
         def log_of(ordinal: int) -> str:
-            """The log with this conversation; empty if that log was read again."""
+            """Return the log with this conversation; empty if that log was read again."""
             place = bisect_right(spans, ordinal, key=lambda span: span[0]) - 1
             return spans[place][2] if place >= 0 and ordinal < spans[place][1] else ""
 
@@ -368,9 +373,9 @@ def _merge(
     out: Path,
     earliest: date,
 ) -> _Left:
-    """Write the tables: unchanged files are linked, and the files of this run are added.
+    """Write the tables: link unchanged files and add the files of this run.
 
-    Conversations of days before the `earliest` are left out.
+    Conversations before the `earliest` day are left out.
     """
     pa, pc = arrow(), arrow("compute")
     state, before = addition.state, out / FOLDER
@@ -411,14 +416,14 @@ def _merge(
 
 
 def _sorted(ordinals: Any) -> Any:
-    """The ordinals of a table as an array, sorted, each once."""
+    """Return the ordinals of a table as an array, sorted and unique."""
     pc = arrow("compute")
     found = pc.unique(ordinals.column("ordinal"))
     return found.take(pc.sort_indices(found))
 
 
 def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: Path, made: Path) -> None:
-    """Take dropped conversations out of the counts of earlier runs, and add the counts of this run."""
+    """Subtract dropped conversations from the counts of earlier runs, and add the counts of this run."""
     pa, pc, state = arrow(), arrow("compute"), addition.state
     for night in state.nights:
         gone = between(dropped, night.first, night.end)
@@ -446,14 +451,14 @@ def _count_again(addition: _Addition, examiner: Examiner, dropped: Any, before: 
 
 
 def _counts_of(file: Path, ordinals: Any) -> Iterator[Any]:
-    """The counts of these conversations in the file of a run."""
+    """Yield the counts of these conversations in a run's file."""
     with arrow("parquet").ParquetFile(file) as rows:
         for batch in rows.iter_batches(columns=["ordinal", "counts"]):
             yield _of(arrow().Table.from_batches([batch]), ordinals)
 
 
 def _of(rows: Any, ordinals: Any) -> Any:
-    """The counts of these conversations."""
+    """Return the counts of these conversations."""
     pc = arrow("compute")
     held = pc.min_max(rows.column("ordinal")).as_py()
     wanted = between(ordinals, held["min"], held["max"] + 1) if rows.num_rows else ordinals
@@ -461,11 +466,11 @@ def _of(rows: Any, ordinals: Any) -> Any:
 
 
 def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], left: Path) -> dict[str, Any]:
-    """The counts of a run without those of some conversations; `left` has the counts of the others."""
+    """Return the counts of a run without those of some conversations. `left` has the counts of the others."""
     pc = arrow("compute")
     _sum(examiner, [counts])
     for column in gone:
-        # Many conversations have the same counts; each text is read once.
+        # Many conversations have the same counts, so each text is read once.
         for alike in pc.value_counts(column).to_pylist():
             examiner.counts.remove(json.loads(alike["values"]), alike["counts"])
     times: list[float] = []
@@ -479,12 +484,12 @@ def _without(examiner: Examiner, counts: dict[str, Any], gone: Iterable[Any], le
 
 
 def _counts_file(number: int) -> str:
-    """The file with the counts of each conversation of a run."""
+    """Return the file with the counts of each conversation of a run."""
     return f"counts-{number:05}.parquet"
 
 
 def _sum(examiner: Examiner, counts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The sum of counts, which also replaces the examiner's."""
+    """Return the sum of counts, which also replaces the examiner's."""
     examiner.begin()
     for each in counts:
         examiner.counts.add(each)
@@ -492,7 +497,7 @@ def _sum(examiner: Examiner, counts: Iterable[dict[str, Any]]) -> dict[str, Any]
 
 
 def _counted(state: State, examiner: Examiner) -> Examiner:
-    """The examiner with the counts of all runs."""
+    """Return the examiner with the counts of all runs."""
     _sum(examiner, (night.counts for night in state.nights))
     return examiner
 

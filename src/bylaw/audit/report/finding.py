@@ -22,37 +22,37 @@ from bylaw.pack import Criterion
 
 SHOWN_REASONS = ("claimed", "stale", "pending", "never_seen")
 RULE_BROKEN = "broken"
-"""Used in place of a verdict for a broken rule, which cannot be a near-miss."""
+"""Used instead of a verdict for a broken rule, which cannot be a near-miss."""
 LACKING = ("near_miss", "uninformed")
 """Verdicts on calls that lacked a look-up."""
 
 LISTED = 20_000
-"""The most findings one page lists; the rest is counted and stays in the folder's files."""
+"""The maximum number of findings on a page. The others are counted and stay in the folder's files."""
 
 SOUGHT = 11
-"""The index, in a row of the list, of the text that is searched."""
+"""In a row of the list, the index of the searched text."""
 CANDIDATES = 60
-"""Findings per rank that are candidates for the opening drawing."""
+"""How many findings per rank are candidates for the opening drawing."""
 _OF_GUARDS = (None, "not_looked_up", "denied")
-"""Why a predicate has its value, where that is not about consent."""
+"""Reasons for a predicate's value that are not about consent."""
 
 
 LinePlace = tuple[str, int]
-"""A file of the folder, and the offset of a line in it."""
+"""A file of the folder, and the offset of a line."""
 
 
 class Index(Struct):
-    """The places of the findings in a folder, the gravest first, and their number."""
+    """The places of the findings in a folder, gravest first, and their number."""
 
     places: list[LinePlace]
     candidates: list[LinePlace]
-    """Some findings of every kind, from which the opening drawing is chosen."""
+    """Findings of every kind, from which the opening drawing is chosen."""
     total: int
     calls: int
 
 
 def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *, listed: int = LISTED) -> Index:
-    """Find the flagged calls and the broken rules; only their places are kept in memory."""
+    """Find the flagged calls and the broken rules. Only their places are kept in memory."""
     shelves: dict[tuple[int, bool], list[LinePlace]] = {}
     total = calls = 0
     for place, call in folder.places(CALLS):
@@ -78,14 +78,14 @@ def index(folder: Store, severities: Mapping[str, str], criterion: Criterion, *,
 def kept(
     folder: Store, places: Iterator[LinePlace], stated: Mapping[str, JsonRecord], criterion: Criterion
 ) -> Iterator[JsonRecord]:
-    """The details of the findings at these places, in this order."""
+    """Yield the details of the findings at these places, in order."""
     for file, group in groupby(places, key=lambda place: place[0]):
         for line in folder.at(file, (place for _, place in group)):
             yield call_details(line, criterion) if file == CALLS else rule_details(line, stated)
 
 
 def find_place(folder: Store, finding: str) -> LinePlace | None:
-    """The place of the finding with this id."""
+    """Return the place of the finding with this id."""
     for file in (CALLS, RULES):
         for place, line in folder.places(file):
             if line.get("finding") == finding:
@@ -94,12 +94,11 @@ def find_place(folder: Store, finding: str) -> LinePlace | None:
 
 
 def flagged(verdict: str) -> bool:
-    """Whether a verdict is anything but compliant."""
     return verdict not in ("", "compliant")
 
 
 def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, bool]:
-    """By gravity; then calls on a user's claim first."""
+    """Return the sort key: by gravity, then calls based on a user's claim first."""
     verdict: str = call[criterion]
     guilty = [policy for policy in call["policies"] if policy[criterion] == verdict]
     claimed = any(
@@ -110,9 +109,9 @@ def _rank(call: JsonRecord, criterion: Criterion) -> tuple[int, bool]:
 
 
 def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """The details of a flagged call; every text is cut to size."""
+    """Return the details of a flagged call, with every text shortened."""
     told = {name: call[name] for name in ("trajectory", "agent", "step", "tool", "executed")}
-    # A call that could not be judged is no finding with an id of its own.
+    # A call that could not be judged is no finding and has no id.
     told["finding"] = call.get("finding") or f"{call['trajectory']}:{call['step']}"
     policies = [_policy(policy, criterion) for policy in call["policies"][:60]]
     origins = [_origin(origin) for origin in call.get("origins", ())[:20]]
@@ -121,13 +120,12 @@ def call_details(call: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def _origin(origin: JsonRecord) -> JsonRecord:
-    """The origin of an argument's value; it is founded unless only free text contains it."""
+    """Return the origin of an argument's value. It is reliable unless only free text contains the value."""
     told = {"argument": origin["argument"], "words": source_words(origin | {"step": None}), "step": origin.get("step")}
     return told | {"founded": origin["source"] in ("user", "host", "record")}
 
 
 def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRecord:
-    """The details of a broken rule."""
     policy = stated.get(broken["policy"], {})
     meanings = policy.get("predicates", {})
     why, headline = rule_words_for_reader(broken, meanings), rule_words_in_a_row(broken, meanings)
@@ -143,14 +141,14 @@ def rule_details(broken: JsonRecord, stated: Mapping[str, JsonRecord]) -> JsonRe
 
 
 def undecided_consent(rule: JsonRecord) -> JsonRecord | None:
-    """Why it is undecided whether the user agreed, if an open rule depends on nothing else."""
+    """Return why consent is undecided, if an undecided rule depends on nothing else."""
     undecided = [each.get("why") for each in rule["predicates"] if each["value"] is None]
     why: JsonRecord | None = undecided[0] if len(undecided) == 1 else None
     return why if why is not None and why.get("reason") not in _OF_GUARDS else None
 
 
 def _exchange(broken: JsonRecord) -> JsonRecord:
-    """For a rule about consent, the steps of the question to the user and of the answer."""
+    """Return the steps of the question and the answer, for a rule about consent."""
     found = [each["why"] for each in broken.get("predicates", ()) if each.get("why")]
     return {name: each[name] for each in found[:1] for name in ("told_at", "answered_at") if name in each}
 
@@ -176,7 +174,7 @@ def _policy(policy: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def _fact(fact: JsonRecord) -> JsonRecord:
-    """A fact with its key and, unless hidden, its value as texts."""
+    """Return a fact with its key and, unless hidden, its value as texts."""
     told = fact | {"key": [spelled(part) for part in fact["key"] or ()]}
     return told | {"value": spelled(fact["value"])} if "value" in fact else told
 
@@ -195,7 +193,7 @@ class WordList:
         self._positions: dict[str, int] = {}
 
     def of(self, word: str) -> int:
-        """The position of a string, which is added if it is new."""
+        """Return the position of a string, adding a new one."""
         if word not in self._positions:
             self._positions[word] = len(self.list)
             self.list.append(word)
@@ -203,16 +201,16 @@ class WordList:
 
 
 def row(finding: JsonRecord, words: WordList) -> list[Any]:
-    """A finding in the page's list, with everything that it is sorted, filtered and searched by."""
+    """Return a finding in the page's list, with everything for sorting, filtering and searching."""
     judged = [policy for policy in finding["policies"] if flagged(policy["verdict"])]
     gravest = sorted(judged, key=lambda policy: rank(policy["verdict"], WORST_FIRST))
-    # The look-ups and reasons of a near-miss are those that `by_lookup` and `by_reason` of the summary count.
+    # The look-ups and reasons of a near-miss are those in `by_lookup` and `by_reason` of the summary.
     lacking = [p for p in judged if finding["verdict"] not in LACKING or p["verdict"] in LACKING]
     facts = sorted(
         (fact for policy in lacking for fact in policy["missing"]),
         key=lambda fact: rank(fact["reason"], SHOWN_REASONS),
     )
-    # The same field of several entities is one entry here; the finding names each of them.
+    # The same field of several entities is one entry here. The finding names each entity.
     distinct = dict.fromkeys((name(fact), fact["reason"], _lookup(fact)) for fact in facts)
     return [
         finding["finding"],
@@ -231,7 +229,7 @@ def row(finding: JsonRecord, words: WordList) -> list[Any]:
 
 
 def _sought(judged: list[JsonRecord]) -> str:
-    """Keys, values and quotes in the drawing, for the search."""
+    """Return keys, values and quotes in the drawing, for the search."""
     parts: list[str] = []
     for fact in (fact for policy in judged for fact in (*policy.get("seen", ()), *policy["missing"])):
         parts += [*(fact["key"] or ()), str(fact.get("claim") or ""), str(fact.get("value", ""))]
@@ -244,17 +242,17 @@ def _gravest_severity(judged: list[JsonRecord]) -> str:
 
 
 def _lookup(fact: JsonRecord) -> str:
-    """The look-up that shows a fact, as `by_lookup` of the summary names it."""
+    """Return the look-up that shows a fact, as in `by_lookup` of the summary."""
     return fact["lookup"]["tool"] or f"({fact['entity']})"
 
 
 def name(fact: JsonRecord) -> str:
-    """A fact in one line, without its key: `Patient.membership`."""
+    """Return a fact on one line without its key, such as `Patient.membership`."""
     return f"{fact['entity']}.{fact['field']}" if fact["field"] else fact["entity"]
 
 
 def steps_of(finding: JsonRecord) -> Iterator[int]:
-    """The steps that a finding refers to."""
+    """Yield the steps to which a finding refers."""
     yield finding["step"]
     yield from finding.get("exchange", {}).values()
     yield from (origin["step"] for origin in finding.get("origins", ()) if origin["step"] is not None)
@@ -264,17 +262,19 @@ def steps_of(finding: JsonRecord) -> Iterator[int]:
 
 
 OPENING = ("near_miss", "violation", "refused", "uninformed", RULE_BROKEN)
-"""The page opens on the first of these kinds that exists; on a near-miss only if it can be drawn."""
+"""The page opens on the first existing kind of these; on a near-miss only if it can be drawn."""
 
 
 def opening_kind(finding: JsonRecord) -> str:
-    """The kind of a finding, as `OPENING` lists it."""
+    """Return the kind of a finding, as in `OPENING`."""
     refused = finding["executed"] is False and finding["verdict"] in ("near_miss", "violation")
     return "refused" if refused else finding["verdict"]
 
 
 def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
-    """Candidates for the opening drawing, the best first: by kind, then those with one missing and some seen facts."""
+    """Return candidates for the opening drawing, best first: by kind, then those with one missing and some seen
+    facts.
+    """
 
     def score(finding: JsonRecord) -> tuple[int, ...]:
         judged = [p for p in finding["policies"] if "missing" in p and p["verdict"] == finding["verdict"]]
@@ -295,7 +295,7 @@ def telling(findings: Iterator[JsonRecord]) -> list[JsonRecord]:
 
 
 def cut(data: Any, limit: int = 2000) -> Any:
-    """Data with every text in it, names included, cut to `limit` characters."""
+    """Return data with every text, even names, shortened to `limit` characters."""
     if isinstance(data, str):
         return data if len(data) <= limit else data[: limit - 1] + "…"
     if isinstance(data, list):
@@ -306,7 +306,7 @@ def cut(data: Any, limit: int = 2000) -> Any:
 
 
 def whole_text(value: Any) -> str:
-    """A value as text: strings as they are, None as an empty string, other values as JSON."""
+    """Return a value as text: strings unchanged, None as an empty string, others as JSON."""
     if isinstance(value, str):
         return value
     try:
@@ -316,5 +316,5 @@ def whole_text(value: Any) -> str:
 
 
 def spelled(value: Any, limit: int = 300) -> str:
-    """The same in at most `limit` characters."""
+    """Return the same in at most `limit` characters."""
     return cut(whole_text(value), limit)

@@ -1,8 +1,9 @@
 """The report: one HTML file that works offline and treats everything it shows as text.
 
-What came from logs or packs stands in data blocks that no browser runs, as ASCII JSON without `<`, `>` or `&`,
-or compressed. One style and one script, both named by hash, are all that the page's own security policy lets through.
-Conversations are bounded texts, compressed, as many as fit; every list and text is cut to size."""
+Data from logs and packs is in data blocks that no browser runs, as ASCII JSON without `<`, `>` or `&`, or compressed.
+The page's security policy allows only one style and one script, both by hash. Conversations are limited in size and
+compressed, as many as fit. Every list and text is limited too.
+"""
 
 import base64
 import hashlib
@@ -38,21 +39,21 @@ from bylaw.errors import UsageError
 from bylaw.pack import CRITERIA, Criterion
 
 TEXT = 20_000
-"""The most characters of one message or result; `bylaw explain` shows the rest."""
+"""The maximum length of a message or result. `bylaw explain` shows the rest."""
 BRIEF = 400
-"""The same for a very long conversation, at the steps that no finding refers to."""
+"""The maximum length in a very long conversation, at steps to which no finding refers."""
 CONVERSATION = 1_000_000
-"""The most characters of one conversation."""
+"""The maximum length of a conversation."""
 BLOCK = 400_000
-"""Approximate characters per compressed block; opening a finding unpacks one block."""
+"""The approximate size of a compressed block in characters. Opening a finding unpacks one block."""
 
 SHOWN_KEYS = ("trajectory", "agent", "file", "position", "outcome")
 RULES = 40
-"""The most broken process rules that are marked in one conversation."""
+"""The maximum number of broken process rules marked in one conversation."""
 
 
 def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
-    """The offset of each wanted conversation."""
+    """Return the offset of each wanted conversation."""
     places: dict[str, int] = {}
     for place, told in folder.places("conversations.jsonl"):
         if (name := cut(told["trajectory"])) in wanted:
@@ -61,7 +62,7 @@ def conversation_places(folder: Store, wanted: set[str]) -> dict[str, int]:
 
 
 def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRecord]]:
-    """The rules that these conversations broke, each with its step; at most `RULES` per conversation."""
+    """Return the rules that these conversations broke, with steps; at most `RULES` per conversation."""
     broken: dict[str, list[JsonRecord]] = {}
     for _, found in folder.places("findings.jsonl"):
         name = cut(found["trajectory"])
@@ -71,7 +72,7 @@ def broken_rules(folder: Store, wanted: Container[str]) -> dict[str, list[JsonRe
 
 
 def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
-    """A conversation with every text cut to size, those at `steps` less; None if even that is too long."""
+    """Shorten every text of a conversation, those at `steps` less; None if it is still too long."""
     for brief in (TEXT, BRIEF):
         events = [_event(event, TEXT if step in steps else brief) for step, event in enumerate(conversation["events"])]
         if sum(map(_size, events)) <= CONVERSATION:
@@ -80,7 +81,7 @@ def bounded(conversation: JsonRecord, steps: set[int]) -> JsonRecord | None:
 
 
 def _size(event: JsonRecord) -> int:
-    """About how many characters an event takes."""
+    """Return the approximate length of an event."""
     said = event.get("text") or "".join(str(pair) for pair in event.get("arguments", ()))
     return 60 + len(said if isinstance(said, str) else said[0])
 
@@ -88,19 +89,19 @@ def _size(event: JsonRecord) -> int:
 def _event(event: JsonRecord, limit: int) -> JsonRecord:
     if event["type"] != "call":
         return event | {"text": _shortened(event["text"], limit)}
-    # As pairs: a name such as `__proto__` must not be special to the page.
+    # As pairs, because a name such as `__proto__` would be special in an object.
     arguments = [[cut(name, 300), _shortened(value, limit)] for name, value in event["arguments"].items()]
     return {"type": "call", "tool": cut(event["tool"], 300), "arguments": arguments[:100], "by": event["by"]}
 
 
 def _shortened(value: Any, limit: int) -> str | list[Any]:
-    """A text; if it is too long, its beginning and its full length."""
+    """Return a text or, if it is too long, its beginning and its full length."""
     whole = whole_text(value)
     return whole if len(whole) <= limit else [whole[:limit], len(whole)]
 
 
 def blocks(items: Iterator[JsonRecord], *, size: int = BLOCK) -> Iterator[tuple[list[JsonRecord], str]]:
-    """Consecutive items in groups of about `size` characters, each with its compressed form."""
+    """Yield consecutive items in groups of about `size` characters, each with its compressed form."""
     group: list[JsonRecord] = []
     written: list[str] = []
     for item in items:
@@ -114,20 +115,20 @@ def blocks(items: Iterator[JsonRecord], *, size: int = BLOCK) -> Iterator[tuple[
 
 
 def _packed(items: list[str]) -> str:
-    """A list as compressed JSON in base64, which is safe in HTML."""
+    """Return a list as compressed JSON in base64, which is safe in HTML."""
     return base64.b64encode(zlib.compress(f"[{','.join(items)}]".encode("ascii"), 6)).decode("ascii")
 
 
 UNDECIDED = 300
-"""The most calls that are listed; the rest is counted."""
+"""The maximum number of calls to list. The others are counted."""
 ROWS = 400
-"""The most rows of one chart or table."""
+"""The maximum number of rows of a chart or table."""
 SKIPPED = 200
-"""The most skipped records that are named; the rest is counted."""
+"""The maximum number of skipped records to name. The others are counted."""
 
 
 def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """The numbers of `summary.json` that the page draws."""
+    """Return the numbers of `summary.json` that the page draws."""
     shown: JsonRecord = cut(summary)
     period: JsonRecord = shown["period"] or {}
     return {
@@ -146,7 +147,7 @@ def overview(summary: JsonRecord, criterion: Criterion) -> JsonRecord:
 
 
 def policies(document: JsonRecord) -> list[JsonRecord]:
-    """The policies by id, with the sentences they cite."""
+    """Return the policies by id, with the cited sentences."""
     told: JsonRecord = cut(document)
     return [
         {"id": name, "unenforced": "", **policy, "citations": policy["citations"][:8]}
@@ -155,14 +156,14 @@ def policies(document: JsonRecord) -> list[JsonRecord]:
 
 
 def _agent(agent: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """An agent's rates, those by severity as a list with the gravest first."""
+    """Return an agent's rates, those by severity as a list with the gravest first."""
     shown = {name: value for name, value in agent.items() if name not in CRITERIA} | agent[criterion]
     by_severity: dict[str, JsonRecord] = {name: agent.get(name, {}) for name in ("rule_rates", "violation_rates")}
     return shown | {name: [rates.get(each) for each in SEVERITIES] for name, rates in by_severity.items()}
 
 
 def _rows(table: JsonRecord, criterion: Criterion) -> list[JsonRecord]:
-    """A table by name as rows, its counts by verdict or by agent as pairs."""
+    """Return a table by name as rows, its counts by verdict or by agent as pairs."""
     rows: list[JsonRecord] = []
     for name, entry in islice(table.items(), ROWS):
         row: JsonRecord = {"name": name} | {
@@ -177,12 +178,12 @@ def _rows(table: JsonRecord, criterion: Criterion) -> list[JsonRecord]:
 
 
 def _pairs(counts: JsonRecord) -> list[list[Any]]:
-    """Pairs, not an object: a name such as `__proto__` must not be special to the page."""
+    """Return pairs, because a name such as `__proto__` would be special in an object."""
     return [[name, count] for name, count in islice(counts.items(), ROWS)]
 
 
 def undecided(store: Store, summary: JsonRecord, criterion: Criterion) -> JsonRecord:
-    """Undecided rules, each with its reasons in words, and the undecided calls."""
+    """Return the undecided rules with reasons in words, and the undecided calls."""
     counted: JsonRecord = summary["open"]
     rules: JsonRecord = cut(counted["rules"])
     groups: list[list[Any]] = []
@@ -196,7 +197,7 @@ def undecided(store: Store, summary: JsonRecord, criterion: Criterion) -> JsonRe
 
 
 def _listed(store: Store, criterion: Criterion) -> list[JsonRecord]:
-    """The first of the executed calls, in the order of the logs."""
+    """Return the first executed calls, in the order of the logs."""
     found: list[JsonRecord] = []
     for _, call in store.places(CALLS):
         opened: list[JsonRecord] = call.get("open_rules") or []
@@ -214,9 +215,9 @@ def _listed(store: Store, criterion: Criterion) -> list[JsonRecord]:
 
 
 CONVERSATIONS = 12_000_000
-"""Most characters of compressed conversations in the page; it says how many do not fit."""
+"""The maximum size of compressed conversations in the page. The page says how many do not fit."""
 QUOTED = 300
-"""Most characters of messages and arguments that the search covers, per finding."""
+"""The maximum length of messages and arguments that the search covers, per finding."""
 ELEMENTS = ("text", "words", "drawing", "charts", "conversation", "detail", "elements")
 """Elements that draw JSON, here and in the console."""
 SCRIPTS = (*ELEMENTS, "data", "findings", "page")
@@ -225,7 +226,7 @@ SCRIPTS = (*ELEMENTS, "data", "findings", "page")
 def write_report(out: Path, target: Path | None = None, *, opening: str = "", room: int = CONVERSATIONS) -> Path:
     """Write `report.html` for the audit in `out`, and return its path.
 
-    It opens on the finding with the id `opening`, else on the most telling one.
+    It opens on the finding with the id `opening`, or else on the most telling one.
     """
     target = target or out / "report.html"
     folder = Store(out)
@@ -283,9 +284,9 @@ def write_report(out: Path, target: Path | None = None, *, opening: str = "", ro
 def _conversations(
     folder: Store, steps: dict[str, set[int]], places: dict[str, int], room: int
 ) -> tuple[list[str], dict[str, int], dict[tuple[str, int], str]]:
-    """The conversations of the first findings, compressed, until the room is spent; and the block each is in.
+    """Return the first findings' conversations, compressed, as many as fit, and the block of each.
 
-    Also what the page shows of each call, or quotes of each message, that a finding speaks of.
+    Return also the text of each call and message to which a finding refers.
     """
     names = [name for name in steps if name in places]
     broken = broken_rules(folder, places)
@@ -308,7 +309,7 @@ def _conversations(
 
 
 def _quoted(conversation: JsonRecord, steps: dict[str, set[int]]) -> Iterator[tuple[tuple[str, int], str]]:
-    """For each call that a finding speaks of its arguments, and the users' words that its conversation was about."""
+    """Yield the arguments of each call of a finding, and the users' words in its conversation."""
     name, events = conversation["trajectory"], conversation["events"]
     spoken = sorted(step for step in steps.get(name, ()) if step < len(events))
     said = [_first(events[step]["text"]) for step in spoken if events[step]["type"] == "message"]
@@ -324,7 +325,7 @@ def _first(text: str | list[Any]) -> str:
 def _opening(
     folder: Store, ranked: list[JsonRecord], places: dict[str, int], stated: list[JsonRecord]
 ) -> JsonRecord | None:
-    """The finding that the page opens on, with its conversation if it is available."""
+    """Return the finding on which the page opens, with its conversation if available."""
     sentences = {policy["id"]: next((cite["text"] for cite in policy["citations"]), "") for policy in stated}
     undrawn: list[JsonRecord] = []
     for kind, group in groupby(ranked, key=opening_kind):
@@ -346,13 +347,15 @@ def _opening(
 
 
 def _is_drawn_whole(finding: JsonRecord, conversation: JsonRecord) -> bool:
-    """Whether the call and at least one fact that it needed can be drawn."""
+    """Whether the call and at least one needed fact can be drawn."""
     has_facts = any(policy.get("missing") or policy.get("seen") for policy in finding["policies"])
     return has_facts and finding["step"] < len(conversation["events"])
 
 
 def _draws_well(finding: JsonRecord, conversation: JsonRecord, sentences: dict[str, str]) -> tuple[bool, ...]:
-    """Prefers a call that the outcome check passed, a user's claim, a cited sentence and a short conversation."""
+    """Return a sort key. It prefers a call that the outcome check passed, a user's claim, a cited sentence and a short
+    conversation.
+    """
     outcome = conversation["outcome"]
     facts = [fact for policy in finding["policies"] for fact in policy.get("missing", ())]
     return (
@@ -365,7 +368,7 @@ def _draws_well(finding: JsonRecord, conversation: JsonRecord, sentences: dict[s
 
 
 def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> Iterator[str]:
-    """The page in parts."""
+    """Yield the page in parts."""
     files = resources.files("bylaw.audit.report")
     style = (files / "page.css").read_text("utf-8")
     script = joined_scripts(SCRIPTS)
@@ -393,7 +396,7 @@ def _page(data: JsonRecord, findings: list[str], conversations: list[str]) -> It
 
 
 def _standings(folder: Store) -> JsonRecord:
-    """Findings that are known from an earlier audit or waived, if the audit was compared."""
+    """Return findings that are waived or known from an earlier audit, if the audit was compared."""
     compared = folder.document("comparison.json")
     known = [[each["finding"], "still", ""] for each in compared.get("still", ())]
     waived = [[each["finding"], "waived", _waivers(each)] for each in compared.get("waived", ())]
@@ -406,7 +409,7 @@ def _waivers(finding: JsonRecord) -> str:
 
 
 def joined_scripts(names: Sequence[str], more: Sequence[str] = ()) -> str:
-    """Scripts of the page and the texts of `more`, joined without global names."""
+    """Return scripts of the page and the texts of `more`, joined without global names."""
     files = resources.files("bylaw.audit.report")
     body = "\n".join([*((files / "scripts" / f"{name}.js").read_text("utf-8") for name in names), *more])
     return f'(() => {{\n"use strict";\n{body}\n}})();\n'
@@ -417,6 +420,6 @@ def _digest(source: str) -> str:
 
 
 def _inert(data: JsonRecord) -> str:
-    """JSON that cannot end a data block, and that an editor shows in order."""
+    """Return JSON that cannot close a data block, readable in an editor."""
     written = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,4 +1,4 @@
-"""Chat messages in OpenAI's form, with its common variations in logs."""
+"""Reads chat messages in OpenAI's form, with the common variations in logs."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,14 +28,14 @@ Id = str | int | None
 
 
 class Function(Struct, gc=False):
-    """The callee of a tool call."""
+    """The function of a tool call."""
 
     name: str | None = None
     arguments: Any = None
 
 
 class ToolCall(Struct, gc=False):
-    """A tool call: OpenAI's, with a `function`, or a flat one."""
+    """A tool call: OpenAI's with a `function`, or a flat one."""
 
     id: Id = None
     function: Function | str | None = None
@@ -49,15 +49,15 @@ class ToolCall(Struct, gc=False):
     approved: Any = None
     """The reviewer's approval. Other values under this name are ignored."""
     looked_up: Any = None
-    """Look-ups that a shield made for it."""
+    """Look-ups that a shield made for the call."""
     card: Any = None
-    """The card shown to the user in its place."""
+    """The card shown to the user instead of the call."""
     vouched: Any = None
-    """Context that the host vouched for from this call on."""
+    """The host's context from this call on."""
 
 
 class ChatMessage(Struct, gc=False):
-    """One message of any role. Fields not named here are skipped, not decoded."""
+    """A message of any role. Fields not named here are skipped without decoding."""
 
     role: str | None = None
     content: Any = None
@@ -78,24 +78,24 @@ class ChatMessage(Struct, gc=False):
     output: Any = None
     input: Any = None
     action: Any = None
-    """The action of a built-in tool in the Responses API; `operation` for patches."""
+    """The action of a built-in tool in the Responses API. Patches use `operation`."""
     operation: Any = None
     time: str | float | None = None
     timestamp: str | float | None = None
     captured: bool = True
-    """False for a result or a message without its recorded content."""
+    """False for a result or message without recorded content."""
     refused: Any = None
-    """For a failed result, whether the tool did nothing; this and the next three are from `bylaw log export`."""
+    """For a failed result: whether the tool did nothing. This field and the next three come from `bylaw log export`."""
     turn: int | None = None
-    """Its turn, if that does not follow from the order."""
+    """The turn, if it does not follow from the order."""
     confirmation: Any = None
-    """The user's answer to a card that the host showed."""
+    """The user's answer to a card that the host displayed."""
     handover: Any = None
-    """Context that the host vouches for once another principal continues."""
+    """The host's context after another principal continues."""
 
 
 def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id: str = "tool_call_id") -> None:
-    """Add the messages to the transcript. `result_id` names the field with the id of the call that a result answers."""
+    """Add messages to the transcript. `result_id` names the field with the id of a result's call."""
     by_id = result_id == "id"
     batch = False
     # A tau2 run and its world have different clocks.
@@ -124,7 +124,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
                 _call(transcript, call, by, agent)
             if message.function_call is not None and by == "agent":
                 _call_legacy(transcript, message, message.function_call)
-            # An item of the Responses API: calls that follow it are of the same turn.
+            # An item of the Responses API. The calls that follow belong to the same turn.
             batch = by == "agent" and message.type == "message"
         elif role in {"system", "developer"}:
             transcript.instruct(plain_text(message.content))
@@ -139,7 +139,7 @@ def follow(messages: Iterable[ChatMessage], transcript: Transcript, *, result_id
 
 
 def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
-    """A message whose content is text: words, the user's answer to a card, or a handover to somebody else."""
+    """Add a message with text content: words, the user's answer to a card, or a handover."""
     text, agent = cast("str", message.content), message.agent or ""
     turn, time = transcript.turn, transcript.time
     if by == "user" and (given := _as(message.confirmation, Confirmation)) is not None:
@@ -156,7 +156,7 @@ def _say(transcript: Transcript, message: ChatMessage, by: Party) -> None:
 
 
 def _as(recorded: Any, type: Any) -> Any:
-    """A recorded value as a type; None if it is of another."""
+    """Convert a recorded value; None if it has another type."""
     try:
         return None if recorded is None else msgspec.convert(recorded, type)
     except msgspec.ValidationError:
@@ -198,7 +198,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         return
     content: Any = message.content
     agent = message.agent or ""
-    # A list of results names no call itself; otherwise each part may be the tool's own words.
+    # A list of results names no call itself. Otherwise each part may be the tool's own words.
     if content.__class__ is list and not id:
         for each in (answers := answers_in(content)):
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error)
@@ -207,7 +207,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
     error: Any = message.error if message.is_error is None else message.is_error
     complaint: Any = message.error
     if content in (None, "") and complaint.__class__ is dict:
-        # A failed call may have its error in place of content.
+        # A failed call may have its error instead of content.
         content = complaint.get("message", content)
     transcript.answer(
         content,
@@ -216,7 +216,7 @@ def _answer(transcript: Transcript, message: ChatMessage, id: Any) -> None:
         "user" if message.requestor == "user" else "agent",
         agent,
         None if error is None else bool(error),
-        # An empty text is a result; without any content it was not recorded.
+        # An empty text is a result. Missing content means that it was not recorded.
         message.captured and (content is not None or error is not None),
         message.refused if isinstance(message.refused, bool) else None,
     )
@@ -242,7 +242,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
             refused = each.refused or None
             transcript.answer(each.content, each.id, each.tool, agent=agent, error=each.error, refused=refused)
         if answers:
-            # The agent saw the result before anything that follows it.
+            # The agent saw the result before any following part.
             transcript.begin_turn()
             answers.clear()
 
@@ -259,7 +259,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
         else:
             answer()
             if by == "agent":
-                # An unreadable part of an agent's message is an error: it may be a call.
+                # An unreadable part of an agent's message is an error, because it may be a call.
                 check_parts([part], f"message {position}")
                 if is_own_data(part):
                     transcript.leave_out("agent", agent)
@@ -273,7 +273,7 @@ def _follow_parts(transcript: Transcript, message: ChatMessage, by: Party, posit
 
 
 def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: str) -> bool:
-    """Whether one of `calls` is the same call in another form; streams omit the arguments of one of the two."""
+    """Whether one of `calls` is the same call in another form. Streams omit the arguments of one of the two."""
     for call in calls or ():
         other, given = name_and_arguments(call)
         if other == name and (not id or id == text_id(call.id)):
@@ -284,7 +284,7 @@ def _repeats(calls: "Sequence[ToolCall] | None", name: str, arguments: Any, id: 
 
 
 def name_and_arguments(call: ToolCall) -> tuple[str | None, Any]:
-    """The tool and the arguments of a call in any of its shapes."""
+    """Return the tool and arguments of a call in any form."""
     function = call.function
     if isinstance(function, Function):
         return function.name, function.arguments
@@ -297,7 +297,7 @@ def name_and_arguments(call: ToolCall) -> tuple[str | None, Any]:
 
 
 def object_of(arguments: Any) -> dict[str, Any]:
-    """Arguments as an object; empty if they are not one."""
+    """Return arguments as an object; empty if they are not one."""
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else read_arguments(arguments)[0]
 
 
@@ -318,11 +318,11 @@ ITEMS = _ITEM_CALLS | _ITEM_ANSWERS | _ITEM_ACTIONS | {f"{each}_output" for each
 
 
 _FAILED_ITEM = "An error occurred while running the tool. Please try again."
-"""The Agents SDK's result for a tool that raised an exception; items have no error flag."""
+"""The Agents SDK's result for a tool that raised. Items have no error flag."""
 
 
 def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, position: int) -> bool:
-    """Add an item of the Responses API; consecutive calls are of one turn."""
+    """Add an item of the Responses API. Consecutive calls belong to one turn."""
     kind, agent = item.type or "", item.agent or ""
     if kind in _ITEM_CALLS or kind in _ITEM_ACTIONS:
         if not batch:
@@ -354,24 +354,25 @@ def _follow_item(transcript: Transcript, item: ChatMessage, batch: bool, positio
 
 
 def text_id(id: Any) -> str:
-    """An id as text; empty if there is none."""
+    """Return an id as text; empty without one."""
     return "" if id is None else str(id)
 
 
 _COUNT = re.compile(r"[^0-9]*[0-9]{1,4}")
-"""An id that a host may use again in each turn: `1`, `call_0`."""
+"""An id that a host may reuse in each turn, such as `1` or `call_0`."""
 
 
 def without_copies(messages: Iterable[ChatMessage]) -> list[ChatMessage]:
-    """The messages without copies of those in which the agent made calls, and of their results.
+    """Remove copies of messages with calls, and of their results. A log with at-least-once delivery contains some
+    twice.
 
-    A log with at-least-once delivery holds some messages twice. A copy is an equal message with only results in
-    between. It is not a copy if its ids may be used again in each turn and it has no time, or if its results differ.
+    A copy is an equal message with only results in between. A message is no copy if its ids may be reused in each turn
+    and it has no time, or if its results differ.
     """
     listed = list(messages)
     copies: set[int] = set()
     first: int | None = None
-    """The message that the agent's next one may be a copy of."""
+    """The message of which the agent's next one may be a copy."""
     for place, message in enumerate(listed):
         if message.role != "assistant" and (message.role is not None or _is_answer(message)):
             continue
@@ -398,7 +399,7 @@ def _is_same(first: ChatMessage, again: ChatMessage) -> bool:
 
 
 def _call_ids(message: ChatMessage) -> list[str]:
-    """The ids of the calls in a message."""
+    """Return the ids of the calls in a message."""
     if message.tool_calls:
         return [text_id(call.id) for call in message.tool_calls]
     if message.content.__class__ is list:

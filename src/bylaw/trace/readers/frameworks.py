@@ -1,4 +1,6 @@
-"""Conversations as agent libraries serialise them: LangChain, Pydantic AI, ADK, LlamaIndex, Claude, Agent Framework."""
+"""Reads conversations serialised by agent libraries: LangChain, Pydantic AI, ADK, LlamaIndex, Claude, Agent
+Framework.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
@@ -21,12 +23,12 @@ Fields = dict[str, Any]
 
 
 class SavedTalk(Struct):
-    """A conversation: its messages, the events of an ADK session, or the state of a LangGraph thread."""
+    """A conversation: its messages, an ADK session's events, or a LangGraph thread's state."""
 
     messages: list[Fields] | None = None
     events: list[Fields] | None = None
     values: Fields | None = None
-    """Holds the messages of a LangGraph state, which has its thread in `config` or `checkpoint`."""
+    """The messages of a LangGraph state. Its thread is in `config` or `checkpoint`."""
     config: Fields | None = None
     checkpoint: Fields | None = None
     id: Id = None
@@ -82,7 +84,7 @@ def _listed(talk: SavedTalk, format: str) -> list[Fields]:
 
 
 def _ids(talk: SavedTalk) -> Iterator[Any]:
-    """Yields possible ids of the conversation; the last two are LangGraph's."""
+    """Yield possible ids of the conversation. The last two are LangGraph's."""
     yield from (talk.id, talk.conversation_id, talk.session_id, talk.thread_id)
     settings = (talk.config or {}).get("configurable")
     yield cast(Fields, settings).get("thread_id") if isinstance(settings, dict) else None
@@ -90,13 +92,13 @@ def _ids(talk: SavedTalk) -> Iterator[Any]:
 
 
 def langchain(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """LangChain's messages, and plain ones that an application added."""
+    """Translate LangChain's messages, and plain ones that an application added."""
     for place, message in enumerate(messages):
         yield as_chat(message, f"message {place}") if "role" in message else [chat_message(message)]
 
 
 def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """`all_messages_json()`: requests and responses, each in parts."""
+    """Translate `all_messages_json()`: requests and responses in parts."""
     for message in messages:
         told: list[ChatMessage] = []
         texts: list[str] = []
@@ -120,7 +122,7 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
                 case "tool-call" | "builtin-tool-call":
                     calls.append(_call(tool, part.get("args"), id))
                 case "thinking" | "file" | "compaction" | "retry-prompt":
-                    # Nothing to check; a `retry-prompt` without a tool is the library's own.
+                    # Nothing to check. A `retry-prompt` without a tool is the library's own.
                     pass
                 case kind:
                     raise Malformed(f"a part of the unknown kind `{kind}`")
@@ -130,7 +132,7 @@ def pydantic_ai(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """The events of a session, with Gemini's contents."""
+    """Translate a session's events with Gemini contents."""
     for event in events:
         content = event.get("content")
         if not isinstance(content, dict) or event.get("partial"):
@@ -141,7 +143,7 @@ def adk(events: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def llama_index(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Chat messages in blocks, with calls among the blocks or next to them."""
+    """Translate chat messages in blocks, with calls among the blocks or next to them."""
     for message in messages:
         about = cast(Fields, message.get("additional_kwargs") or {})
         role = str(message.get("role"))
@@ -158,7 +160,7 @@ _SILENT_CONTENTS = {"function_approval_request", "function_approval_response", "
 
 
 def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """Messages of Microsoft's Agent Framework, with text in pieces, calls and results as contents."""
+    """Translate Microsoft Agent Framework messages, with text in pieces, and calls and results as contents."""
     for message in messages:
         contents, role = cast(list[Fields], message.get("contents") or []), str(message.get("role"))
         silent = {"text"} if role == "user" else {"text", *_SILENT_CONTENTS}
@@ -172,7 +174,7 @@ def agent_framework(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
-    """The SDK's messages as objects, with the class name in `type` or implied by the fields, and untyped blocks."""
+    """Translate the SDK's message objects, with the class in `type` or implied by the fields, and untyped blocks."""
     for message in messages:
         kind = str(message.get("type") or "")
         content = message.get("content")
@@ -186,7 +188,7 @@ def claude(messages: Iterable[Fields]) -> Iterator[list[ChatMessage]]:
 
 
 def _block(block: Fields) -> Fields:
-    """A block with its type, which the SDK's classes do not write."""
+    """Return a block with its type, which the SDK's classes do not write."""
     if "type" in block:
         return block
     kinds = {"tool_use_id": "tool_result", "input": "tool_use", "thinking": "thinking", "text": "text"}

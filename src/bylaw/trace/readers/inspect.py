@@ -1,4 +1,4 @@
-"""Inspect logs: `.json`, one document, and `.eval`, a zip with one member per sample."""
+"""Reads Inspect logs: `.json`, one document, and `.eval`, a zip with one member per sample."""
 
 import importlib
 import zipfile
@@ -123,7 +123,7 @@ def _members(source: Source) -> tuple[InspectEvaluation, Iterator[Record | Recor
 
 
 def _member(source: Source, archive: zipfile.ZipFile, name: str) -> bytes:
-    """A member's bytes. Recent logs use zstandard, which Python's `zipfile` supports only from 3.14 on."""
+    """Return a member's bytes. Recent logs use zstandard, which Python's `zipfile` supports only from 3.14 on."""
     info = archive.getinfo(name)
     if info.file_size > LONGEST_LINE:
         raise Malformed(f"unpacks to {info.file_size >> 20:,} MiB, more than a sample may have")
@@ -178,14 +178,14 @@ def _sample(source: Source, record: Record, evaluation: InspectEvaluation) -> Tr
 
 
 def _attach(messages: list[ChatMessage], attachments: dict[str, str]) -> None:
-    """Put texts that are stored apart back into their messages."""
+    """Put separately stored texts back into their messages."""
     for message in messages:
         if isinstance(message.content, str) and message.content.startswith(_ATTACHMENT):
             message.content = attachments.get(message.content.removeprefix(_ATTACHMENT), message.content)
 
 
 def _outcome(scores: dict[str, Any]) -> TaskOutcome | None:
-    """The outcome from the first score that is right or wrong."""
+    """Return the outcome from the first score that is right or wrong."""
     for name, value in scores.items():
         if value in ("C", "I"):
             return TaskOutcome(value == "C", f"scores.{name}")

@@ -1,10 +1,8 @@
-"""OpenAI chat: one conversation a line, or a document that lists them.
+"""Reads OpenAI chat: one conversation per line, or a document that lists them.
 
-Translates chat messages of other SDKs, and refuses those that cannot be read completely.
-
-Messages of Bedrock and Gemini differ in their parts, which `parts` reads. The Vercel AI SDK keeps calls under
-`toolInvocations` or `parts`, several SDKs write camelCase, and LangChain keeps a provider's calls under
-`additional_kwargs`.
+Chat messages of other SDKs are translated, and refused if they cannot be read completely. Messages of Bedrock and
+Gemini differ in their parts, which `parts` reads. The Vercel AI SDK keeps calls under `toolInvocations` or `parts`,
+several SDKs use camelCase, and LangChain keeps a provider's calls under `additional_kwargs`.
 """
 
 from collections import deque
@@ -52,7 +50,7 @@ HARMLESS = frozenset(
         *("assistant_id", "session_id", "conversation_id"),
     )
 )
-"""Keys of a message that never hold words, calls or results."""
+"""Message keys that never contain words, calls or results."""
 _TOLD = frozenset(ChatMessage.__struct_fields__)
 _ALIASES = {
     "toolCalls": "tool_calls",
@@ -64,14 +62,14 @@ _ALIASES = {
     "toolName": "name",
     "tool_name": "name",
 }
-"""Names of our fields in other SDKs."""
+"""Names of known fields in other SDKs."""
 _OWN = frozenset(
     (
         *("parts", "toolInvocations", "tool_invocations", "toolResults", "tool_results", "additional_kwargs"),
         *("text", "attachments", "experimental_attachments", "result"),
     )
 )
-"""Fields that are read here."""
+"""Fields that are read in this file."""
 _PLAIN_ROLES = frozenset(("user", "assistant", "system", "developer", "tool", "function"))
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
 
@@ -100,7 +98,7 @@ class Described(Struct, gc=False, kw_only=True):
 
     @property
     def began(self) -> float | None:
-        """When the conversation began, if the record says it: the time of messages without one."""
+        """Return when the conversation began, if recorded. Messages without a time have this one."""
         return seconds(self.timestamp if self.timestamp is not None else self.created_at)
 
 
@@ -111,7 +109,7 @@ class ChatConversation(Described, gc=False):
 
 
 class KnownMessage(ChatMessage, forbid_unknown_fields=True, gc=False):
-    """A message that has no unknown fields."""
+    """A message without unknown fields."""
 
 
 class _KnownConversation(Described, gc=False):
@@ -130,8 +128,6 @@ class _Talk(Struct):
 
 
 class _Request(Described):
-    """A request to Gemini."""
-
     contents: list[Fields] | None = None
     messages: Any = None
     system_instruction: Any = None
@@ -143,12 +139,12 @@ _request = msgspec.json.Decoder(_Request)
 
 
 def read_talk(raw: Raw | bytes, *, listed: bool) -> ChatConversation:
-    """Returns a conversation in any dialect: an object with `messages`, or a list of messages."""
+    """Return a conversation in any dialect: an object with `messages`, or a list of messages."""
     try:
         return ChatConversation(_known_messages.decode(raw)) if listed else _known_conversation.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
-    # Decode again as plain chat, for the error message.
+    # Decode again as plain chat for the error message.
     if listed:
         decode(_messages, raw)
         return ChatConversation(_as_chat(decode(_anything, raw)))
@@ -165,7 +161,7 @@ def _as_chat(messages: Iterable[Fields], role: str = "") -> list[ChatMessage]:
 
 
 def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
-    """The conversation in a request to Gemini; a content without a role is the user's."""
+    """Return the conversation in a request to Gemini. A content without a role is the user's."""
     messages = _as_chat(contents, "user")
     told = {name: getattr(request, name) for name in Described.__struct_fields__}
     system = request.system_instruction or request.systemInstruction
@@ -177,9 +173,9 @@ def _sent(request: _Request, contents: list[Fields]) -> ChatConversation:
 
 
 def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
-    """Returns the chat messages in a message of any dialect; `role` is for one that names none.
+    """Return the chat messages in a message of any dialect. `role` is used if the message has none.
 
-    Raises `Malformed` if it has an unknown field that may hold a call or a result.
+    Raises `Malformed` for an unknown field that may contain a call or a result.
     """
     if is_langchain(message):
         return [chat_message(message)]
@@ -191,7 +187,7 @@ def as_chat(message: Fields, place: str, role: str = "") -> list[ChatMessage]:
 
 
 def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
-    """A message under names other than ours."""
+    """Translate a message with other field names."""
     fields = _named(message, place)
     said = fields.get("role") or role
     fields["role"] = _ROLES.get(str(said), said) or None
@@ -200,7 +196,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
         told = _named(cast("Fields", extra), place)
         fields |= {name: value for name, value in told.items() if not fields.get(name)}
     if fields["role"] is None and fields.get("type") == "reasoning":
-        # Thoughts and their summary say nothing to the user.
+        # The user does not see thoughts and their summary.
         fields.pop("summary", None)
     given = {name: fields.pop(name) for name in _OWN if name in fields}
     is_more_said = _check(fields, place, is_silent=not any(given.values()))
@@ -222,7 +218,7 @@ def _translated(message: Fields, place: str, role: str) -> list[ChatMessage]:
 
 
 def _content(content: Any, given: Fields, role: str | None) -> Any:
-    """The content of a message from all its fields; parts contain more than a text next to them."""
+    """Return a message's content from all its fields. Parts contain more than a text next to them."""
     parts = given.get("parts")
     words = content if content not in (None, "") else given.get("text")
     said = list(cast("list[Any]", parts)) if isinstance(parts, list) else []
@@ -237,13 +233,13 @@ def _content(content: Any, given: Fields, role: str | None) -> Any:
 
 
 def _same(words: str, parts: Iterable[Any]) -> bool:
-    """Whether parts have the same words as a text, apart from white space."""
+    """Whether parts and a text have the same words, ignoring white space."""
     told = "".join(text for part in parts if (text := words_in(part)))
     return "".join(words.split()) in ("", "".join(told.split()))
 
 
 def _invoked(message: ChatMessage, given: Fields) -> list[ChatMessage]:
-    """Moves calls that are kept with their results into the message, and returns the results."""
+    """Move calls that are stored with their results into the message, and return the results."""
     listed = _listed(first(given, ("toolInvocations", "tool_invocations")) or [])
     if any(not isinstance(each, dict) for each in listed):
         raise Malformed("a tool invocation is no object")
@@ -265,7 +261,7 @@ def _invoked(message: ChatMessage, given: Fields) -> list[ChatMessage]:
 
 
 def _named(message: Fields, place: str) -> Fields:
-    """A message with our field names. Two names for one field must have equal values."""
+    """Return a message with known field names. Two names for one field must have equal values."""
     fields: Fields = {}
     for name, value in message.items():
         ours = _ALIASES.get(name, name)
@@ -278,7 +274,6 @@ def _named(message: Fields, place: str) -> Fields:
 
 
 def _call(call: Any) -> Any:
-    """A tool call with our field names."""
     if not isinstance(call, dict):
         return call
     fields = cast("Fields", call)
@@ -292,8 +287,8 @@ def _call(call: Any) -> Any:
 def _check(fields: Fields, place: str, *, is_silent: bool) -> bool:
     """Whether a user's message has words in an unknown field.
 
-    Raises `Malformed` for any other message with an unknown field that may hold a call or a result, or that may hold
-    words if the message `is_silent` otherwise.
+    Raises `Malformed` for another message with an unknown field that may contain a call or a result, or words if the
+    message `is_silent` otherwise.
     """
     unknown = sorted(fields.keys() - _TOLD - HARMLESS - {"audio"})
     if fields["role"] == "user":
@@ -333,7 +328,7 @@ _CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "System": "system", "F
 
 
 class Extra(Struct):
-    """Fields of a message in the form of the model's provider."""
+    """A message's fields in the form of the model's provider."""
 
     tool_calls: list[ToolCall] | None = None
     function_call: Function | None = None
@@ -387,20 +382,20 @@ def chat_message(message: dict[str, Any]) -> ChatMessage:
 
 
 def _langchain_calls(body: MessageBody, extra: Extra) -> list[ToolCall]:
-    """The calls of a message; the provider's list may repeat them."""
+    """Return the calls of a message. The provider's list may repeat them."""
     calls = [*(body.tool_calls or ()), *(body.invalid_tool_calls or ())]
     told = {text_id(call.id) for call in calls}
     return calls + [call for call in extra.tool_calls or () if not calls or text_id(call.id) not in told]
 
 
 MOST = 4096
-"""Records kept back at most, to see if a later one continues them: the number of conversations that may overlap."""
+"""How many records are held back, because a later one may continue them. So many conversations may overlap."""
 MOST_BYTES = 32 << 20
 _NAMES = ("id", "conversation_id", "session_id", "thread_id", "custom_id")
 
 
 class _Head(Struct, gc=False):
-    """The fields that show whether a record continues another; its messages are not decoded."""
+    """The fields that show whether a record continues another. The messages are not decoded."""
 
     messages: list[Raw]
     id: Id = None
@@ -417,7 +412,7 @@ _head = msgspec.json.Decoder(_Head)
 
 
 class _Kept(Struct):
-    """A record that may be the beginning of a later one, and is then dropped."""
+    """A record that is dropped if it is the beginning of a later one."""
 
     piece: Record | RecordError | None
     size: int = 0
@@ -426,7 +421,7 @@ class _Kept(Struct):
 
 
 def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Record | RecordError]:
-    """Yields the records in order, without those that a later record continues."""
+    """Yield the records in order, without those that a later record continues."""
     line: deque[_Kept] = deque()
     latest: dict[str, _Kept] = {}
     size = 0
@@ -453,7 +448,7 @@ def without_beginnings(pieces: Iterator[Record | RecordError]) -> Iterator[Recor
 
 
 def named_by(told: Any, about: dict[str, Any]) -> str:
-    """The id of a record's conversation; empty if there is none."""
+    """Return the id of a record's conversation, or an empty text."""
     for name in _NAMES:
         if id := text_id(getattr(told, name)):
             return id
@@ -490,7 +485,7 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
 
 
 def conversation(source: Source, record: Record) -> Trajectory:
-    """The conversation in a record: an object with `messages`, or a list of messages."""
+    """Return the conversation in a record: an object with `messages`, or a list of messages."""
     talk = read_talk(record.raw, listed=is_list(record))
     transcript = Transcript()
     if talk.instructions:
@@ -521,7 +516,7 @@ def _model(talk: ChatConversation, about: dict[str, Any]) -> str:
 
 
 def outcome_of(talk: ChatConversation) -> TaskOutcome | None:
-    """The outcome, from the first of `outcome`, `success` and `reward` that is given."""
+    """Return the outcome from the first given field of `outcome`, `success` and `reward`."""
     match talk.outcome:
         case bool(good):
             return TaskOutcome(good, "outcome")
@@ -548,19 +543,19 @@ def is_full_reward(reward: float) -> bool:
 
 
 READING = 20
-"""Steps that one message counts for."""
+"""The cost of reading one message, in steps."""
 
 
 def follow_messages(messages: Iterable[Any], transcript: Transcript) -> None:
-    """Add messages to a transcript: OpenAI's, Anthropic's or LangChain's, as dicts or as the objects of their SDKs.
+    """Add messages to a transcript: OpenAI's, Anthropic's or LangChain's, as dicts or SDK objects.
 
-    Raises `UsageError`, and adds none of them, if one cannot be read.
+    Raises `UsageError`, and adds none, if one cannot be read.
     """
     try:
         chat = [each for place, message in enumerate(messages) for each in _read(message, place)]
         for place, message in enumerate(chat):
             if message.role == "user" and message.agent:
-                # What is said to an inner agent is not the user's.
+                # What is said to an inner agent is not the user's message.
                 message.name = message.name or message.agent
             if message.role == "assistant" and message.content.__class__ is list:
                 check_parts(message.content, f"message {place}")

@@ -1,4 +1,6 @@
-"""OTLP-JSON spans: the GenAI conventions (current and earlier), OpenLLMetry, OpenInference, Langfuse's attributes."""
+"""Reads OTLP-JSON spans: the GenAI conventions (current and earlier), OpenLLMetry, OpenInference, Langfuse's
+attributes.
+"""
 
 import re
 from collections.abc import Iterator
@@ -46,7 +48,7 @@ class OtlpSpan(Struct, rename="camel"):
 
 
 class LogRecord(Struct, rename="camel"):
-    """A logged event of a span; earlier conventions keep messages there."""
+    """A logged event of a span. Earlier conventions keep messages here."""
 
     trace_id: str = ""
     span_id: str = ""
@@ -81,7 +83,7 @@ _REQUEST = msgspec.json.Decoder(ExportRequest)
 
 
 class KnownSpan(Struct):
-    """A span with its decoded attributes and logged events."""
+    """A span with decoded attributes and logged events."""
 
     span: OtlpSpan
     attributes: dict[str, Any]
@@ -89,14 +91,13 @@ class KnownSpan(Struct):
 
 
 def gather(record: Record, known: dict[str, KnownSpan], logged: dict[str, list[tuple[str, Any]]]) -> None:
-    """Add the spans and logged events of a request."""
     request = decode(_REQUEST, record.raw)
     if request.resource_spans is None and request.resource_logs is None and request.resource_metrics is None:
         raise Malformed("neither spans nor logs: another format in the same file?")
     for scope in (scope for resource in request.resource_spans or () for scope in resource.scope_spans):
         for span in scope.spans:
             events = [(event.name, _attributes(event.attributes)) for event in span.events]
-            # Exporters send a span once. A span without an id is no parent, but still a span.
+            # Exporters send a span once. A span without an id has no children but still counts.
             known[span.span_id or f"without an id {len(known)}"] = KnownSpan(span, _attributes(span.attributes), events)
     for scope in (scope for resource in request.resource_logs or () for scope in resource.scope_logs):
         for log in scope.log_records:
@@ -126,7 +127,7 @@ def _attributes(attributes: list[Attribute]) -> dict[str, Any]:
 
 
 def unflatten(has: dict[str, Any]) -> dict[str, Any]:
-    """Rebuilds lists from attributes named `prefix.N.rest`, without OpenInference's wrappers."""
+    """Rebuild lists from attributes named `prefix.N.rest`, without OpenInference's wrappers."""
     groups: dict[str, dict[str, Any]] = {}
     for key, value in has.items():
         if found := _KEY.match(key):
@@ -140,7 +141,7 @@ def unflatten(has: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(node: Any) -> Any:
-    """Turns objects with only numeric keys into lists, and removes wrappers such as `message`."""
+    """Turn objects with only numeric keys into lists, and remove wrappers such as `message`."""
     if not isinstance(node, dict):
         return node
     inner: dict[str, Any] = {key: _listed(value) for key, value in cast(dict[str, Any], node).items()}
@@ -168,12 +169,12 @@ _INPUT = ("gen_ai.tool.call.arguments", "input.value", "langfuse.observation.inp
 _OUTPUT = ("gen_ai.tool.call.result", "output.value", "langfuse.observation.output", "traceloop.entity.output")
 _KINDS = ("openinference.span.kind", "langfuse.observation.type", "traceloop.span.kind")
 _ADK = "gcp.vertex.agent."
-"""Prefix of ADK's own attributes."""
+"""The prefix of ADK's own attributes."""
 _EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message$")
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yields the conversations of a file. All spans are kept, since a conversation may continue to the last line."""
+    """Yield the conversations of a file. All spans are kept, because a conversation may continue to the last line."""
     known: dict[str, KnownSpan] = {}
     logged: dict[str, list[tuple[str, Any]]] = {}
     yield from take_each(source, found.layout, lambda record: gather(record, known, logged))
@@ -196,14 +197,14 @@ def _read_spans(
 
 
 def _read_span(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation | ToolRun | None:
-    """The model call or the tool run that a span is, if it is one."""
+    """Return the model call or tool run in a span, or None."""
     if _is_tool(known):
         return _run(known, all_spans)
     return _generation(known, all_spans) if _is_generation(known) else None
 
 
 def _outline(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> dict[str, Any]:
-    """When a span began, and to which conversation and agent it belongs."""
+    """Return when a span began, and its conversation and agent."""
     return {
         "start": _moment(known.span.start_time_unix_nano),
         "session": _inherited(known, all_spans, _SESSION),
@@ -271,7 +272,7 @@ def _generation(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> Generation
 
 
 def _event_message(body: dict[str, Any], role: str) -> list[ChatMessage]:
-    """A message in an event: its fields are attributes, or JSON in one attribute."""
+    """Return the message in an event: its fields are attributes, or JSON in one attribute."""
     message: dict[str, Any] = dict(body)
     inner = body.get("gen_ai.event.content")
     if isinstance(inner, str):
@@ -315,12 +316,12 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
     result = first(has, _OUTPUT)
     code = (known.span.status or {}).get("code")
     content, failed = tool_outcome(result)
-    # Spans of ADK have its own attributes, or a class as the type of a tool.
+    # ADK's spans have its own attributes, or a class as a tool's type.
     if str(has.get("gen_ai.tool.type")).endswith("Tool") or any(name.startswith(_ADK) for name in has):
         content = _unwrapped(content)
     failed = failed or code in (2, "STATUS_CODE_ERROR")
     if failed and result is None:
-        # A call that raised an exception has no output, but its end is known.
+        # A call that raised has no output, but its end is known.
         result = content = str((known.span.status or {}).get("message") or "Error")
     return ToolRun(
         end=_moment(known.span.end_time_unix_nano),
@@ -335,7 +336,7 @@ def _run(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> ToolRun:
 
 
 def _unwrapped(content: Any) -> Any:
-    """A result without ADK's wrapper for values that are not objects: `{"result": ...}`."""
+    """Return a result without ADK's wrapper for values that are not objects, `{"result": ...}`."""
     value = content
     if isinstance(content, str) and content.startswith('{"result"'):
         try:
@@ -347,7 +348,7 @@ def _unwrapped(content: Any) -> Any:
 
 
 def _moment(nanoseconds: str | int) -> float:
-    """An OTLP time as seconds; 0 if there is none."""
+    """Return an OTLP time in seconds; 0 without one."""
     count = int(nanoseconds)
     if not 0 <= count < 1 << 64:
         raise Malformed("its time cannot be read: OTLP counts nanoseconds in 64 bits")
@@ -356,7 +357,7 @@ def _moment(nanoseconds: str | int) -> float:
 
 
 def _inherited(known: KnownSpan, all_spans: dict[str, KnownSpan], names: tuple[str, ...]) -> str:
-    """The first of these attributes on the span or the spans around it."""
+    """Return the first of these attributes on the span or the spans around it."""
     for each in _lineage(known, all_spans):
         for name in names:
             if value := each.attributes.get(name):
@@ -365,7 +366,7 @@ def _inherited(known: KnownSpan, all_spans: dict[str, KnownSpan], names: tuple[s
 
 
 def _agent(known: KnownSpan, all_spans: dict[str, KnownSpan]) -> str:
-    """The name of the nearest agent around a span."""
+    """Return the nearest agent around a span."""
     for each in _lineage(known, all_spans):
         has = each.attributes
         if name := has.get("gen_ai.agent.name") or has.get("agent.name"):

@@ -1,4 +1,4 @@
-"""Parquet: one conversation a row, its messages in OpenAI's form, as a list or as JSON text (extra `parquet`)."""
+"""Reads Parquet: one conversation per row, with messages in OpenAI's form as a list or JSON text (extra `parquet`)."""
 
 import importlib
 from collections.abc import Iterator, Sequence
@@ -15,9 +15,9 @@ from bylaw.trace.readers.openai import conversation
 from bylaw.trace.source import CHUNK, Source, open_bytes
 
 NAMES = ("messages", "conversation", "conversations", "traj", "transcript", "dialog")
-"""Default names of the column of messages."""
+"""Default names of the messages column."""
 ROWS = 256
-"""Rows in memory at a time."""
+"""The number of rows in memory at a time."""
 _ABOUT = ("agent", "outcome", "success", "reward", "model", "metadata", "context", "tools", "functions", "instructions")
 _USED = frozenset((*_ABOUT, "id", "conversation_id", "session_id", "thread_id", "custom_id"))
 """Other columns that are read."""
@@ -27,7 +27,7 @@ _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yields the conversations of a file, or of some of its row groups."""
+    """Yield the conversations of a file, or of some row groups."""
     file, stream = _opened(source)
     with stream:
         messages = messages_column(source, file.schema_arrow.names)
@@ -44,7 +44,7 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
 
 
 def row_groups(source: Source) -> list[tuple[int, int]]:
-    """The number of rows and bytes of every row group."""
+    """Return the number of rows and bytes of every row group."""
     file, stream = _opened(source)
     with stream:
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
@@ -55,7 +55,7 @@ def row_groups(source: Source) -> list[tuple[int, int]]:
 
 
 def messages_column(source: Source, names: Sequence[str]) -> str:
-    """The column of messages: the given one, or the first with a default name."""
+    """Return the messages column: the given one, or the first with a default name."""
     if given := source.columns.messages:
         _check(source, given, names)
         return given
@@ -115,7 +115,7 @@ def _with_messages(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _given(value: Any) -> Any:
-    """A value without null fields: Arrow gives every struct all fields of its type."""
+    """Return a value without null fields, because Arrow gives every struct all fields of its type."""
     if isinstance(value, dict):
         return {name: _given(each) for name, each in cast("dict[str, Any]", value).items() if each is not None}
     return [_given(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

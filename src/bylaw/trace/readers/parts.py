@@ -1,8 +1,8 @@
-"""The parts of a message: calls, results, words, and parts without any of these.
+"""Reads the parts of a message: calls, results, words, and silent parts.
 
-Every SDK names them differently: parts of OpenAI and Anthropic have a `type`, those of Bedrock and Gemini have one
-key, and those of the Vercel AI SDK have the tool's name in their type and may hold a call with its result. Any other
-part could be a call too, so it is an error, and never skipped.
+Every SDK names parts differently. Those of OpenAI and Anthropic have a `type`, and those of Bedrock and Gemini have one
+key. Those of the Vercel AI SDK have the tool's name in their type and may contain a call with its result. An unknown
+part could be a call, so it is an error and never skipped.
 """
 
 from collections.abc import Iterable
@@ -82,7 +82,7 @@ class PartAnswer(Struct):
 
 
 def call_in(part: Any) -> tuple[str, Any, str] | None:
-    """The tool, arguments and id of a part that is a call; None for other parts."""
+    """Return the tool, arguments and id of a part that is a call; None for other parts."""
     block = _fields(part)
     kind = None if block.get("type") is None else str(block["type"])
     inner, name = block, None
@@ -106,13 +106,13 @@ def call_in(part: Any) -> tuple[str, Any, str] | None:
     if kind == "custom_tool_call":
         arguments = {"input": arguments}
     elif arguments is None and kind is None and "name" in inner:
-        # Gemini leaves out the arguments of a call that has none.
+        # Gemini omits empty arguments.
         arguments = {}
     return name, arguments, _text(first(inner, _CALL_IDS))
 
 
 def answer_in(part: Any) -> PartAnswer | None:
-    """The result in a part; the part may be a call too."""
+    """Return the result in a part, which may be a call too."""
     block = _fields(part)
     kind = block.get("type")
     if kind is None:
@@ -142,14 +142,14 @@ def answer_in(part: Any) -> PartAnswer | None:
 
 
 def answers_in(parts: list[Any]) -> list[PartAnswer]:
-    """The results in the parts of a tool's message; empty unless every part is a result."""
+    """Return the results in a tool message's parts; empty unless every part is a result."""
     found = [answer_in(part) for part in parts]
     answers = [each for each in found if each is not None]
     return answers if len(answers) == len(found) else []
 
 
 def invocation_answer(invocation: Fields) -> PartAnswer | None:
-    """The result in a call of the Vercel AI SDK, which keeps both in one object; None if there is none yet."""
+    """Return the result in a Vercel AI SDK call, which contains both; None if there is none yet."""
     state = invocation.get("state")
     content = first(invocation, ("output", "result"))
     if state in _FAILED or (content is None and invocation.get("errorText")):
@@ -161,7 +161,7 @@ def invocation_answer(invocation: Fields) -> PartAnswer | None:
 
 
 def _keyed_answer(inner: Fields) -> PartAnswer:
-    """A result of Bedrock or Gemini."""
+    """Return a result of Bedrock or Gemini."""
     content: Any = first(inner, _CONTENTS)
     error = True if inner.get("status") == "error" else None
     if content.__class__ is list and len(content) == 1:
@@ -176,7 +176,7 @@ def _keyed_answer(inner: Fields) -> PartAnswer:
 
 
 def unwrapped(content: Any) -> tuple[Any, bool | None]:
-    """A function response of Gemini without its wrapper, and whether the function failed."""
+    """Return Gemini's function response without its wrapper, and whether the function failed."""
     match content:
         case {"result": result} if len(cast("Fields", content)) == 1:
             return result, None
@@ -187,7 +187,7 @@ def unwrapped(content: Any) -> tuple[Any, bool | None]:
 
 
 def _output(content: Any) -> tuple[Any, bool | None]:
-    """A result without the wrapper of the Vercel AI SDK, and whether the wrapper says that the call failed."""
+    """Return a result without the Vercel AI SDK's wrapper, and whether the wrapper says that the call failed."""
     inner = _fields(content)
     match inner.get("type"):
         case "text" | "json" | "content" if "value" in inner:
@@ -201,7 +201,7 @@ def _output(content: Any) -> tuple[Any, bool | None]:
 
 
 def words_in(part: Any) -> str | None:
-    """The words of a part; empty if it has none, None if it cannot be read."""
+    """Return the words of a part; empty if it has none, None if it cannot be read."""
     if isinstance(part, str):
         return part
     block = _given(part)
@@ -223,8 +223,10 @@ def words_in(part: Any) -> str | None:
 
 
 def heard(content: Any) -> tuple[str, bool]:
-    """Returns what the user said, and whether that is the whole message. Only text is the user's: words in a file, a
-    page or a mail are not, nor is a text with the `name` of somebody else."""
+    """Return what the user said, and whether that is the whole message.
+
+    Only text is the user's. Words in a file, a page or a mail are not, nor is a text with another person's `name`.
+    """
     parts = cast("list[Any]", content) if isinstance(content, list) else [content]
     said = [words_in(part) if _is_text(part) and _is_users(part) else None for part in parts]
     return "\n".join(filter(None, said)), None not in said
@@ -243,7 +245,6 @@ def _is_users(part: Any) -> bool:
 
 
 def is_picture_or_sound(part: Any) -> bool:
-    """Whether a part is a picture, a video or a sound."""
     block = _given(part)
     return not _SEEN_OR_HEARD.isdisjoint((str(block["type"]),) if "type" in block else block)
 
@@ -254,14 +255,14 @@ def is_own_data(part: Any) -> bool:
 
 
 def check_parts(content: Any, place: str) -> None:
-    """Raises `Malformed` if a part of an agent's message has an unknown shape."""
+    """Raise `Malformed` if a part of an agent's message has an unknown form."""
     for at, part in enumerate(cast("list[Any]", content) if isinstance(content, list) else [content]):
         if words_in(part) is None and call_in(part) is None and answer_in(part) is None:
             raise Malformed(f"{place} has a part that cannot be read: {named(part)} (part {at})")
 
 
 def named(part: Any) -> str:
-    """A description of a part for an error message."""
+    """Return a description of a part for an error message."""
     block = _fields(part)
     if kind := block.get("type"):
         return f"type `{kind}`"
@@ -270,7 +271,7 @@ def named(part: Any) -> str:
 
 
 def may_tell(value: Any) -> bool:
-    """Whether an unknown field may hold a call, a result or words; a number, a single word or a date cannot."""
+    """Whether an unknown field may contain a call, a result or words. A number, a single word or a date cannot."""
     if isinstance(value, str):
         text = value.strip()
         return (text[:1] in ("[", "{") and len(text) > 2) or (len(text.split(None, 1)) > 1 and seconds(text) is None)
@@ -280,8 +281,11 @@ def may_tell(value: Any) -> bool:
 
 
 def may_call(value: Any) -> bool:
-    """Whether an unknown field may hold a call or a result: an object with a name and another object or list, or its
-    JSON text. `{"label": "refund", "score": 0.8}` cannot, nor can a remark."""
+    """Whether an unknown field may contain a call or a result: an object with a name and another object or list, or its
+    JSON.
+
+    `{"label": "refund", "score": 0.8}` cannot, nor can a remark.
+    """
     if isinstance(value, str):
         text = value.strip()
         return text[:1] in ("[", "{") and len(text) > 2
@@ -295,7 +299,7 @@ def may_call(value: Any) -> bool:
 
 
 def has_words(value: Any) -> bool:
-    """Whether it contains a text of several words that is not a date."""
+    """Whether a value contains a text of several words that is not a date."""
     if isinstance(value, str):
         return len(value.split(None, 1)) > 1 and seconds(value.strip()) is None
     inner = cast(
@@ -305,7 +309,7 @@ def has_words(value: Any) -> bool:
 
 
 def first(fields: Fields, names: tuple[str, ...]) -> Any:
-    """The first of these fields that is not null."""
+    """Return the first of these fields that is not null."""
     return next((fields[name] for name in names if fields.get(name) is not None), None)
 
 
@@ -314,7 +318,7 @@ def _fields(value: Any) -> Fields:
 
 
 def _given(part: Any) -> Fields:
-    """The fields of a part that are not null; Google's SDK writes every key, most of them with null."""
+    """Return a part's fields without nulls, because Google's SDK writes every key."""
     return {name: value for name, value in _fields(part).items() if value is not None}
 
 

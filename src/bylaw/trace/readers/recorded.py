@@ -1,4 +1,4 @@
-"""Reads messages in spans, in the shapes of any provider, as chat messages."""
+"""Reads messages in spans, in any provider's form, as chat messages."""
 
 from typing import Any, cast
 
@@ -24,9 +24,9 @@ MessageMark = tuple[Any, ...]
 
 
 def messages_in(recorded: Any, role: str) -> list[ChatMessage]:
-    """The messages in a recorded input or output; bare text is a message of `role`.
+    """Return the messages in a recorded input or output. Bare text is a message of `role`.
 
-    The words and calls of one turn are one message, even if they were recorded as several.
+    The words and calls of one turn become one message, even if they were recorded separately.
     """
     return merged([each for message in _messages_in(recorded, role) for each in spread(message)])
 
@@ -59,7 +59,7 @@ def _messages_in(recorded: Any, role: str, *, listed: bool = False) -> list[Chat
 
 
 def _beside(value: dict[str, Any], messages: list[ChatMessage], role: str) -> list[ChatMessage]:
-    """The messages, with the calls next to them if the messages have none."""
+    """Return the messages, with the calls next to them if the messages have none."""
     calls = {name: value[name] for name in _CALLING if value.get(name)}
     if not calls or any(message.tool_calls or spread(message) != [message] for message in messages):
         return messages
@@ -83,28 +83,28 @@ def _single(message: dict[str, Any], role: str, *, listed: bool) -> list[ChatMes
     if not may_tell(message):
         return []
     if role == "user" and not listed:
-        # Variables of a prompt: the user said something, but not in recorded words.
+        # Variables of a prompt: the user said something, but the words were not recorded.
         return [ChatMessage("user", "", captured=False)]
     keys = ", ".join(f"`{name}`" for name in list(message)[:4])
     raise Malformed(f"a message cannot be read: it has {keys}, and neither a role nor content")
 
 
 def message_of_parts(message: dict[str, Any], role: str = "user") -> ChatMessage:
-    """A message in parts, of the GenAI conventions or of Gemini."""
+    """Return a message in parts, of the GenAI conventions or of Gemini."""
     said = str(message.get("role") or role)
     return ChatMessage("assistant" if said == "model" else said, message["parts"])
 
 
 def _told(answer: PartAnswer) -> ChatMessage:
-    """A result in a part, as a message of its own."""
-    # ADK's spans write this in place of an object that they cannot encode.
+    """Return a result in a part as a separate message."""
+    # ADK's spans write this instead of an object that they cannot encode.
     told = ChatMessage("tool", answer.content, tool_call_id=answer.id, name=answer.tool or None, is_error=answer.error)
     told.captured = answer.content != "<not serializable>"
     return told
 
 
 def spread(message: ChatMessage) -> list[ChatMessage]:
-    """Splits a message with calls and results among its parts."""
+    """Split a message with calls and results among its parts."""
     content = message.content
     if not isinstance(content, list) or message.role not in {"assistant", "user", "tool"}:
         return [message]
@@ -137,7 +137,7 @@ def spread(message: ChatMessage) -> list[ChatMessage]:
 
 
 def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """The messages, with the calls of one turn in one message; some histories repeat each call by itself."""
+    """Return the messages, with the calls of one turn in one message. Some histories repeat each call separately."""
     told: list[ChatMessage] = []
     for message in messages:
         last = told[-1] if told else None
@@ -151,7 +151,7 @@ def merged(messages: list[ChatMessage]) -> list[ChatMessage]:
 
 
 def marks(message: ChatMessage) -> list[MessageMark]:
-    """Equal for two recordings of one message: one mark for each call, or else one for the words."""
+    """Return marks that are equal for two recordings of a message: one for each call, or else one for the words."""
     calls: list[MessageMark] = [call_mark(call) for call in message.tool_calls or ()]
     if message.function_call is not None and message.function_call.name:
         call = message.function_call
@@ -166,13 +166,13 @@ def marks(message: ChatMessage) -> list[MessageMark]:
 
 
 def call_mark(call: ToolCall) -> MessageMark:
-    """Equal for two recordings of one call, whatever its id."""
+    """Return a mark that is equal for two recordings of a call, whatever its id."""
     name, arguments = name_and_arguments(call)
     return "call", name, msgspec.json.encode(object_of(arguments), order="sorted")
 
 
 def tool_arguments(recorded: Any) -> Any:
-    """A tool's arguments, without a tracer's wrapper."""
+    """Return a tool's arguments without a tracer's wrapper."""
     if isinstance(recorded, str):
         try:
             recorded = msgspec.json.decode(recorded)
@@ -185,12 +185,12 @@ def tool_arguments(recorded: Any) -> Any:
 
 
 def tool_result(recorded: Any) -> Any:
-    """A tool's result, without a tracer's or library's wrapper."""
+    """Return a tool's result without a tracer's or library's wrapper."""
     return tool_outcome(recorded)[0]
 
 
 def tool_outcome(recorded: Any) -> tuple[Any, bool]:
-    """Returns a tool's result, and whether its wrapper says that the call failed."""
+    """Return a tool's result, and whether its wrapper says that the call failed."""
     value = recorded
     if isinstance(recorded, str) and recorded[:1] == "{":
         try:
@@ -205,7 +205,7 @@ def tool_outcome(recorded: Any) -> tuple[Any, bool]:
         case {"output": output, **rest} if not rest:
             return tool_outcome(output)
         case {"tool_name": _, "raw_output": raw, "is_error": failed, **rest}:
-            # LlamaIndex; a value that is not data is printed in the blocks.
+            # LlamaIndex prints a value that is not data in the blocks.
             shown: Any = raw
             if not isinstance(shown, dict | list | str):
                 shown = plain_text(rest.get("blocks") or rest.get("content"))

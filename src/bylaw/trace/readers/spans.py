@@ -1,8 +1,7 @@
 """Joins spans of model calls and tool runs into conversations.
 
-Every model call repeats the history before it, so calls are merged by their common history, not concatenated. One
-conversation may have many traces: they are joined by session or, if none was recorded, by a history that continues
-another one.
+Every model call repeats the history before it, so calls are merged by their common history. One conversation may have
+many traces. They are joined by session or, without one, by a history that continues another.
 """
 
 from collections import Counter
@@ -25,7 +24,9 @@ T = TypeVar("T")
 
 
 def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, Any]]) -> "T | Generation | str":
-    """A model call or a tool run; if it cannot be read, a model call with that fault, or only the reason."""
+    """Return a model call or a tool run. If it cannot be read, return a model call with the fault, or only the
+    reason.
+    """
     try:
         return make()
     except ODD as error:
@@ -37,7 +38,7 @@ def attempt(what: str, make: Callable[[], T], outline: Callable[[], dict[str, An
 
 
 def lineage(each: T | None, id_of: Callable[[T], str], parent_of: Callable[[T], T | None]) -> Iterator[T]:
-    """Yields a span and the spans around it, from the inside out; stops at a cycle."""
+    """Yield a span and the spans around it, from the inside out. Stops at a cycle."""
     visited: set[str] = set()
     while each is not None and (id := id_of(each)) not in visited:
         visited.add(id)
@@ -59,7 +60,7 @@ class Generation(Struct):
     called: bool = False
     """Whether the source says that it called tools, even without naming them."""
     fault: str = ""
-    """Why it cannot be read; its conversation is then an error as a whole."""
+    """Why the call cannot be read. Its whole conversation is then an error."""
 
 
 class ToolRun(Struct):
@@ -77,12 +78,12 @@ class ToolRun(Struct):
 
 
 def is_instruction(message: ChatMessage) -> bool:
-    """Whether a message is an instruction of the host to the model."""
+    """Whether a message is an instruction from the host to the model."""
     return message.role in {"system", "developer"}
 
 
 def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Generation]:
-    """The model calls that are part of their conversations, without helpers and failed attempts."""
+    """Return the model calls that are part of their conversations, without helpers and failed attempts."""
     groups: dict[str, list[Generation]] = {}
     for each in generations:
         groups.setdefault(each.session or each.trace, []).append(each)
@@ -99,10 +100,10 @@ def heard(generations: Iterable[Generation], runs: Sequence[ToolRun]) -> list[Ge
 
 
 def _without_helpers(group: list[Generation]) -> list[Generation]:
-    """Removes helper calls, such as a router's with examples or a title's, which are not part of the conversation.
+    """Remove helper calls, such as a router's or a title's, which are not part of the conversation.
 
-    A helper makes no tool calls, has other instructions than the acting agent, and begins with words that are in none
-    of the agent's histories.
+    A helper makes no tool calls, has other instructions than the acting agent, and begins with words that none of the
+    agent's histories contains.
     """
     acting = [each for each in group if _acts(each)]
     if not any(message.role == "assistant" for each in acting for message in each.history):
@@ -118,8 +119,11 @@ def _without_helpers(group: list[Generation]) -> list[Generation]:
 
 
 def _without_failed(group: list[Generation], ran: Counter[MessageMark]) -> Iterator[Generation]:
-    """Removes failed attempts at one model call: of several outputs for one input, those that no later history
-    continues. If none is continued, all are kept, unless they have the same call ids."""
+    """Remove failed attempts at one model call: of several outputs for one input, those that no later history
+    continues.
+
+    If none is continued, all are kept, unless they have the same call ids.
+    """
     same: dict[object, list[Generation]] = {}
     for each in group:
         same.setdefault((each.agent, len(each.history), _instructions(each)), []).append(each)
@@ -143,7 +147,7 @@ def _failed(
         return set()  # each of them ran
     later = [told for each in group if len(told := _exactly(each.history)) > len(given)]
     told_of = [each for each in several if any(_goes_on(told, given, _exactly(each.output)) for told in later)]
-    # Of equal outputs, one counts.
+    # Equal outputs count once.
     used = {tuple(_exactly(each.output)): id(each) for each in told_of or several}
     are_alike = {ids for ids in used if any(mark[0] == "call" and mark[-1] for mark in ids)}
     if not told_of and not (len(used) == 1 and are_alike):
@@ -173,7 +177,7 @@ def _said(generation: Generation) -> list[MessageMark]:
 
 
 def _exactly(messages: Iterable[ChatMessage]) -> list[MessageMark]:
-    """Marks of messages that include the ids of calls."""
+    """Return marks of messages that include call ids."""
     found: list[MessageMark] = []
     for message in messages:
         calls = message.tool_calls
@@ -192,11 +196,11 @@ class Thread(Struct):
     label: str
     seen: list[MessageMark] = field(default_factory=list[MessageMark])
     calls: set[MessageMark] = field(default_factory=set[MessageMark])
-    """Known calls with their ids."""
+    """Known calls with ids."""
 
 
 class Dialogue(Struct):
-    """One conversation while it is being put together."""
+    """A conversation while it is being put together."""
 
     id: str
     transcript: Transcript = field(default_factory=Transcript)
@@ -204,14 +208,14 @@ class Dialogue(Struct):
     waiting: list[ToolRun] = field(default_factory=list[ToolRun])
     """Tool runs that no history includes yet."""
     placed: set[int] = field(default_factory=set[int])
-    """Steps of the calls that have their tool runs."""
+    """Steps of the calls whose tool runs are known."""
     answered: set[str] = field(default_factory=set[str])
-    """Ids of calls answered by their tool runs; a later history repeats these results."""
+    """Ids of calls that their tool runs have answered. A later history repeats these results."""
     generations: int = 0
     bare: int = 0
-    """Number of model calls without any captured message."""
+    """The number of model calls without any captured message."""
     hidden_calls: int = 0
-    """Number of bare model calls that made tool calls, according to the source."""
+    """The number of these model calls that, according to the source, made tool calls."""
     tools: Sequence[Any] = ()
     model: str = ""
     agent: str = ""
@@ -250,7 +254,7 @@ class Dialogue(Struct):
         thread.seen = seen
 
     def _thread(self, agent: str, told: list[MessageMark]) -> tuple[Thread, int]:
-        """The thread that a history continues, and how much of the history it already has."""
+        """Return the thread that a history continues, and how much of the history it already has."""
         same = [thread for thread in self.threads if thread.agent == agent]
         # An agent that receives the whole conversation continues it.
         same = same or [each for each in self.threads if 1 < len(each.seen) == _shared(each.seen, told)]
@@ -259,7 +263,7 @@ class Dialogue(Struct):
             shared = _shared(best.seen, told)
             if shared:
                 return best, shared
-            # A sliding window: the history begins in the middle of the known messages.
+            # In a sliding window, the history begins in the middle of the known messages.
             for length in range(min(len(best.seen), len(told)), 0, -1):
                 if best.seen[-length:] == told[:length]:
                     return best, length
@@ -270,7 +274,7 @@ class Dialogue(Struct):
         return thread, 0
 
     def _beyond(self, message: ChatMessage, thread: Thread) -> ChatMessage | None:
-        """A message of a history without its known calls and results; None if nothing is left."""
+        """Return a history's message without known calls and results; None if nothing is left."""
         if message.role == "tool" and text_id(message.tool_call_id) in self.answered:
             return None
         calls = message.tool_calls
@@ -284,7 +288,7 @@ class Dialogue(Struct):
     def _is_known(self, call: ToolCall, thread: Thread) -> bool:
         if id := text_id(call.id):
             return (id, call_mark(call)) in thread.calls
-        # Without an id it repeats a call that has no result yet.
+        # Without an id, it repeats a call that has no result yet.
         name, arguments = name_and_arguments(call)
         return any(
             isinstance(event, Call) and event.tool == name and event.arguments == object_of(arguments)
@@ -300,7 +304,7 @@ class Dialogue(Struct):
             self._place(run)
 
     def _place(self, run: ToolRun) -> None:
-        """Join a tool run to its call; if the model's output was not captured, add the call too."""
+        """Join a tool run to its call. If the model's output was not captured, add the call too."""
         label = next((thread.label for thread in self.threads if thread.agent == run.agent), "")
         step = self._call_of(run)
         if step is None:
@@ -317,7 +321,7 @@ class Dialogue(Struct):
             self._complete(step, run)
 
     def _call_of(self, run: ToolRun) -> int | None:
-        """The step of a tool run's call: by id, else by arguments, else the first call of the tool."""
+        """Return the step of a tool run's call: by id, or else by arguments, or else the tool's first call."""
         calls = [
             (step, event)
             for step, event in enumerate(self.transcript.events)
@@ -349,9 +353,9 @@ class Dialogue(Struct):
 def weave(
     source: Source, found: Iterable[Generation | ToolRun | str], format: str
 ) -> Iterator[Trajectory | RecordError]:
-    """The conversations that model calls and tool runs belong to, in the order in which they began.
+    """Return the conversations of model calls and tool runs, in order of their beginning.
 
-    A text among them says what could not be read.
+    A text in the input describes what could not be read.
     """
     generations: list[Generation] = []
     runs: list[ToolRun] = []
@@ -392,7 +396,7 @@ def weave(
             yield source.fault(position, f"conversation `{key}`: {faults[key]}")
             continue
         if not dialogue.generations:
-            # Without messages, rules about messages would wrongly be violated.
+            # Without messages, rules about messages would seem to be broken.
             yield source.fault(position, f"conversation `{key}`: tool runs alone, no model call was recorded")
             continue
         if dialogue.bare and (dialogue.hidden_calls > len(dialogue.placed) or not dialogue.transcript.events):
@@ -404,7 +408,7 @@ def weave(
 
 
 def _continued(generation: Generation, ends: dict[MessageMark, str]) -> str:
-    """The conversation that this history continues, which must have an answer; empty if there is none."""
+    """Return the conversation that this history continues, which must have an answer; empty if there is none."""
     told = tuple(mark for message in generation.history if not is_instruction(message) for mark in marks(message))
     for length in range(len(told) - 1, 1, -1):
         if key := ends.pop(told[:length], ""):

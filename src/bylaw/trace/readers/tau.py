@@ -1,4 +1,4 @@
-"""Results of tau-bench (tau1) and tau2-bench."""
+"""Reads results of tau-bench (tau1) and tau2-bench."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -54,7 +54,9 @@ def is_react(messages: Sequence[ChatMessage]) -> bool:
 
 
 def told_as_calls(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
-    """The messages with actions as calls and outputs as results, without thoughts, which nobody hears."""
+    """Yield the messages with actions as calls and outputs as results. Thoughts are dropped, because the user does not
+    see them.
+    """
     is_asked = False
     for message in messages:
         action = _action(message)
@@ -90,8 +92,6 @@ def _answer(message: ChatMessage) -> str | None:
 
 
 class Tick(Struct, gc=False):
-    """The messages, calls and results of one tick."""
-
     agent_chunk: ChatMessage | None = None
     user_chunk: ChatMessage | None = None
     agent_tool_calls: list[ToolCall] | None = field(default=None)
@@ -101,7 +101,7 @@ class Tick(Struct, gc=False):
 
 
 def messages_of(ticks: Iterable[Tick]) -> Iterator[ChatMessage]:
-    """The messages of the ticks in order; consecutive chunks of one speaker are one message."""
+    """Yield the messages of the ticks in order. Consecutive chunks of one speaker are one message."""
     spoken = ChatMessage()
     for message in _flat(ticks):
         if message.role != "tool" and not message.tool_calls and not message.content:
@@ -168,7 +168,7 @@ class TauResults(Struct):
     simulation_index: Raw = _ABSENT
     messages: Raw = _ABSENT
     ticks: Raw = _ABSENT
-    """This and `messages` are for a file with a single simulation."""
+    """This field and `messages` are for a file with a single simulation."""
 
 
 class DatabaseCheck(Struct):
@@ -197,7 +197,7 @@ _SIMULATION = msgspec.json.Decoder(Simulation)
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yields the runs of a tau1 file, which have no ids, or the simulations of a tau2 file.
+    """Yield the runs of a tau1 file, which have no ids, or the simulations of a tau2 file.
 
     Simulations may also come one per line, in a list, or in separate files.
     """
@@ -213,7 +213,7 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
     run = decode(_TAU1, record.raw)
     transcript = Transcript()
     if run.traj is None and run.messages is None:
-        # A run that failed to start has an empty list; without any list it would count as compliant.
+        # A run that failed to start has an empty list. Without any list it would count as compliant.
         raise Malformed("neither `traj` nor `messages` in it")
     messages = run.traj or run.messages or ()
     follow(told_as_calls(messages) if is_react(messages) else messages, transcript)
@@ -224,7 +224,7 @@ def _tau1_run(source: Source, record: Record) -> Trajectory:
 
 
 _ERRORS = ("Error: ", "Unknown action ")
-"""tau1 has no error flag: its environment reports each failure as a text that begins with one of these."""
+"""tau1 has no error flag. Its environment reports each failure as a text with one of these beginnings."""
 
 
 def _flag_errors(transcript: Transcript) -> None:
@@ -237,7 +237,7 @@ Piece = tuple[Info, Record | RecordError]
 
 
 def _pieces(source: Source, layout: Layout) -> Iterator[Piece]:
-    """Yields the simulations, each with the common fields of its file."""
+    """Yield the simulations, each with the common fields of its file."""
     if layout == "document":
         yield from _pieces_of(source, *source.document())
         return
@@ -279,7 +279,7 @@ def _pieces_of(source: Source, data: bytes, why: str) -> Iterator[Piece]:
 
 
 def _info_beside(source: Source) -> Info:
-    """The common fields in the `results.json` of a folder of simulations."""
+    """Return the common fields in the `results.json` of a folder of simulations."""
     if not isinstance(source.path, Path):
         return Info()
     beside = source.path.parent.parent / "results.json"

@@ -1,5 +1,7 @@
-"""Reads exports of Langfuse and LangSmith: rows of their APIs, of blob storage, or of the batches that their SDKs post.
-A later row with the same id completes the earlier one."""
+"""Reads exports of Langfuse and LangSmith: rows of their APIs, of blob storage, or of SDK batches.
+
+A later row with the same id completes the earlier one.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -34,11 +36,11 @@ _TRACE = ("traceId", "trace_id")
 _PARENT = ("parentObservationId", "parent_observation_id", "parent_run_id")
 _SESSION = ("sessionId", "session_id")
 _THREAD = ("thread_id", "session_id", "conversation_id")
-"""Names of the conversation in a LangSmith run's metadata; a run's own `session_id` is its project."""
+"""Names of the conversation in a LangSmith run's metadata. A run's own `session_id` is its project."""
 
 
 class _Export(Struct):
-    """All rows of a file, since a conversation may continue to the last line."""
+    """All rows of a file, because a conversation may continue to the last line."""
 
     rows: Rows = field(default_factory=Rows)
     traces: Rows = field(default_factory=Rows)
@@ -46,11 +48,11 @@ class _Export(Struct):
     def read(
         self, what: str, row: Row, make: "Callable[[Row, _Export], Generation | ToolRun]"
     ) -> Generation | ToolRun | str:
-        """A model call or a tool run, or what is wrong with it."""
+        """Return a model call, a tool run, or a fault."""
         return attempt(what, partial(make, row, self), partial(self.outline, row))
 
     def outline(self, row: Row) -> dict[str, Any]:
-        """When a row began, and to which conversation and agent it belongs."""
+        """Return when a row began, and its conversation and agent."""
         return {
             "start": _time(row),
             "session": _session(row, self),
@@ -59,7 +61,7 @@ class _Export(Struct):
         }
 
     def around(self, row: Row) -> Iterator[Row]:
-        """Yields a row and the rows around it, from the inside out."""
+        """Yield a row and the rows around it, from the inside out."""
         return lineage(row, lambda each: str(each.get("id")), lambda each: self.rows.get(str(first(each, _PARENT))))
 
 
@@ -90,7 +92,7 @@ def _gather_observations(given: Row, export: _Export) -> None:
 
 
 def _observations_in(value: Row, context: Row) -> Iterator[tuple[str, Row]]:
-    """Yields the observations and traces in a record, at any depth."""
+    """Yield the observations and traces in a record, at any depth."""
     for name in _OBSERVATIONS:
         inner = {"traceId": value.get("id")} if name == "observations" else {}
         for each in _listed(value, name):
@@ -164,7 +166,7 @@ def _gather_runs(given: Row, export: _Export) -> None:
 
 
 def _runs_in(value: Row) -> Iterator[Row]:
-    """Yields the runs in a record: the record itself, nested runs, or those of a batch."""
+    """Yield the runs in a record: the record itself, nested runs, or those of a batch."""
     for name in _RUNS:
         for each in _listed(value, name):
             yield from _runs_in(each)
@@ -227,7 +229,7 @@ def _session(row: Row, export: _Export) -> str:
 
 
 def _agent(row: Row, export: _Export) -> str:
-    """The name of the nearest agent around a row; empty if none was recorded."""
+    """Return the nearest agent around a row, or an empty text."""
     for each in export.around(row):
         if str(each.get("type", "")).upper() == "AGENT":
             return str(each.get("name") or "")

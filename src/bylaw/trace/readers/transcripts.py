@@ -1,4 +1,4 @@
-"""Transcripts and JSON streams of Claude Code: one message per line, each with the session's id."""
+"""Reads transcripts and JSON streams of Claude Code: one message per line, each with the session's id."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -19,7 +19,7 @@ _KINDS = {"user", "assistant", "system", "result", "summary", "stream_event"}
 
 
 def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
-    """Yields the sessions of a file. All lines are kept, since a session may continue to the last."""
+    """Yield the sessions of a file. All lines are kept, because a session may continue to the last."""
     sessions: dict[str, Transcript] = {}
     first: dict[str, Record] = {}
     seen: set[str] = set()
@@ -37,7 +37,7 @@ def read(source: Source, found: Look) -> Iterator[Trajectory | RecordError]:
         transcript = sessions.setdefault(session, Transcript())
         first.setdefault(session, record)
         turn = str(cast(dict[str, Any], line["message"]).get("id") or "")
-        # A turn is streamed block by block: lines with one message id are one turn.
+        # A turn is streamed block by block. Lines with one message id are one turn.
         goes_on = message.role == "assistant" and turn != "" and said.get(session) == turn
         before = transcript.turn
         follow([message], transcript)
