@@ -31,7 +31,7 @@ class ActedCall(Struct):
     """Whether a rule names the call's tool."""
     judged: tuple[Judgement, ...] = ()
     ahead: Any = None
-    """The state of the rules once the call has been made."""
+    """The state of the rules after the call."""
 
     @property
     def acts(self) -> tuple[CallRecord, ...]:
@@ -54,7 +54,7 @@ class ActedCall(Struct):
 
 
 def as_of(action: Call, call: Call) -> Call:
-    """A copy of the action with the status of the call that performs it."""
+    """Return the action with the status of the call that performs it."""
     return replace(
         action, refused=call.refused, refused_by_result=call.refused_by_result, approved=call.approved,
         looked_up=call.looked_up,
@@ -65,7 +65,7 @@ class Acting:
     """Tracks generic-tool calls and their actions in one conversation."""
 
     def __init__(self, actions: Actions, schema: Schema, named: Container[str]) -> None:
-        """`named` holds the tools that rules name."""
+        """`named` has the tools that rules name."""
         self._actions = actions
         self._named = named
         self._schema = schema
@@ -112,7 +112,7 @@ class Acting:
         return plain, actions
 
     def afresh(self, acted: ActedCall, call: Call, start: int) -> ActedCall:
-        """The same call, recorded for the ledger of another principal."""
+        """Return the same call, recorded in another principal's ledger."""
         records = self._records(call, acted.step, start, acted.performed)
         return ActedCall(call, acted.step, acted.performed, *records, is_named=acted.is_named)
 

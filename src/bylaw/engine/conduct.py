@@ -270,7 +270,7 @@ class Conduct:
             assert family.rule.for_each is not None
             binding = binding_of(act, family.rule.for_each)
             if binding is None:
-                # The call may concern any binding.
+                # The call may affect any binding.
                 tables[family.rule.name] = lost(family.rule.name, THE_CALL)
             else:
                 elsewhere = ActValues(THE_CALL, {**known, **dict.fromkeys(ready.actions, False)}, left)
@@ -339,8 +339,8 @@ class Conduct:
             said.append(ActFindings(act.step, self._turn.serial, tuple(broken), tuple(open)))
 
     def _told(self, act: Act) -> int:
-        """The predicate bits that the tool and the turn so far determine."""
-        # These predicates read nothing else. Counts matter only as one or more than one.
+        """Return the bits of the predicates that the tool and the turn so far determine."""
+        # These predicates read nothing else. Counts matter only as one or several.
         kind = (act.tool, act.effect, act.calls_in_turn > 1, act.writes_in_turn > 1, act.text_in_turn, act.without_call)
         known = self._ready.bits
         found = known.get(kind)
@@ -423,14 +423,14 @@ class Conduct:
 
 
 def _near(family: Family, binding: str) -> list[Hashable]:
-    """Known bindings that differ from the act's only in spelling. A tool may treat `AC-11` and `AC11` as equal."""
+    """Return known bindings that differ from the act's only in spelling. A tool may treat `AC-11` and `AC11` as
+    equal.
+    """
     return [key for key in family.bindings if binding and key != binding and alike(key) == alike(binding)]
 
 
 def binding_of(act: Act, argument: str) -> str | None:
-    """The binding of a call, normalised so that spellings a tool may treat as equal match. Returns "" if there is none,
-    and None if any is possible.
-    """
+    """Return the binding of a call, normalised across spellings; empty if there is none, None if any is possible."""
     value: Any = act.arguments.get(argument)
     if act.tool is not None and (act.fault or names_several(value)):
         return None

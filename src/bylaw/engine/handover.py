@@ -32,7 +32,7 @@ class Former(Struct, frozen=True):
 
 
 def silenced(events: Iterable[Event], schema: Schema) -> list[Event]:
-    """The events as the new principal sees them."""
+    """Return the events as the new principal sees them."""
     personal = {
         tool
         for tool, kinds in schema.shows.items()
@@ -60,7 +60,7 @@ class HandedConduct:
 
     @classmethod
     def after(cls, conduct: "Conduct | HandedConduct", ask: Ask, tell: Tell | None) -> "HandedConduct":
-        """Split the rules at a handover that happens now."""
+        """Split the rules at a handover now."""
         whole = conduct._whole if isinstance(conduct, HandedConduct) else conduct
         return cls(whole.asking(ask, tell), whole.afresh(ask, tell))
 

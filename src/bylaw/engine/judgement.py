@@ -34,7 +34,7 @@ class SeenSource(FactSource, Protocol):
         ...
 
     def objections(self) -> Sequence[str]:
-        """How the call departs from the user's request, in words."""
+        """Return how the call exceeds the user's request, in words."""
         ...
 
     def origins(self) -> Sequence[ArgumentOrigin]: ...
@@ -62,7 +62,7 @@ class SeenTogether:
         return dict(answer for each in self._each for answer in each.answers()).items()
 
     def objections(self) -> Sequence[str]:
-        """How the call departs from the user's request, in words."""
+        """Return how the call exceeds the user's request, in words."""
         return [why for each in self._each for why in each.objections()]
 
     def origins(self) -> Sequence[ArgumentOrigin]:
@@ -108,9 +108,9 @@ class Judgement(Struct, frozen=True):
     weighed: Assessment | None = None
     """For one of several actions: the rules' combined assessment, assuming that the preceding actions ran."""
     otherwise: Otherwise = ""
-    """The decision on a call that performs no declared action."""
+    """The decision on a call without a declared action."""
     look_up: str = ""
-    """The tool to call first, if its result would show the effect of such a call."""
+    """The tool to call first, if its result would show what such a call does."""
 
     @property
     def call(self) -> Call:

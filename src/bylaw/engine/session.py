@@ -41,7 +41,7 @@ Mode = Literal["snapshot", "hindsight", "none"]
 OBSERVING = 20
 """Cost of processing one event, in steps."""
 JUDGING = 300
-"""Cost of judging one call without its guards, in steps."""
+"""The cost of judging one call without its guards, in steps."""
 BESIDE = 60
 """Cost of each other call of the turn when a call is decided, in steps."""
 

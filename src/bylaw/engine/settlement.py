@@ -80,8 +80,8 @@ class NeededFacts:
         return True
 
     def is_no_better_known(self) -> bool:
-        """Whether the truth adds nothing: it agrees with, or does not know, every value that the guards requested and
-        the agent had seen.
+        """Whether the truth adds nothing: for every value that guards read and the agent saw, it agrees or does not
+        know.
         """
         if self._no_better is None:
             known, asked = self._so, self._seen.asked()
@@ -105,7 +105,7 @@ class NeededFacts:
         return so
 
     def standing(self, fact: Fact) -> Standing:
-        """Whether the agent had seen a fact or, if not, had looked it up."""
+        """Return whether the agent had seen a fact or, if not, had looked it up."""
         found = self._standing.get(fact)
         if found is None:
             found = "missing"
@@ -178,8 +178,8 @@ class NeededFacts:
         return MissingFact(fact, lookup, "never_seen" if step is None else "claimed", step, decisive, words)
 
     def _look_up(self, entity: Entity, key: Key, field: str, *, again: bool) -> tuple[str, dict[str, Any]] | None:
-        """The look-up to make: the entity's own, unless it already failed to show the field and another one may show
-        it.
+        """Return the look-up to make: the entity's own, unless it has failed to show the field and another may
+        show it.
         """
         named = dict(zip(entity.key, key, strict=False))
         first: tuple[str, dict[str, Any]] | None = None
@@ -381,7 +381,7 @@ class _Completed(Struct, frozen=True):
     asked: tuple[Fact, ...]
 
     def is_clean(self) -> bool:
-        """Permitted on what was seen, nothing missing, and not denied by the truth."""
+        """Whether the call was permitted on what was seen, with nothing missing, and the truth does not deny it."""
         return (
             self.evidence.outcome == "permit"
             and self.world in ("permit", "undetermined")

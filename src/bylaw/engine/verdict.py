@@ -40,7 +40,7 @@ class Cell(Struct, frozen=True):
 
 
 class CriterionVerdict(Struct, frozen=True):
-    """The verdict under one criterion, and the completions it refers to."""
+    """The verdict under one criterion, and the completions behind it."""
 
     verdict: Verdict
     speaks_of: tuple[int, ...]
@@ -49,10 +49,10 @@ class CriterionVerdict(Struct, frozen=True):
 
 
 def combine(cells: Sequence[Cell], *, hangs_on_host: bool = False) -> CriterionVerdict:
-    """The verdict over all completions of the user facts.
+    """Return the verdict over all completions of the user facts.
 
-    Some facts only the host knows, such as the time or the signed-in user. If the verdict depends on them, the call is
-    not counted as lucky.
+    Some facts only the host knows, such as the time or the signed-in user. If the verdict depends on these, the call
+    does not count as lucky.
     """
     if len(cells) == 1:
         return _rule_of_one(cells[0].evidence, cells[0].world, cells[0].missing)
@@ -103,9 +103,9 @@ def _verdict(cell: Cell) -> Verdict:
 ReasonKind = Literal[
     "none", "denied", "against_evidence", "missing", "unread", "user", "failed", "unjudged", "approved", "person"
 ]
-"""In order: nothing to report; the guard denies; the guard denied what was seen but the world permits; facts were not
-looked up; facts were looked up with unreadable results; it depends on the user; the guard failed; the call could not be
-judged; a person approved it; a person settled it later.
+"""The kind of reason, in this order: none; the guard denies; the guard denied what was seen but the world permits;
+facts not looked up; look-up results unreadable; the user must answer; the guard failed; the call could not be judged; a
+reviewer approved the call; a reviewer settled it later.
 """
 
 

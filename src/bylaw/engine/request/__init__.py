@@ -1,6 +1,4 @@
-"""Determines what a user's request allows, and whether a call stays within it. Start at `allowance.py`, then
-`keeping.py`.
-"""
+"""Decides whether a user's request covers a call. Start at `allowance.py`, then `keeping.py`."""
 
 from bylaw.engine.request.allowance import (
     Allowance,

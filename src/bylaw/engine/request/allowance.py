@@ -1,7 +1,7 @@
 """What a request allows: the actions it needs, how each argument may be filled, and a description in words.
 
-It is derived from the user's words and the tool catalogue alone, before anything else is read. After Progent's least
-privilege and ShieldAgent's action plans.
+It is derived only from the user's words and the tool catalogue, before anything else is read. The idea follows
+Progent's least privilege and ShieldAgent's action plans.
 """
 
 import hashlib
@@ -22,28 +22,28 @@ Order = Literal["most", "least"]
 
 
 class Span(Struct, frozen=True, array_like=True):
-    """A range of the user's words; the log keeps ranges rather than words."""
+    """A range of the user's words. The log stores ranges and not words."""
 
     start: int
     end: int
 
 
 class Source(Struct, frozen=True, omit_defaults=True):
-    """The source of a value: a tool that shows it, and the names by which the user referred to it."""
+    """The source of a value: a tool that shows it, and the names that the user gave for the source."""
 
     tool: str = ""
     named: tuple[Span, ...] = ()
 
 
 class Choice(Struct, frozen=True):
-    """A choice among several: the one with the highest or lowest value of a field."""
+    """Chooses, among several entities, the one with the highest or lowest value of a field."""
 
     field: str
     order: Order
 
 
 class Limit(Struct, frozen=True, omit_defaults=True):
-    """A bound for a field: a number, a time of day or a day, in figures."""
+    """A limit on a field: a number, a time of day or a day, in figures."""
 
     field: str
     least: str | None = None
@@ -51,8 +51,6 @@ class Limit(Struct, frozen=True, omit_defaults=True):
 
 
 class Slot(Struct, frozen=True, omit_defaults=True):
-    """How one argument may be filled."""
-
     name: str
     fill: Fill
     said: tuple[Span, ...] = ()
@@ -60,72 +58,72 @@ class Slot(Struct, frozen=True, omit_defaults=True):
     choice: Choice | None = None
     limits: tuple[Limit, ...] = ()
     every: bool = False
-    """All that fit are meant; else one, for each source."""
+    """Whether all matching entities are meant. Otherwise one for each source."""
     but: tuple[Span, ...] = ()
-    """Exclusions among those that would fit."""
+    """Entities that match but are excluded."""
     field: str = ""
-    """The field of the record that is wanted."""
+    """The wanted field of the record."""
     factor: float | None = None
-    """An amount is so many times one that is shown, and so much more."""
+    """The factor by which to multiply a shown amount. `plus` is then added."""
     plus: float = 0.0
     clear: bool = False
-    """A time that is free of all that the sources show."""
+    """Whether a time must be free of everything that the sources show."""
     minutes: int | None = None
-    """The duration, if the value is an end."""
+    """The duration in minutes, if the value is an end."""
     value: str | float | bool | None = None
     """The meaning of the user's words in the tool's terms."""
     must: tuple[Span, ...] = ()
-    """Figures, days, times and names that a text has to say."""
+    """Figures, days, times and names that a text must contain."""
     judged: tuple[Span, ...] = ()
-    """Words that identify the right one but that code cannot compare with results."""
+    """Words that identify the right entity, but that code cannot compare with results."""
 
 
 class Deed(Struct, frozen=True, omit_defaults=True):
-    """One kind of call that the request needs."""
+    """An action that the request needs: one kind of call."""
 
     tool: str
     asked: tuple[Span, ...] = ()
-    """The words that ask for it."""
+    """The words that ask for the action."""
     slots: tuple[Slot, ...] = ()
 
     def slot(self, name: str) -> Slot | None:
-        """How an argument may be filled; None if not specified."""
+        """Return how an argument may be filled; None if this is not specified."""
         return next((slot for slot in self.slots if slot.name == name), None)
 
 
 class Delegation(Struct, frozen=True, omit_defaults=True):
-    """A delegation: the user leaves the actions to a text ("do what the letter says")."""
+    """The user leaves the actions to a text, as in "do what the letter says"."""
 
     asked: tuple[Span, ...] = ()
     sources: tuple[Source, ...] = ()
 
 
 class Allowance(Struct, frozen=True, omit_defaults=True):
-    """What one request allows."""
-
     deeds: tuple[Deed, ...] = ()
     delegations: tuple[Delegation, ...] = ()
     faults: tuple[str, ...] = ()
-    """Errors in the answer it was made from; those parts allow nothing."""
+    """Errors in the model's answer. The affected parts allow nothing."""
     unread: str = ""
-    """Why the request could not be read; then everything is asked about."""
+    """Why the request could not be read. Every action then needs the user's answer."""
 
     def may_need(self, tool: Tool) -> bool:
-        """Whether the request may need a tool: it only reads, is asked for, or what is asked for is left open."""
+        """Whether the request may need a tool: the tool only reads, the user asked for it, or the request leaves this
+        open.
+        """
         return not is_deed(tool) or bool(self.delegations or self.unread or self.deeds_of(tool.name))
 
     @property
     def digest(self) -> str:
-        """Its identifier in the log."""
+        """The allowance's id in the log."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
 
     def deeds_of(self, tool: str) -> tuple[Deed, ...]:
-        """The deeds of one tool."""
+        """Return the actions of one tool."""
         return tuple(deed for deed in self.deeds if deed.tool == tool)
 
 
 ReadRequest = Callable[[str], Allowance]
-"""Says what a request allows, from its words alone."""
+"""Returns what a request allows, from its words alone."""
 
 ParameterKind = Literal["link", "address", "text", "moment", "number", "flag", "name"]
 _TEXTS = frozenset(
@@ -161,7 +159,7 @@ _NAMES = frozenset(("id", "ids", "name", "file", "code", "account", "number"))
 
 
 def parameter_kind(name: str, schema: object) -> ParameterKind:
-    """The kind of an argument, by its declared format and type, or else by its name."""
+    """Return the kind of an argument, by its declared format and type, or else by its name."""
     declared: Mapping[str, object] = schema if isinstance(schema, Mapping) else {}  # pyright: ignore[reportUnknownVariableType]
     words = set(name.lower().replace("-", "_").split("_"))
     kind, form = declared.get("type"), declared.get("format")
@@ -183,11 +181,11 @@ def parameter_kind(name: str, schema: object) -> ParameterKind:
 
 
 _KINDS: dict[int, tuple[Tool, dict[str, ParameterKind]]] = {}
-"""Cached by the identity of the tool, which is kept alive with it."""
+"""Cached by the tool's identity. The cache keeps the tool alive."""
 
 
 def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
-    """The kind of each argument of a tool."""
+    """Return the kind of each argument of a tool."""
     known = _KINDS.get(id(tool))
     if known is None or known[0] is not tool:
         if len(_KINDS) > _MOST:
@@ -200,7 +198,7 @@ def kinds_of(tool: Tool) -> Mapping[str, ParameterKind]:
 
 
 def is_deed(tool: Tool) -> bool:
-    """Whether a tool's calls must be requested: it changes something, or contacts a web address."""
+    """Whether the user must request the tool's calls: it changes something, or contacts a web address."""
     return tool.effect == "write" or fetches(tool)
 
 
@@ -210,7 +208,7 @@ def fetches(tool: Tool) -> bool:
 
 
 def told(allowance: Allowance, request: str) -> list[str]:
-    """A line for every action with the user's words behind it; `request` is what the user said."""
+    """Return a line for every action with the user's words behind it. `request` is what the user said."""
     lines: list[str] = []
     for deed in allowance.deeds:
         slots = "; ".join(f"{slot.name} {_fill(slot, request)}" for slot in deed.slots)
@@ -319,7 +317,7 @@ _WORDS: dict[Why, str] = {
 
 
 class Objection(Struct, frozen=True):
-    """Why a call does not keep to what the request allows."""
+    """Why the request does not cover a call."""
 
     why: Why
     argument: str = ""

@@ -1,6 +1,6 @@
 """Matches the user's words with records and texts, in any form of words, days and numbers.
 
-Words are compared by stem, so that `payment`, `payments` and `paying` need no list.
+Words are compared by stem, so that `payment`, `payments` and `paying` are equal.
 """
 
 import re
@@ -26,7 +26,7 @@ _PLAIN = frozenset(
 
 
 def stem(word: str) -> str:
-    """A word without its ending; short words stay."""
+    """Return a word without its ending. Short words stay unchanged."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word.removesuffix(ending)
@@ -35,12 +35,12 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1024)
 def telling_stems(text: str) -> frozenset[str]:
-    """The stems of a text's content words."""
+    """Return the stems of a text's content words."""
     return frozenset(stem(word) for word in WORD.findall(text.lower()) if word not in _PLAIN)
 
 
 SHORT = 2
-"""The bonus of a short field for closeness."""
+"""The bonus for a short field."""
 WHOLLY = 2
 _TRIM = ".,;:!?'\"()[]*_`"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -51,7 +51,7 @@ _FIGURE = re.compile(r"[^\w]*(\d[\d,]*(?:\.\d+)?)[^\w]*")
 
 @lru_cache(maxsize=1024)
 def folded(request: str, spans: tuple[Span, ...]) -> tuple[str, ...]:
-    """Words of the user, folded."""
+    """Return the user's words at these ranges, normalised."""
     return tuple(fold(request[span.start : span.end]).strip(_TRIM) for span in spans)
 
 
@@ -65,12 +65,11 @@ def closeness(
     apart: Collection[str] = (),
     own: Mapping[str, str] | None = None,
 ) -> int:
-    """How closely the user's words name a record. Each word counts 4 for a short field (5 with `exactly` if it is the
-    whole field), 3 for part of a word, 2 for any field, 1 for the tool's arguments; 0 in all if one word does not
-    match.
+    """Return how closely the user's words match a record.
 
-    `but` is a text from which a value was taken and counts as a long field. `apart` are names that only the fields
-    `own` may contain, if given.
+    Each word counts 4 for a short field (5 with `exactly` if it is the whole field), 3 for part of a word, 2 for any
+    field, and 1 for the tool's arguments. The result is 0 if one word does not match. `but` is a text from which a
+    value was taken; it counts as a long field. `apart` are names that only the fields in `own` may contain, if given.
     """
     found = 0
     short = [value for name, value in fields.items() if not is_prose(value) and not (but and name == but)]
@@ -90,15 +89,16 @@ def closeness(
 
 @lru_cache(maxsize=1024)
 def is_name(words: str) -> bool:
-    """Whether words are a name or a figure, by how they are written, and not a description."""
+    """Whether words are written like a name or figure and not like a description."""
     return any(each.isupper() or each.isdigit() or each in "@._/-" for each in words)
 
 
 def names(words: str, value: str) -> int:
-    """Whether words of the user name a value, both folded: 3 where they are it, 2 in any form of theirs, of a day or a
-    number, 1 by a part of them alone, or run together as in an address; else 0.
+    """Return how well the user's words name a value, both normalised.
 
-    A file `activities` is called by that name, one `tips for activities` only holds it.
+    3: the words are the whole value. 2: they match in any form of words, days or numbers. 1: only a part matches, or
+    the words are joined as in an address. 0: no match. A file `activities` matches its name fully, `tips for
+    activities` only partly.
     """
     if not words or not value:
         return 0
@@ -121,7 +121,7 @@ def _named(words: str, value: str) -> int:
         return 2 if spelling.said_in(value) else 0
     mine, other = telling_stems(said), telling_stems(plain)
     if any(each[-1].isdigit() for each in other):
-        # `draft2` is a draft.
+        # Treat `draft2` as a draft.
         other |= {stem(each.rstrip("0123456789")) for each in other if not each.isdigit()}
     if mine and mine <= other:
         return 2
@@ -130,13 +130,13 @@ def _named(words: str, value: str) -> int:
 
 
 _KEPT = 100
-"""Maximum characters of a value whose comparisons are cached; longer ones are texts."""
+"""The maximum length of a value whose comparisons are cached. Longer values are texts."""
 _JOINED = 5
-"""Letters of a name that may be found run together."""
+"""The minimum length of a name that may occur in joined words."""
 
 
 def _is_run_together(words: str, value: str) -> bool:
-    """Whether an address or a link holds words without the spaces and signs between them: `smithandsons-shop.com`."""
+    """Whether an address or link contains words without the spaces between them, as in `smithandsons-shop.com`."""
     if " " in value or "." not in value or " " not in words:
         return False
     mine, other = ("".join(filter(str.isalnum, each.replace("&", "and"))) for each in (words, value))
@@ -144,7 +144,7 @@ def _is_run_together(words: str, value: str) -> bool:
 
 
 def _is_of_month(day: str, words: str) -> bool:
-    """Whether words say the month of a day, and no day of it."""
+    """Whether words name a day's month without any day."""
     month = int(day[5:7])
     if not 1 <= month <= len(MONTHS) or not _MONTH.fullmatch(words):
         return False
@@ -153,13 +153,13 @@ def _is_of_month(day: str, words: str) -> bool:
 
 
 def _is_day(day: str, words: str) -> bool:
-    """Whether words say the day of some month: `the 1st`."""
+    """Whether words name a day of an unnamed month, as in "the 1st"."""
     said = _ORDINAL.fullmatch(words)
     return said is not None and int(said[1]) == int(day[8:10])
 
 
 def is_weekday(day: str, words: str) -> bool:
-    """Whether folded words name the day of the week that a day is."""
+    """Whether normalised words name a day's weekday."""
     try:
         named = date.fromisoformat(day).strftime("%A").lower()
     except ValueError:

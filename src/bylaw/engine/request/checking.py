@@ -1,4 +1,4 @@
-"""Holds the arguments of a call to one deed of a request: each by the source of its value."""
+"""Checks the arguments of a call against one action of a request, each by the source of its value."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,9 +37,10 @@ def strange_name(
     saying: Saying,
     is_approved: Callable[[str], bool],
 ) -> str:
-    """A link, address or long code in a text that neither the user nor its sources contain; else empty.
+    """Return a link, address or long code in a text that neither the user nor the text's sources contain; otherwise
+    empty.
 
-    A link of an earlier requested call is allowed. A page that was opened is not a source of links, because it must not
+    A link from an earlier requested call is allowed. An opened page is not a source of links, because it must not
     redirect people.
     """
     pages = {name for name, tool in view.tools.items() if fetches(tool)}
@@ -69,11 +70,12 @@ def _is_empty(given: Any) -> bool:
 
 
 class Check:
-    """One call under one deed."""
+    """Checks one call against one action of a request."""
 
     def __init__(self, view: View, tool: Tool, deed: Deed, *, approved: Approved, quoted: str = "") -> None:
-        """`approved` says whether an earlier requested call had a value. `quoted` is a text the user delegates to, from
-        which the agent's own text may be taken.
+        """`approved` tells whether an earlier requested call had a value.
+
+        `quoted` is a text to which the user delegates. The agent's own text may quote it.
         """
         self._view, self._tool, self._deed, self._approved = view, tool, deed, approved
         self._kinds = kinds_of(tool)
@@ -82,7 +84,7 @@ class Check:
         self._choosing = Choosing(view, self._naming)
 
     def objections(self, arguments: Mapping[str, Any]) -> list[Objection]:
-        """At most one objection for each argument."""
+        """Return at most one objection for each argument."""
         found = [
             Objection("not_given", slot.name)
             for slot in self._deed.slots
@@ -101,14 +103,16 @@ class Check:
                     found.append(self._objection("in_part", slot, str(given)))
                     continue
                 values = parts_of(given, self._tool)
-                # People also list themselves.
+                # People may list themselves too.
                 others = [value for value in values if len(values) < 2 or not self._is_the_users_own(value)]
                 against = (self._object(slot, kind, each, arguments) for each in others)
                 found += [each for each in against if each is not None][:1]
         return found or [*self._object_to_combination()]
 
     def _object_to_combination(self) -> Iterator[Objection]:
-        """If several arguments have several stated values, only a reader can tell which belong together."""
+        """Object if several arguments have several stated values, because only a reader can tell which belong
+        together.
+        """
         several = [
             slot
             for slot in self._deed.slots
@@ -121,7 +125,7 @@ class Check:
             yield Objection("in_part", slot.name, "one of several values")
 
     def _unlisted(self, name: str, kind: ParameterKind) -> Slot:
-        """How an unlisted argument may be filled: texts and flags freely, others only with known values."""
+        """Return how an unlisted argument may be filled: texts and flags freely, others only with known values."""
         return Slot(name, "free" if kind == "text" else "open")
 
     def _object(self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]) -> Objection | None:
@@ -153,7 +157,7 @@ class Check:
     def _object_to_part(
         self, slot: Slot, kind: str, value: str | float, arguments: Mapping[str, Any]
     ) -> Objection | None:
-        """Object to a value that only contains the user's words: a text, or the full name of an entity."""
+        """Object to a value that only contains the user's words, such as a text or an entity's full name."""
         is_in_part = self._saying.is_in_part(slot, kind, value)
         if not is_in_part and not self._saying.is_longer(slot, value):
             return self._objection("not_said", slot, value)
@@ -164,14 +168,16 @@ class Check:
         return self._objection("in_part" if is_in_part or (kind == "name" and is_full) else "not_said", slot, value)
 
     def _is_optional(self, name: str, kind: str) -> bool:
-        """Whether a call can do without an argument: it must not be added unasked."""
+        """Whether a call works without an argument. The agent must not add such an argument unasked."""
         if kind in ("number", "moment"):
             return name not in self._tool.required
         return kind in ("link", "address", "name")
 
     def _may_be_added(self, value: str | float, arguments: Mapping[str, Any]) -> bool:
-        """Whether an unlisted value is acceptable: the user's own address, a whole value in a source of the others, or
-        part of a record the call names, such as the recipient of the standing order being changed.
+        """Whether an unlisted value is acceptable.
+
+        It may be the user's own address, a whole value in a source of the others, or part of a record that the call
+        names, such as the recipient of the standing order to change.
         """
         if self._is_the_users_own(value):
             return True
@@ -186,8 +192,8 @@ class Check:
         )
 
     def _object_to_text(self, slot: Slot, text: str, arguments: Mapping[str, Any]) -> Objection | None:
-        """Object to a text that omits required words, or contains a link, address or account from
-        outside its sources.
+        """Object to a text that omits required words, or contains a link, address or account from outside its
+        sources.
         """
         written = (str(each) for name, each in arguments.items() if self._kinds.get(name) == "text")
         whole = fold(" \n ".join(written))
@@ -205,7 +211,7 @@ class Check:
         return None if number is None else Amounts(self._view, self._naming).objection(slot, number, is_one=is_one)
 
     def _object_to_source(self, slot: Slot, value: str | float) -> Objection | None:
-        """A value appears in a source of its argument, and is the chosen one of several."""
+        """Object unless the value appears in a source of its argument and is the chosen one of several."""
         sights = [
             sight
             for sight in self._view.sights(plain_link(value), confirmed=bool(slot.sources))
@@ -221,7 +227,7 @@ class Check:
         return any(sight.source == "record" for sight in self._view.sights(value, confirmed=True))
 
     def _is_the_users_own(self, value: str | float) -> bool:
-        """Whether an address is the user's: every record of the user's own data has it."""
+        """Whether an address is the user's: every record of the user's own data contains it."""
         return any(
             sight.source == "record" and self._view.around(sight).in_every_record(str(value), sight.field)
             for sight in self._view.sights(plain_link(value))

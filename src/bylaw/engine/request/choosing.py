@@ -1,8 +1,8 @@
-"""Decides whether a value is the one of several the user asked for: the largest file, the cheapest hotel rated 4 or
+"""Decides whether a value is the one that the user asked for, such as the largest file or the cheapest hotel rated 4 or
 more.
 
-The criterion is a field of the record, the result of a tool asked about it, a count (users in a channel, messages of a
-sender), or amounts next to it in a text.
+The criterion is a field of the record, the result of a tool for the value, a count (users in a channel, messages from a
+sender), or an amount next to the value in a text.
 """
 
 import re
@@ -29,14 +29,15 @@ _CLOCK = re.compile(r"(\d\d?):(\d\d)")
 
 
 class Choosing:
-    """Holds a value against the others of its kind, as far as results show them."""
+    """Compares a value with the others of its kind, as far as results show them."""
 
     def __init__(self, view: View, naming: Naming) -> None:
         self._view, self._naming = view, naming
 
     def is_chosen(self, slot: Slot, value: str | float, sight: Traced) -> bool:
-        """Whether a value is within the bounds and has the highest or lowest criterion; true if no result shows the
-        criterion, so that only a reader can tell.
+        """Whether a value is within the limits and has the highest or lowest criterion.
+
+        True if no result shows the criterion, because only a reader can tell then.
         """
         if self.is_out(slot, value, sight):
             return False
@@ -50,15 +51,15 @@ class Choosing:
                 self._among_texts(slot, sight, value) if _are_apart(slot, sight) else self._by_sums(sight, value)
             )
         if slot.judged and sight.source == "record":
-            # Those with more of it may be out by what only a reader can tell.
+            # A value that only a reader can exclude may rank higher.
             return mine is not None
         if mine is None:
             return not rest and not measured
         return all(mine >= other if slot.choice.order == "most" else mine <= other for other in rest)
 
     def is_best(self, slot: Slot, sight: Traced) -> bool | None:
-        """Whether a value's record is the chosen one by its own fields; None if there is no choice, or the records do
-        not show the criterion.
+        """Whether a value's record is the chosen one by its own fields. None without a choice, or if the records lack
+        the criterion.
         """
         if slot.choice is None or sight.step is None or sight.number < 0:
             return None
@@ -77,8 +78,8 @@ class Choosing:
         return figures.get(sight.number) == best
 
     def is_out(self, slot: Slot, value: str | float, sight: Traced | None = None) -> bool:
-        """Whether results show that a value is outside the bounds or of another kind; by its own record if `sight` has
-        the field.
+        """Whether results show that a value is outside the limits or of another kind. If `sight` has the field, its own
+        record decides.
         """
         for limit in slot.limits:
             own = self._own(limit.field, sight) if sight is not None else []
@@ -87,12 +88,11 @@ class Choosing:
         return False
 
     def _own(self, field: str, sight: Traced) -> list[str]:
-        """The values of a field in a value's record."""
         fields = self._view.around(sight).fields(sight.number)
         return [fields[name] for name in fitting(field, fields)]
 
     def _told(self, field: str, value: str | float) -> Iterator[str]:
-        """The values of a field for an entity: in its record, or from a tool asked about it."""
+        """Yield the values of a field for an entity: from its record, or from a tool called with it."""
         name = fold(str(value))
         for step, call, _ in self._view.mentions(value):
             for fields in self._view.records(step):
@@ -107,7 +107,7 @@ class Choosing:
                     yield told
 
     def _named(self, slot: Slot, sight: Traced) -> list[int]:
-        """All records of a result that the user's words name, not only the value's own."""
+        """Return all records of a result that the user's words name, not only the value's own."""
         records = self._view.around(sight).records
         named = {
             number for source in slot.sources if source.named for number in self._naming.named_records(source, sight)
@@ -115,7 +115,7 @@ class Choosing:
         return [number for number in sorted(named) if sight.field in records[number]]
 
     def _measured(self, slot: Slot, choice: Choice, value: str | float, sight: Traced) -> dict[str, float]:
-        """The criterion by value, folded, for all named values at the same place."""
+        """Return the criterion of all named values at the same place, by normalised value."""
         places = self._view.around(sight)
         among = dict.fromkeys(places.values(sight.field) if places.records else places.values())
         if sight.number >= 0:
@@ -129,7 +129,9 @@ class Choosing:
         return next((each for each in figures if each is not None), None)
 
     def _counts(self, choice: Choice, sight: Traced, among: dict[str, None]) -> dict[str, float]:
-        """The number of items a tool shows for each, or of records with it in the same field."""
+        """Return the number of items that a tool shows for each value, or of records with the value in the same
+        field.
+        """
         thing = {stem(word) for word in words_of(choice.field)}
         counts: dict[str, float] = {}
         named: dict[str, float] = {}
@@ -145,7 +147,7 @@ class Choosing:
         return counts or (named if any(count > 1 for count in named.values()) else {})
 
     def _by_sums(self, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
-        """The largest amount next to a value in its record, paragraph or line, and those of the others."""
+        """Return the largest amount next to a value in its record, paragraph or line, and those of the others."""
         places = self._view.around(sight)
         if sight.number >= 0:
             pieces = [" ".join(places.fields(each).values()) for each in range(len(places.records))]
@@ -163,7 +165,9 @@ class Choosing:
         return (own, [*sums.values()]) if sums else (None, [])
 
     def _among_texts(self, slot: Slot, sight: Traced, value: str | float) -> tuple[float | None, list[float]]:
-        """The largest amount in a value's text, and in each other text the user named; empty if one was not read."""
+        """Return the largest amount in a value's text, and in each other text that the user named; empty if one was not
+        read.
+        """
         own: float | None = None
         rest: list[float] = []
         for source in slot.sources:
@@ -179,12 +183,12 @@ class Choosing:
 
 
 def _are_apart(slot: Slot, sight: Traced) -> bool:
-    """Whether the user named several texts that one tool shows, to choose among them."""
+    """Whether the user named several texts of one tool to choose from."""
     return sight.number < 0 and len({source.named for source in slot.sources if source.tool == sight.tool}) > 1
 
 
 def is_beyond(limit: Limit, told: str) -> bool:
-    """Whether a shown value is excluded by a bound; incomparable values are not."""
+    """Whether a limit excludes a shown value. It does not exclude a value that cannot be compared."""
     for bound, is_least in ((limit.least, True), (limit.most, False)):
         if bound:
             mine, other = _alike(told, bound, limit.field)
@@ -194,7 +198,7 @@ def is_beyond(limit: Limit, told: str) -> bool:
 
 
 def _alike(told: str, bound: str, field: str) -> tuple[float | None, float | None]:
-    """A shown value and a bound as comparable numbers: by time of day, by day, or as numbers."""
+    """Return a shown value and a limit as comparable numbers: by time of day, by day, or as numbers."""
     moment = _MOMENT.match(told)
     if clock := _CLOCK.fullmatch(bound):
         shown = _CLOCK.search(told) if moment is None or moment[4] else None
@@ -209,7 +213,9 @@ def _minutes(clock: re.Match[str]) -> float:
 
 
 def figure(told: str, field: str = "") -> float | None:
-    """A shown value as a number: a number, or a moment as one; for a range its end if the field is a maximum."""
+    """Return a shown value as a number: a number, or a time as one. For a range, return its end if the field is a
+    maximum.
+    """
     if moment := _MOMENT.match(told):
         return float("".join(part or "00" for part in moment.groups()))
     found = _RANGE.search(told) if _stems(field) & _TOP else None
@@ -218,13 +224,13 @@ def figure(told: str, field: str = "") -> float | None:
 
 
 def fits(field: str, name: str) -> bool:
-    """Whether a field, as a model calls it, is a field or what a tool is about; one moment is as good as another."""
+    """Whether a field as a model names it matches a field or the subject of a tool. Any two times match."""
     return bool(_stems(field) & _stems(name)) or (_is_moment(field) and _is_moment(name))
 
 
 @lru_cache(maxsize=1024)
 def _stems(name: str) -> frozenset[str]:
-    """The words of a field's name without their endings."""
+    """Return the word stems of a field's name."""
     return frozenset(stem(word) for word in words_of(name.replace(" ", "_")))
 
 
@@ -232,7 +238,7 @@ _TOP = frozenset(("max", "maximum", "highest", "upper", "top"))
 
 
 def fitting(field: str, names: Iterable[str]) -> set[str]:
-    """The names of fields that share the most words with one as a model calls it; none where none shares any."""
+    """Return the field names that share the most words with a model's name for a field; empty if none shares any."""
     mine = _stems(field)
     shared = {name: len(mine & _stems(name)) for name in names}
     most = max(shared.values(), default=0)
@@ -246,7 +252,7 @@ def _is_moment(field: str) -> bool:
 
 
 def _sum(piece: str) -> float | None:
-    """The largest sum of money in a piece of a text."""
+    """Return the largest amount of money in a piece of text."""
     for name in identifiers(piece):
         piece = piece.replace(name, " ")
     return max((each for found in _SUM.findall(piece) if (each := figure(found)) is not None), default=None)

@@ -1,4 +1,4 @@
-"""Checks amounts and moments: whether they were said, shown in a named source, or computed from those."""
+"""Checks amounts and times: whether the user said them, a named source shows them, or they follow from these."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,16 +21,14 @@ _ROUNDED = 0.01
 
 
 class Amounts:
-    """Checks amounts against the user's words and results."""
-
     def __init__(self, view: View, naming: Naming) -> None:
         self._view, self._naming = view, naming
 
     def objection(self, slot: Slot, number: float, *, is_one: bool) -> Why | None:
-        """Why an amount is not the requested one; None if it is, or nothing is known. An amount nobody said must at
-        least not exceed the sum of everything said or shown.
+        """Return why an amount is not the requested one; None if it is, or if nothing is known.
 
-        `is_one` if the action is performed once.
+        An amount that the user did not say must not exceed the sum of everything said or shown. `is_one` means that the
+        action is performed once.
         """
         named = [source for source in slot.sources if source.named] if slot.fill == "found" else []
         if slot.factor or slot.plus:
@@ -39,7 +37,7 @@ class Amounts:
             sights = [*self._view.sights(number)]
             if any(self._naming.is_of(source, sight, number) for source in named for sight in sights):
                 return None
-            # A record states the value itself; only running text says by how much something changes.
+            # A record states the value itself. Only running text says by how much something changes.
             texts = (text for source in named for text in self._naming.texts(source, only_prose=True))
             told = " \n ".join(texts).strip()
             return None if told and self._follows(number, told) else "not_found"
@@ -49,13 +47,13 @@ class Amounts:
         return "too_much" if known and number > 2 * max(known) else None
 
     def _is_shown_as_it_is(self, slot: Slot, number: float) -> bool:
-        """Whether an amount that has to be worked out is one that a source shows."""
+        """Whether a source shows an amount that should have been calculated."""
         sources = [source for source in slot.sources if source.named]
         sights = [*self._view.sights(number)]
         return any(self._naming.is_of(source, sight, number) for source in sources for sight in sights)
 
     def _is_share(self, number: float, slot: Slot) -> bool:
-        """Whether an amount is the stated share of one that a source shows."""
+        """Whether an amount is the stated share of an amount in a source."""
         for base in self._view.numbers():
             if abs(base * (slot.factor or 1) + slot.plus - number) < _ROUNDED:
                 sights = [*self._view.sights(base)]
@@ -66,7 +64,7 @@ class Amounts:
         return False
 
     def _follows(self, number: float, text: str) -> bool:
-        """Whether an amount follows from a text that raises or lowers a shown one, by a number or percentage. A text
+        """Whether an amount follows from a text that raises or lowers a shown one by a number or percentage. A text
         without numbers decides nothing.
         """
         told = [float(each.replace(",", "")) for each in NUMBER.findall(text)]
@@ -78,14 +76,14 @@ class Amounts:
 
 
 class Moments:
-    """Checks days and times against the user's words and results."""
-
     def __init__(self, view: View, naming: Naming, choosing: Choosing, saying: Saying) -> None:
         self._view, self._naming, self._choosing, self._saying = view, naming, choosing, saying
 
     def objection(self, slot: Slot, value: str | float) -> Why | None:
-        """Why a day is not the requested one: it must be said, or shown if the user said one; of texts, only those the
-        user named count.
+        """Return why a day is not the requested one; None if it is.
+
+        The user must have said the day, or results must show it. If the user said another day, only texts that the user
+        named count.
         """
         day = DAY.match(str(value))
         if day is None or self._saying.is_user_word(day[0]):
@@ -109,7 +107,7 @@ class Moments:
         return None if is_named else "not_found"
 
     def _is_shown_moment(self, slot: Slot, named: Sequence[Source], value: str, sights: Sequence[Traced]) -> bool:
-        """Whether a moment is one of the named records, by the clock as well where they show one."""
+        """Whether a time is that of a named record, including the time of day if the records show one."""
         shown = [
             (sight, self._told(sight))
             for sight in sights
@@ -122,14 +120,14 @@ class Moments:
         return any(self._choosing.is_best(slot, sight) is not False for sight in fits)
 
     def _told(self, sight: Traced) -> str:
-        """The field that contains a value, as written."""
+        """Return the field with a value, as written."""
         places = self._view.around(sight)
         written = places.written(sight.number, sight.field)
         return written or places.fields(sight.number).get(fold(sight.field), "")
 
 
 def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
-    """Whether a moment, or a text with a day, has no other time of day."""
+    """Whether a time, or a text with a day, has no other time of day."""
     spelling = spell(day)
     pieces = [fold(line) for line in told.splitlines() if line.strip()]
     said = [piece for piece in pieces if len(pieces) == 1 or (spelling is not None and spelling.said_in(piece))]
@@ -140,7 +138,7 @@ def _is_at(clock: re.Match[str], day: str, told: str) -> bool:
 
 
 class Lasting:
-    """The time between the first and the last moment in a call."""
+    """Checks the duration between the first and the last time in a call."""
 
     def __init__(self, view: View, tool: Tool, arguments: Mapping[str, Any]) -> None:
         self._view = view
@@ -151,7 +149,7 @@ class Lasting:
         self._named = {*names}
 
     def objection(self, slot: Slot) -> Why | None:
-        """Why the time is not one that the user asked for; None where it is, or nothing tells."""
+        """Return why the duration is not the requested one; None if it is, or if nothing is known."""
         if len(self._moments) < 2:
             return None
         start, end = self._moments[0], self._moments[-1]
@@ -162,7 +160,7 @@ class Lasting:
         return None
 
     def _others(self, slot: Slot) -> list[tuple[datetime, datetime]]:
-        """The times of the entities in the sources, except the one the call changes."""
+        """Return the times of the entities in the sources, except the one that the call changes."""
         tools = {source.tool for source in slot.sources}
         found: list[tuple[datetime, datetime]] = []
         for step, call, _ in self._view.results():
@@ -174,7 +172,7 @@ class Lasting:
 
 
 def moment(told: str) -> datetime | None:
-    """A moment with a time of day; None where it is none."""
+    """Return a date with a time of day; None for any other text."""
     try:
         found = datetime.fromisoformat(told.strip()) if ":" in told else None
     except ValueError:

@@ -1,4 +1,4 @@
-"""Holds a call to the deeds of a request: in code, by the source of each of its values."""
+"""Checks a call against the actions of a request in code, by the source of each value."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
@@ -22,32 +22,32 @@ from bylaw.text.folding import fold
 from bylaw.trace.event import Call
 
 Delegating = Literal["ask", "follow"]
-"""For deeds in a text that the user hands over to: ask the user, or hold calls to that text."""
+"""How to treat actions in a text to which the user delegates: ask the user, or check calls against the text."""
 HANDED_OVER = "The text that the user hands over to:"
-"""Separates the user's words from a text that they hand over to, in the question about both."""
+"""Separates the user's words from a text to which they delegate, in the question about both."""
 _WHICH = frozenset(("not_found", "not_chosen", "left_out", "as_shown", "unsaid", "in_part"))
-"""Objections about which of several values is meant, rather than about where a value may come from."""
+"""Objections about which of several values is meant. The others are about a value's source."""
 
 
 class Held(NamedTuple):
-    """A call under one deed of a request."""
+    """A call checked against one action of a request."""
 
     call: Call
     deed: Deed
     view: View
     objections: list[Objection]
     asked: tuple[Span, ...]
-    """The words of the user that ask for the deed."""
+    """The user's words that ask for the action."""
     approved: Approved
-    """Whether an earlier call that the user asked for had a value."""
+    """Tells whether an earlier requested call had a value."""
     is_handed_over: bool = False
-    """A text that the user hands over to asks for it."""
+    """Whether a text to which the user delegates asks for the action."""
     is_on_the_way: bool = False
-    """Nobody asks for the page that is opened, but a place that the user named links to it."""
+    """Whether the call opens a page that nobody asked for, but that a place named by the user links to."""
 
     def places(self) -> set[int]:
-        """The steps of the results the action's values may be taken from: the sources the user named, and pages they
-        link to, once rightly opened.
+        """Return the steps of the results from which values may be taken: the sources that the user named, and pages
+        opened from there.
         """
         naming = Naming(self.view)
         sources = [source for slot in self.deed.slots for source in slot.sources]
@@ -58,8 +58,9 @@ class Held(NamedTuple):
         }
 
     def shown(self) -> set[int]:
-        """The steps of the results to look at: these places, and all results of a tool that the request names as a
-        source, if none of them bears the names."""
+        """Return the steps of the results to look at: the places of `places`, and all results of a named tool if none
+        of these has the names.
+        """
         found = self.places()
         for source in {source for slot in self.deed.slots for source in slot.sources if source.tool}:
             steps = {step for step, call, _ in self.view.results() if call.tool == source.tool}
@@ -72,14 +73,17 @@ class Held(NamedTuple):
         return bool(links) and self.approved(str(call.arguments.get(links[0], "")))
 
     def may_be_meant(self) -> bool:
-        """Whether there is no objection, or only ones that looking at the results can settle."""
+        """Whether there is no objection, or only objections that a look at the results can settle."""
         if self.is_on_the_way:
             return True
         return all(each.why in _WHICH for each in self.objections) and all(map(self._can_settle, self.objections))
 
     def _can_settle(self, objection: Objection) -> bool:
-        """Whether a look can settle an objection: the value appears in a place that the request names, or a tool there
-        was asked about it. A number, a day or a text may be worked out."""
+        """Whether a look at the results can settle an objection.
+
+        The value must appear in a place that the request names, or a tool there must have been called with it. A
+        number, a day or a text may be derived.
+        """
         tool = self.view.tools[self.call.tool]
         kind = kinds_of(tool).get(objection.argument, "name")
         places = self.places()
@@ -101,7 +105,7 @@ class Held(NamedTuple):
 
 
 class Keeping:
-    """Holds the calls of one conversation to its requests."""
+    """Checks the calls of one conversation against its requests."""
 
     def __init__(
         self,
@@ -111,16 +115,17 @@ class Keeping:
         *,
         delegation: Delegating = "ask",
     ) -> None:
-        """`read` also reads the texts that the user hands over to."""
+        """`read` also reads the texts to which the user delegates."""
         self._tools, self._read, self._provenance = tools, read, provenance
         self.follows = delegation == "follow"
 
     def hold(
         self, call: Call, allowance: Allowance, request: str, *, before: int, approved: Approved
     ) -> Iterator[Held]:
-        """Check the call under each action of its tool: those of the request, then those of texts it delegates to.
+        """Check the call against each action of its tool: first those of the request, then those of texts to which it
+        delegates.
 
-        `request` is everything the user said before the step `before`; see `Check` for `approved`.
+        `request` is everything that the user said before the step `before`. See `Check` for `approved`.
         """
         tool = self._tools[call.tool]
         view = View(self._provenance, self._tools, request, before)
@@ -141,7 +146,7 @@ class Keeping:
 
 
 def _opening(tool: Tool, allowance: Allowance) -> Deed | None:
-    """The opening of a page that a place links to which the user named for something else."""
+    """Return the action of opening a page that a named place links to."""
     if not fetches(tool):
         return None
     named = [source for deed in allowance.deeds for slot in deed.slots for source in slot.sources if source.named]

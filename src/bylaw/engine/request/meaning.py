@@ -1,8 +1,8 @@
 """The second look: a model reads the results and says whether a call is what the user means.
 
-An allowance is read before any result. It says where a value may come from, but seldom which of the values there is
+An allowance is determined before any result. It says where a value may come from, but rarely which value there is
 meant. Code restricts a call to those sources. Then a model sees the user's words, the results and the call, and answers
-for each argument. It can reject a call and choose among a source's values, but cannot change the sources, because
+for each argument. The model can reject a call and choose among a source's values. It cannot change the sources, because
 strangers may have written the results.
 """
 
@@ -16,11 +16,11 @@ from bylaw.engine.request.keeping import Held
 from bylaw.engine.request.values import View
 
 _MOST = 60_000
-"""Characters of results that a model is shown; above this the user is asked."""
+"""The maximum length of results that a model sees. Above this, the user is asked."""
 
 
 class Shown(Struct, frozen=True):
-    """One result of a look-up."""
+    """The result of a look-up."""
 
     tool: str
     arguments: Mapping[str, Any]
@@ -34,26 +34,26 @@ class Doubt(Struct, frozen=True):
     tool: str
     arguments: Mapping[str, Any]
     asked: tuple[str, ...]
-    """The arguments that the model is asked about."""
+    """The arguments in question."""
     shown: tuple[Shown, ...]
     unsettled: tuple[str, ...] = ()
-    """The arguments that code objects to unless the model confirms them."""
+    """The arguments to which code objects unless the model confirms them."""
 
 
 class RequestModel(Protocol):
     """Answers the two questions about a request."""
 
     def read(self, text: str) -> Allowance:
-        """Read what a request allows from its words alone; `unread` if there is no answer."""
+        """Return what a request allows from its words alone. `unread` has the reason if there is no answer."""
         ...
 
     def look(self, doubt: Doubt) -> Mapping[str, bool] | None:
-        """By argument, whether it is what the user means; unclear ones are absent. None if there is no answer."""
+        """Return for each argument whether it is what the user means, without unclear ones. None without an answer."""
         ...
 
 
 def settle(held: Held, model: RequestModel | None) -> list[Objection]:
-    """The objections to a call after the second look; without an answer, the user is asked."""
+    """Return the objections to a call after the second look. Without an answer, the user is asked."""
     arguments = held.call.arguments
     unsettled = tuple(each.argument for each in held.objections)
     asked = tuple(name for name in arguments if held.is_handed_over or name in unsettled or not _is_stated(held, name))
@@ -72,19 +72,21 @@ def settle(held: Held, model: RequestModel | None) -> list[Objection]:
 
 
 def _is_left_open(held: Held, name: str) -> bool:
-    """Whether the request leaves an argument to the agent; then it is stopped only if a model calls it wrong."""
+    """Whether the request leaves an argument to the agent. Then only a model can object to it."""
     slot = held.deed.slot(name)
     return slot is None or slot.fill == "free"
 
 
 def _is_stated(held: Held, name: str) -> bool:
-    """Whether the request states the value of an argument, and leaves nothing for a reader to judge."""
+    """Whether the request states an argument's value completely."""
     slot = held.deed.slot(name)
     return slot is not None and slot.fill == "said" and not slot.judged
 
 
 def _shown(places: set[int], view: View) -> Iterator[Shown]:
-    """The results at these steps, and those of tools that vouch for all of their fields, such as a list of members."""
+    """Yield the results at these steps, and those of tools that vouch for all of their fields, such as a list of
+    members.
+    """
     for step, call, text in view.results():
         tool = view.tools.get(call.tool)
         if step in places or (tool is not None and tool.effect == "read" and tool.trusts("")):

@@ -1,7 +1,8 @@
 """Finds the entities in results that a request names: the mail of a sender, the event with a title, a file.
 
-All names of a source must match. A record is matched by its short fields if any record of the same result is; else by
-its texts; else by the look-up's arguments. So a text that only mentions a meeting is not that meeting.
+All names of a source must match. If any record of a result matches by its short fields, records are matched by these.
+Otherwise their texts count, and then the look-up's arguments. So a text that only mentions a meeting is not that
+meeting.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,9 +24,9 @@ class Naming:
         self._view = view
 
     def is_of(self, source: Source, sight: Traced, value: str | float) -> bool:
-        """Whether a sight of a value is in a source: in a result of its tool, in a record that bears its names.
+        """Whether a value was shown by a source: in a result of its tool, in a record with its names.
 
-        If a record's own short fields bear all the names, any tool may have shown it.
+        If a record's own short fields contain all the names, any tool may have shown it.
         """
         is_tool = source.tool in ("", sight.tool)
         words = self._view.words(source.named)
@@ -37,37 +38,38 @@ class Naming:
             return is_tool and _are_borne(words, shown)
         named, field, fields = fold(str(value)), fold(sight.field), places.fields(sight.number)
         if sight.number < 0 or (sight.is_whole and fields.keys() & {named, *given}):
-            # A list item, or an entity the tool was asked about, goes by its own name.
+            # A list item, or an entity that was the tool's argument, has its own name.
             own = {"": named}
             if field in fields or named in fields:
                 own |= {"field": field, "told": fields.get(named, "")}
             return is_tool and closeness(words, own, given) > 0
         if len(fields) > 1 and named in words and fields.get(field) == named:
-            # The name of a record is not the value to be found in it.
+            # The name of a record is not the value to find in the record.
             return False
         text = "" if sight.is_whole or fields.get(field) == named else field
         return sight.number in self.named_records(source, sight, text=text)
 
     def named_records(self, source: Source, sight: Traced, *, text: str = "") -> list[int]:
-        """The records of a result that match the names of a source best.
+        """Return the records of a result that match a source's names best.
 
-        `text` is the field of running text from which a value was taken; it counts less than a short field.
+        `text` is the field of running text from which a value was taken. It counts less than a short field.
         """
         places = self._view.around(sight)
         is_tool = source.tool in ("", sight.tool)
         if not source.named:
             return [*range(len(places.records))] if is_tool else []
         field = fold(sight.field)
-        # "My passport number": the name of its field may tell what a value is.
+        # For "my passport number", the field's name may describe the value.
         label = {" ": field} if sight.is_whole and field in places.fields(sight.number) else {}
         close = self._close(source, step_of(sight), sight.arguments, label=label, text=text)
         least = 1 if is_tool else (SHORT + WHOLLY) * len(source.named)
         return [number for number, each in enumerate(close) if each >= least and each == max(close)]
 
     def may_show(self, source: Source, step: int, call: Call) -> bool:
-        """Whether a result may be of a source: of its tool, and it bears the names or was looked up by them.
+        """Whether a result may belong to a source: it has the right tool, and the names occur in it or in the look-up's
+        arguments.
 
-        A description that it does not bear is no name of it: people say "those two deal mails".
+        A description that does not occur, such as "those two deal mails", does not exclude a result.
         """
         if source.tool not in ("", call.tool) or not source.named:
             return source.tool in ("", call.tool)
@@ -82,14 +84,14 @@ class Naming:
         return _are_borne(telling or words, shown)
 
     def texts_of(self, delegation: Delegation) -> Iterator[str]:
-        """The texts that the user hands over to, each once."""
+        """Yield the texts to which the user delegates, each once."""
         found = (text for source in delegation.sources for text in self.texts(source, delegation.asked))
         yield from dict.fromkeys(found)
 
     def texts(self, source: Source, asked: Sequence[Span] = (), *, only_prose: bool = False) -> Iterator[str]:
-        """The texts of a source: of the records that bear its names, else of results that were looked up by them.
+        """Yield the texts of a source: of records with its names, or of results whose look-up had the names.
 
-        `asked` are words that name a source without names of its own. With `only_prose`, only the running texts.
+        `asked` are words that name a source without its own names. With `only_prose`, yield only running texts.
         """
         words = self._view.words(source.named)
         for step, call, text in self._view.results():
@@ -118,7 +120,7 @@ class Naming:
         text: str = "",
         exactly: bool = False,
     ) -> list[int]:
-        """How closely each record of a result matches."""
+        """Return how closely each record of a result matches."""
         places, given = self._view.places(step), given_words(arguments)
         words, apart = self._view.words(source.named), self._apart(source.named)
         return [
@@ -133,15 +135,15 @@ class Naming:
         ]
 
     def _apart(self, named: Sequence[Span]) -> frozenset[str]:
-        """The words that name a person or entity rather than a text's title or subject."""
+        """Return the words that name a person or entity and not a text's title or subject."""
         request = self._view.request
         found = (each for each in named if is_name(request[each.start : each.end]))
         return frozenset(self._view.words([each for each in found if not is_spoken_of(request[: each.start])]))
 
     def _own(self, step: int, number: int, arguments: Mapping[str, Any]) -> Mapping[str, str] | None:
-        """The fields that name a record's author, and its look-up's arguments; None if there is no such field.
+        """Return the fields that name a record's author, and its look-up's arguments; None without such a field.
 
-        For a file its text counts too: its owner need not be its author.
+        For a file, the text counts too, because the owner may not be the author.
         """
         own = self._view.own_fields(step, number)
         if own is None:
@@ -154,17 +156,19 @@ class Naming:
 
 
 def _fetched(arguments: Mapping[str, Any]) -> list[str]:
-    """The arguments that name what a look-up fetches, folded; not the words of a search, which may find anything."""
+    """Return the arguments that name what a look-up fetches, normalised. Search terms are left out, because a search
+    may find anything.
+    """
     return given_words({name: each for name, each in arguments.items() if not is_search(name)})
 
 
 def _are_borne(words: Sequence[str], shown: Sequence[str]) -> bool:
-    """Whether each word names one of the folded texts, in any form of a day or a number."""
+    """Whether each word names one of the normalised texts, in any form of a day or a number."""
     return all(any(names(word, each) >= WHOLLY for each in shown) for word in words)
 
 
 def about(view: View, step: int, arguments: Mapping[str, Any], value: str | float) -> str | None:
-    """What a result says about the entity its tool was asked about, folded; None if nothing."""
+    """Return what a result says about the entity in its tool's arguments, normalised; None if nothing."""
     named = fold(str(value))
     records = view.records(step)
     for fields in records:

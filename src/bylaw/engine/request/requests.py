@@ -21,17 +21,17 @@ _NO_MODEL = "no model is set up to read requests"
 
 
 class Granted(Struct, frozen=True, omit_defaults=True):
-    """A model's reading of a request as the log keeps it: ranges of the user's words, without the words."""
+    """A model's reading of a request, as stored in the log: ranges of the user's words, without the words."""
 
     messages: int
-    """Number of user messages it was read from."""
+    """The number of user messages behind the reading."""
     allowance: Allowance
     text: str = ""
-    """The digest of them with a text that they hand over to, where that was read as well."""
+    """The digest of these messages with a delegated text, if that was read too."""
 
 
 class Requests:
-    """Checks every call of a conversation against what the user had said before it."""
+    """Checks every call of a conversation against what the user had said before."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Requests:
         delegation: Delegating = "ask",
         known: Iterable[Granted] = (),
     ) -> None:
-        """Without a `model`, every request is undetermined. `known` are its earlier answers, from elsewhere."""
+        """Without a `model`, every request is undetermined. `known` has its earlier answers."""
         self._ledger = ledger
         self._model = model
         self._provenance = ledger.provenance(context)
@@ -50,22 +50,22 @@ class Requests:
         self.granted: list[Granted] = []
         """A model's answers in the order asked."""
         self._allowances: dict[int, Allowance] = {}
-        """By number of user messages."""
+        """Allowances by number of user messages."""
         self._texts: dict[str, Allowance] = {}
-        """By digest of a delegated text with the user's words before it."""
+        """Allowances by digest of a delegated text with the user's words before it."""
         self.know(known)
         self._unread: dict[int, Allowance] = {}
-        """Unreadable requests, read again for the next call, because an answer may be available then."""
+        """Requests without an answer, asked again for the next call."""
         self._digests: dict[int, str] = {}
         self._told: dict[int, list[str]] = {}
         self._spending = Spending(ledger)
         self._text = (0, "")
-        """All words of so many messages of the user, as last asked for."""
+        """The text of so many user messages, as last requested."""
         self._found: dict[int, tuple[Objection, ...]] = {}
         """Objections by step of a call."""
 
     def know(self, granted: Iterable[Granted]) -> None:
-        """Add a model's answers about these words from elsewhere."""
+        """Add a model's earlier answers about these words."""
         for each in granted:
             self.granted.append(each)
             if each.text:
@@ -74,11 +74,11 @@ class Requests:
                 self._allowances[each.messages] = each.allowance
 
     def latest(self) -> Allowance | None:
-        """What the user's words so far allow; None if nobody has said anything."""
+        """What the user's words so far allow; None without words."""
         return self.allowance(self._ledger.step) if self._ledger.said else None
 
     def allowance(self, before: int) -> Allowance:
-        """What the user's words before a step allow. Only later words of the user can extend it."""
+        """Return what the user's words before a step allow. Only later words of the user can extend this."""
         count = self._count(before)
         found = self._allowances.get(count)
         if found is None:
@@ -98,7 +98,7 @@ class Requests:
         return Allowance(unread=_NO_MODEL) if self._model is None else self._model.read(text)
 
     def _handed_over(self, text: str) -> Allowance:
-        """What a delegated text allows; asked once."""
+        """Return what a delegated text allows. The model is asked once."""
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         found = self._texts.get(digest)
         if found is None:
@@ -109,7 +109,7 @@ class Requests:
         return found
 
     def digest(self, before: int) -> str:
-        """The log's identifier for what the user's words before a step allow."""
+        """Return the log's id of what the user's words before a step allow."""
         count = self._count(before)
         if count not in self._digests:
             found = self.allowance(before)
@@ -119,7 +119,7 @@ class Requests:
         return self._digests[count]
 
     def told(self, before: int) -> list[str]:
-        """What the user's words before a step allow, in lines for people."""
+        """Return what the user's words before a step allow, in lines for people."""
         count = self._count(before)
         if count not in self._told:
             found = self.allowance(before)
@@ -129,14 +129,13 @@ class Requests:
         return self._told[count]
 
     def text(self, before: int) -> str:
-        """Everything the user said before a step, without repeated messages."""
+        """Return everything that the user said before a step, without repeated messages."""
         count = self._count(before)
         if self._text[0] != count:
             self._text = (count, "\n\n".join(text for _, text in new_words(self._ledger.said[:count])))
         return self._text[1]
 
     def _count(self, before: int) -> int:
-        """The number of user messages before a step."""
         said = self._ledger.said
         return len(said) if not said or said[-1][0] < before else bisect_left(said, before, key=lambda each: each[0])
 
@@ -145,7 +144,7 @@ class Requests:
         return UNSEEN if self.objections(at) else True
 
     def objections(self, at: CallRecord) -> tuple[Objection, ...]:
-        """The objections to a call; none if the user asked for it."""
+        """Return the objections to a call; empty if the user asked for it."""
         found = self._found.get(at.step)
         if found is None:
             self._unread.clear()
@@ -180,7 +179,7 @@ class Requests:
 
 
 def _nearest(held: Iterable[Held]) -> Held | None:
-    """The first without an objection, else one that may be meant, with the fewest."""
+    """Return the first without an objection, or else a possible one with the fewest."""
     found: list[Held] = []
     for each in held:
         if not each.objections:

@@ -21,14 +21,12 @@ _CURRENCY = re.compile(rf"^{_NAMES}|{_NAMES}$")
 
 
 class Saying:
-    """Compares values with what the user said."""
-
     def __init__(self, view: View, *, quoted: str) -> None:
-        """`quoted` is a text that the user handed over to: texts that the agent writes may quote it."""
+        """`quoted` is a text to which the user delegates. The agent's own texts may quote it."""
         self._view, self._quoted = view, fold(quoted)
 
     def is_fixed(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether a value equals what the words state that fix it; something that they merely contain does not."""
+        """Whether a value equals what the fixing words state. A text that they merely contain does not count."""
         if slot.value is not None and kind in ("flag", "moment", "number"):
             return _is_same(slot.value, value)
         quotes = self._view.words(slot.said)
@@ -45,7 +43,7 @@ class Saying:
         return kind != "text" and any([*map(fold, identifiers(words))] == [bare] for words in quotes)
 
     def is_in_part(self, slot: Slot, kind: str, value: str | float) -> bool:
-        """Whether the words that fix a value contain it among others, or leave a part of it unsaid: "on the 27th"."""
+        """Whether the fixing words contain the value among others, or leave part of it unsaid, as in "on the 27th"."""
         quotes = self._view.words(slot.said)
         if kind == "moment":
             return any(_may_be_day(str(value), words) for words in _joined(quotes))
@@ -56,21 +54,20 @@ class Saying:
         return spelling is not None and any(spelling.said_in(words) for words in quotes)
 
     def is_longer(self, slot: Slot, value: str | float) -> bool:
-        """Whether a value contains words that fix it."""
+        """Whether a value contains the words that fix it."""
         bare = fold(str(value))
         return any(len(words) > 2 and occurs(words, bare) >= 0 for words in self._view.words(slot.said))
 
     def is_user_word(self, value: str | float) -> bool:
-        """Whether the user said a value."""
         return self._view.is_said(value)
 
     def is_quoted(self, words: str) -> bool:
-        """Whether the agent's words come from the user, or from a text that a model read."""
+        """Whether the agent's words come from the user or from the delegated text."""
         spelling = spell(words) if self._quoted else None
         return self.is_user_word(words) or (spelling is not None and spelling.said_in(self._quoted))
 
     def is_at_another_time(self, slot: Slot, kind: str, value: str) -> bool:
-        """Whether a moment is on the day the user said, or any day, but at another time."""
+        """Whether a time has the user's day, or any day, but another time of day."""
         if any(limit.field == slot.name and is_beyond(limit, value) for limit in slot.limits):
             return True
         if kind == "moment" and (meant := CLOCK.search(str(slot.value))):
@@ -82,7 +79,7 @@ class Saying:
 
 
 def _is_same(meant: str | float | bool, given: str | float) -> bool:
-    """Whether a value is what the user's words mean: the same number, moment or word, ignoring seconds."""
+    """Whether a value is what the user's words mean: the same number, time or word, ignoring seconds."""
     if isinstance(meant, bool) or (one := number_of(meant)) is None or (other := number_of(given)) is None:
         one, other = (fold(str(each)).replace("t", " ") for each in (meant, given))
         return bool(one) and (one == other or (DAY.match(one) is not None and other.startswith(one)))
@@ -90,7 +87,7 @@ def _is_same(meant: str | float | bool, given: str | float) -> bool:
 
 
 def _joined(quotes: Sequence[str]) -> list[str]:
-    """Quotes, and a day in pieces: "the 10th to the 13th", "of June"."""
+    """Return quotes, and days assembled from pieces, as in "the 10th to the 13th" and "of June"."""
     if len(quotes) < 2:
         return [*quotes]
     ordinals = _ORDINAL.findall(" ".join(quotes))
@@ -98,7 +95,7 @@ def _joined(quotes: Sequence[str]) -> list[str]:
 
 
 def _is_only_day(value: str, words: str) -> bool:
-    """Whether words name the day of a moment, or are a moment without a day, and name no other day."""
+    """Whether words name a time's day, or are a time without a day, and name no other day."""
     day = DAY.match(value)
     spelling = spell(day[0] if day else value)
     named = {(each.month, each.day) for each in days(words)}
@@ -106,7 +103,7 @@ def _is_only_day(value: str, words: str) -> bool:
 
 
 def _may_be_day(value: str, words: str) -> bool:
-    """Whether words name the day of a moment among others, or leave its month or its week unsaid."""
+    """Whether words name a time's day among others, or leave its month or week unsaid."""
     day = DAY.match(value)
     if day is None:
         return False
@@ -118,13 +115,13 @@ def _may_be_day(value: str, words: str) -> bool:
 
 
 def _is_only_number(number: float, words: str) -> bool:
-    """Whether words are a number, in figures or written out, and nothing else but its currency."""
+    """Whether words are only a number, in figures or words, perhaps with its currency."""
     spelling = spell(number)
     bare = _CURRENCY.sub("", words).strip()
     return spelling is not None and (figure(bare) == Decimal(repr(number)) or spelling.is_written_out(bare))
 
 
 def _abbreviates(code: str, words: str) -> bool:
-    """Whether an enumeration value stands for words: by their beginning (`r`: read), or their initials."""
+    """Whether an enumeration value stands for words: by their beginning (`r` for read), or their initials."""
     first = "".join(word[0] for word in words.split() if word != "and")
     return bool(code) and ((" " not in words and words.startswith(code)) or first == code)

@@ -1,4 +1,6 @@
-"""Whether earlier calls may have used up a request: it permits one call per tool and per target that it names."""
+"""Tells whether earlier calls may have used up a request. A request permits one call per tool and target that it
+names.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
@@ -15,11 +17,11 @@ from bylaw.trace.event import Call
 
 Target = tuple[str, ...]
 Candidates = Callable[[Call], Sequence[Held]]
-"""The deeds that a call may be meant by, as of the judged call."""
+"""Returns the actions of the request that a call may perform, as of the judged call."""
 
 
 class Spending:
-    """Counts the calls that may have used each deed of a conversation's requests."""
+    """Counts the calls that may have used each action of a conversation's requests."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -34,7 +36,7 @@ class Spending:
     def is_used_up(self, at: CallRecord, candidates: Candidates) -> bool:
         """Whether calls that ran, or may have run, leave nothing of the request for this call.
 
-        Each deed that the latest asking message asks for permits one call per target.
+        Each action in the latest message that asks for it permits one call per target.
         """
         if at.tool is None or not self._has_earlier(at):
             return False
@@ -69,7 +71,7 @@ class Spending:
         return [*self._made.get((id(deed), target), ()), *self._made.get((id(deed), _ANY), ())]
 
     def asked_at(self, held: Held, before: int) -> int:
-        """The step of the latest message that asks for a deed."""
+        """Return the step of the latest message that asks for an action."""
         found = start = 0
         for step, text in new_words(self._ledger.said):
             if step < before:
@@ -81,8 +83,9 @@ class Spending:
 
 
 def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The user's messages with content, each with its step; an immediate repetition requests nothing new. After other
-    words the same words count again: "Forget it." may withdraw more.
+    """Yield the user's messages with content and steps. An immediate repetition requests nothing new.
+
+    After other words, the same words count again: "Forget it." may withdraw more.
     """
     last = ""
     for step, text in said:
@@ -92,11 +95,11 @@ def new_words(said: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 _ANY: Target = ("\0any",)
-"""The target of a call whose arguments cannot be read: any of them."""
+"""The target of a call with unreadable arguments, which may be any target."""
 
 
 def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
-    """The targets of a call under an action; the same one for all calls if the action names a single target."""
+    """Yield the targets of a call under an action. All calls share one target if the action names only one."""
     if not is_readable(call, tool):
         yield _ANY
         return
@@ -105,7 +108,7 @@ def _targets(deed: Deed, tool: Tool, call: Call) -> Iterator[Target]:
 
 
 def _names_several(slot: Slot, kind: str) -> bool:
-    """Whether a request names several targets for an argument: all that fit, or each by words of its own."""
+    """Whether a request names several targets for an argument: all that match, or each by its own words."""
     named = {source.named for source in slot.sources}
     return kind in ("name", "address", "link") and (slot.every or len(slot.said) + len(named) > 1)
 

@@ -1,4 +1,4 @@
-"""The values of a call's arguments, and the days and words of a text that they are held against."""
+"""The values of a call's arguments, and the days and words in a text for comparison."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,8 +35,9 @@ _A_DAY = re.compile(
 
 
 def parts_of(given: Any, tool: Tool | None = None) -> list[str | float]:
-    """The values of an argument: of a list each, of a record also the keys that the tool does not declare, and of a
-    text that lists addresses each of them."""
+    """Return the values of an argument: of a list each item, of a record also undeclared keys, of a text with addresses
+    each address.
+    """
     if given.__class__ is not str and isinstance(given, (int, float)):
         return [given]
     if isinstance(given, str) and given.lstrip()[:1] == "[":
@@ -50,7 +51,7 @@ def parts_of(given: Any, tool: Tool | None = None) -> list[str | float]:
 
 
 def number_of(value: str | float) -> float | None:
-    """A value as a number; None where it is none."""
+    """Return a value as a number; None for any other value."""
     try:
         return float(value)
     except (ValueError, TypeError):
@@ -58,19 +59,19 @@ def number_of(value: str | float) -> float | None:
 
 
 def telling(words: str) -> frozenset[str]:
-    """The stems of content words."""
     return frozenset(each for each in telling_stems(words) if len(each) > 2 and not each.isdigit())
 
 
 def ends_of(words: str) -> Iterator[str]:
-    """The two days of "5-8 Aug"."""
+    """Yield the two days of a range such as "5-8 Aug"."""
     for first, last, month in _RANGE.findall(words):
         yield from (f"{first} {month}", f"{last} {month}")
 
 
 def says(words: str, text: str) -> bool:
-    """Whether a folded text contains folded words, in any form of days, times and numbers. Of other words only content
-    words count, and one word of a name is enough.
+    """Whether a normalised text contains normalised words, in any form of days, times and numbers.
+
+    Of other words, only content words count, and one word of a name is enough.
     """
     if occurs(words, text) >= 0:
         return True
@@ -88,17 +89,16 @@ def says(words: str, text: str) -> bool:
 
 
 def _by_half_days(text: str) -> set[tuple[int, int]]:
-    """The times in a text, read as morning or afternoon, because people seldom say which."""
+    """Return the times in a text without morning or afternoon, because people seldom say which."""
     return {(hour % 12, minute) for hour, minute in times(text)}
 
 
 def says_a_day(text: str) -> bool:
-    """Whether a text names a day."""
     return _A_DAY.search(text) is not None
 
 
 def leaves_of(value: Any) -> Iterator[str | float]:
-    """The values inside of arguments."""
+    """Yield the values inside arguments."""
     if isinstance(value, Mapping):
         for part in cast("Mapping[str, Any]", value).values():
             yield from leaves_of(part)
@@ -110,27 +110,27 @@ def leaves_of(value: Any) -> Iterator[str | float]:
 
 
 def has_flags(value: Any) -> bool:
-    """Whether a list or a record contains yes or no, which no quoted words can equal."""
+    """Whether a list or record contains booleans, which no quoted words can equal."""
     if isinstance(value, Mapping):
         return any(map(has_flags, cast("Mapping[str, Any]", value).values()))
     return isinstance(value, bool) or (isinstance(value, list) and any(map(has_flags, cast("list[Any]", value))))
 
 
 def given_words(arguments: Any) -> list[str]:
-    """The same as words, folded, links without their scheme."""
+    """Return the values in arguments as normalised words, and links without their scheme."""
     return [fold(str(plain_link(each))) for each in leaves_of(arguments)]
 
 
 def is_code(name: str) -> bool:
-    """Whether a name is a long code: an account, a passport."""
+    """Whether a name is a long code, such as an account or passport number."""
     return len(name) >= _CODE and sum(each.isdigit() for each in name) >= _CODE_FIGURES and name.isalnum()
 
 
 class View:
-    """All that the values of one call are held against: `Provenance` as of the step before it."""
+    """What the values of one call are compared with: `Provenance` as of the step before the call."""
 
     def __init__(self, provenance: Provenance, tools: Mapping[str, Tool], request: str, before: int) -> None:
-        """`request` is everything the user said, followed by the text they delegate to, if any."""
+        """`request` is everything that the user said, followed by a text to which they delegate."""
         self.tools, self.request = tools, request
         self.text, self.places, self.own_fields = provenance.text, provenance.places, provenance.own_fields
         self.sights = partial(provenance.sights, before=before)
@@ -141,20 +141,20 @@ class View:
         self.is_said = partial(provenance.is_said, before=before)
 
     def words(self, spans: Iterable[Span]) -> tuple[str, ...]:
-        """Words of the request, folded."""
+        """Return words of the request, normalised."""
         return folded(self.request, tuple(spans))
 
     def around(self, sight: Traced) -> ResultPlaces:
-        """The result that contains a value."""
+        """Return the result with a value."""
         return self.places(step_of(sight))
 
     def records(self, step: int) -> list[Mapping[str, str]]:
-        """The records of a result, each by its fields, folded."""
+        """Return the records of a result by field, normalised."""
         places = self.places(step)
         return [places.fields(number) for number in range(len(places.records))]
 
 
 def step_of(sight: Traced) -> int:
-    """The step of the result that shows a value."""
+    """Return the step of the result that shows a value."""
     assert sight.step is not None
     return sight.step
