@@ -2,12 +2,13 @@
 
     python lab/scripts/reader_chunks.py DIR [--size 25] [--seed 7]
 
-DIR is the folder of `--llm batch:DIR`. Each kind of question gets a folder `DIR/KIND` with `instructions.md` and
+DIR is the folder of `--llm batch:DIR`. Each kind of question (of one schema, or of one instruction for plain text) gets a folder `DIR/KIND` with `instructions.md` and
 `chunk-NN.md`, in random order. Readers write `answers-NN.jsonl` beside them, lines with `custom_id` and `text`. Run it
 again after a round: answers are copied to where the batch finds them, and new questions get chunks of their own.
 """
 
 import argparse
+import hashlib
 import json
 import random
 import re
@@ -26,9 +27,7 @@ Read these instructions, then answer every question of the chunk you were given,
 # What to write
 
 One line of JSON for each question, and nothing else, to `{home}/answers-NN.jsonl`, where NN is the number of
-the chunk. `custom_id` is the heading of the question, `text` the answer as JSON in a string, in this schema:
-
-    {schema}
+the chunk. `custom_id` is the heading of the question, `text` the answer{schema}
 """
 
 
@@ -50,12 +49,18 @@ def open_requests(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+def schema_of(body: dict[str, Any]) -> dict[str, Any]:
+    """The name and the schema of the answer; empty if the answer is plain text."""
+    return body.get("response_format", {}).get("json_schema", {})
+
+
 def write_chunks(folder: Path, size: int, seed: int) -> None:
     """Add chunks for the questions that no chunk has yet."""
     gather(folder)
     kinds: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for key, body in open_requests(folder).items():
-        kinds.setdefault(str(body["response_format"]["json_schema"]["name"]), []).append((key, body))
+        digest = hashlib.sha256(body["messages"][0]["content"].encode()).hexdigest()[:6]
+        kinds.setdefault(str(schema_of(body).get("name", f"text-{digest}")), []).append((key, body))
     for kind, asked in kinds.items():
         home = folder / kind
         home.mkdir(exist_ok=True)
@@ -69,8 +74,9 @@ def write_chunks(folder: Path, size: int, seed: int) -> None:
         random.Random(seed).shuffle(new)
         if new:
             body = new[0][1]
-            schema = json.dumps(body["response_format"]["json_schema"]["schema"])
-            text = INSTRUCTIONS.format(system=body["messages"][0]["content"], home=home, schema=schema)
+            schema = schema_of(body).get("schema")
+            told = f" as JSON in a string, in this schema:\n\n    {json.dumps(schema)}" if schema else "."
+            text = INSTRUCTIONS.format(system=body["messages"][0]["content"], home=home, schema=told)
             (home / "instructions.md").write_text(text, encoding="utf-8")
         for number, start in enumerate(range(0, len(new), size), start=len(chunks) + 1):
             parts = (f"# {key}\n\n{body['messages'][1]['content']}\n" for key, body in new[start : start + size])

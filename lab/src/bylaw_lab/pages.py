@@ -7,6 +7,7 @@ DIR/pages/NNN.answer.md, word for word and nothing else. The answers there are w
 `bylaw compile` finds them.
 """
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -68,4 +69,6 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    sys.exit(main(parser.parse_args().folder))
