@@ -95,7 +95,7 @@ CALL = {"type": "call", "tool": "ship", "arguments": {}}
 
 def test_a_result_that_does_not_say_is_not_called_a_result_that_was_not_captured() -> None:
     unclear = {"type": "result", "call": 0, "text": "Error corrected in your file: shipped."}
-    assert "(its result does not say whether it was executed)" in told(None, [CALL, unclear])
+    assert "(the result does not show whether the call was executed)" in told(None, [CALL, unclear])
     assert "(result not captured)" in told(None, [CALL])
     assert "(result not captured)" in told(None, [CALL, unclear | {"text": ""}])
 

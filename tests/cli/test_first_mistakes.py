@@ -99,7 +99,7 @@ MISTAKES = [
         lambda folder: (folder / "pack/entities.yaml").unlink(),
         "check pack",
         "entities.yaml",
-        "declare the things",
+        "declare the entities",
     ),
     Mistake(
         "a tab in YAML",

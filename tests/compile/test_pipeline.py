@@ -125,7 +125,7 @@ def test_a_guard_that_still_fails_after_every_repair_is_none_and_the_pack_does_n
     ruled = json.dumps({"rulings": [{"number": 1, "want": "permit", "why": "within 30 days"}]})
     chat = Scripted(guards=strict + LIMIT, referee=ruled, repair=strict)
     made = files(chat)
-    with pytest.raises(PackError, match="nothing enforces policy `refund-window`"):
+    with pytest.raises(PackError, match="policy `refund-window` has no check"):
         Pack.from_files(made)
     accepted = made["policies.yaml"].replace(
         "- id: refund-window\n", "- id: refund-window\n  unenforced: {accepted_by: Ines, reason: by hand for now}\n"

@@ -117,11 +117,14 @@ def test_a_card_speaks_the_language_of_the_pack() -> None:
     ("consented", "fault"),
     [
         ("perhaps", "`consented` cannot be `perhaps`; known: card, requested, told"),
-        ("card, model: may settle", "`model` cannot be `may settle` beside `consented: card`"),
-        ("told, model: decides", "`model` cannot be `decides` beside `consented: told`"),
+        ("card, model: may settle", "`model` cannot be `may settle` with `consented: card`"),
+        ("told, model: decides", "`model` cannot be `decides` with `consented: told`"),
         ("told, must_be_told: [resaon]", "`resaon` is not an argument of any tool"),
         ("told, need_not_be_told: [x]", "`x` is not an argument of any tool"),
-        ("told, need_not_be_told: [reason], must_be_told: [reason]", "`reason` both must and need not be told"),
+        (
+            "told, need_not_be_told: [reason], must_be_told: [reason]",
+            "`reason` is in both `must_be_told` and `need_not_be_told`",
+        ),
         ("told, card: {lifetime: 0}", "`lifetime` of a card cannot be `0`"),
         ("told, card: {yes: [ok], no: [OK]}", "`ok` means both yes and no"),
         ("told, card: {colour: red}", "rules.yaml:1"),

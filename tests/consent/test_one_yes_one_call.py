@@ -262,7 +262,7 @@ tools:
     parameters: {{src: {{type: string, title: account}}, dst: {{type: string, title: {title}}}}}
     changes: []
 """
-    with pytest.raises(PackError, match="two values of `move` are called `account`"):
+    with pytest.raises(PackError, match="the card of `move` has two values called `account`"):
         desk(moves, "card")
 
 

@@ -287,15 +287,15 @@ def test_what_is_not_recorded_may_take_it_back(said: dict[str, Any], by_host: bo
     [
         ("put_as: 'cancel {ordr}'", "told", "tools.yaml:2: `ordr` in `put_as` is not a parameter of `cancel`"),
         ("put_as: ['cancel {id}', 'drop {it}']", "told", "tools.yaml:2: `it` in `put_as` is not a parameter"),
-        ("put_as: 'cancel { id }'", "told", "tools.yaml:2: `put_as` of `cancel` has a brace that encloses no name"),
+        ("put_as: 'cancel { id }'", "told", "tools.yaml:2: `put_as` of `cancel` has a brace without the name"),
         ("put_as: ''", "told", "tools.yaml:2: `put_as` of `cancel` is empty"),
         ("put_as: 'cancel {id}{by}'", "told", "tools.yaml:2: `put_as` of `cancel` has two values side by side"),
         *(
-            (f"put_as: '{put_as}'", "told", "tools.yaml:2: `put_as` of `cancel` has a value beside a letter or")
+            (f"put_as: '{put_as}'", "told", "tools.yaml:2: `put_as` of `cancel` has a value next to a letter or")
             for put_as in ("pay {id}5", "pay {id}.50", "pay {id}kg", "pay 1{id}", "pay 1.{id}", "pay x{id}", "{id}\xe9")
         ),
         *(
-            (f"put_as: '{put_as}'", "told", "tools.yaml:2: `put_as` of `cancel` has a brace that encloses no name")
+            (f"put_as: '{put_as}'", "told", "tools.yaml:2: `put_as` of `cancel` has a brace without the name")
             for put_as in ("pay {id to {by}", "pay {id:.2f}", "pay {}", "pay {{id}}", "pay {id-x}")
         ),
         ("put_as: ' '", "told", "tools.yaml:2: `put_as` of `cancel` is empty"),
@@ -313,7 +313,7 @@ def test_what_is_wrong_in_the_pack_is_told_with_its_place(tools: str, consented:
 
 def test_two_tools_are_not_put_in_the_same_words() -> None:
     tool = "{{effect: write, put_as: 'cancel {{{0}}}', parameters: {{{0}: string}}, changes: []}}"
-    with pytest.raises(PackError, match="`drop` is put in the same words as `cancel`"):
+    with pytest.raises(PackError, match="`drop` and `cancel` have the same words"):
         desk(f"tools:\n  cancel: {tool.format('order_id')}\n  drop: {tool.format('booking_id')}\n")
 
 
@@ -336,7 +336,7 @@ def test_no_two_tools_have_the_same_card(one: str, other: str, is_fault: bool) -
     rest = " effect: write, parameters: {order: string}, changes: []}\n"
     tools = f"tools:\n  {one}{rest}  {other}{rest}"
     if is_fault:
-        with pytest.raises(PackError, match=r"rules\.yaml:1: a card for .* reads like one for"):
+        with pytest.raises(PackError, match=r"rules\.yaml:1: the cards of .* and .* look the same"):
             desk(tools)
     else:
         desk(tools)

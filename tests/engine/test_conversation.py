@@ -216,7 +216,7 @@ def test_a_judgement_reads_in_one_line(shop: Pack) -> None:
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        (None, "files are texts by their names, not `NoneType`"),
+        (None, "pass a mapping from file names to texts, not `NoneType`"),
         ({"pack.yaml": b"x"}, "`pack.yaml` is a text, not `bytes`"),
     ],
 )

@@ -111,16 +111,19 @@ def test_a_case_told_by_events_may_have_other_events(tmp_path: Path) -> None:
     [
         (
             f"{CASE}  but: {{facts: {{Order: {{}}}}}}\n",
-            "BY408 cases/shop.yaml:7: a rule is told by events, not by `facts`",
+            "BY408 cases/shop.yaml:7: a case of a rule has `events`, not `facts`",
         ),
-        (f"{CASE}  but:\n    - {{call: {{refund: {{}}}}}}\n", "BY408 cases/shop.yaml:8: no event above calls `refund`"),
+        (
+            f"{CASE}  but:\n    - {{call: {{refund: {{}}}}}}\n",
+            "BY408 cases/shop.yaml:8: the case above has no call of `refund`",
+        ),
         (
             f"{CASE}  but: {{events: [{{user: Hi}}], agent: Hi}}\n",
-            "BY408 cases/shop.yaml:7: there is no message of the agent above that could say otherwise",
+            "BY408 cases/shop.yaml:7: the case above has no message of the agent to change",
         ),
         (
             "- {policy: only-paid, facts: {Order: {paid: true}}, but: {user: Hi}}\n",
-            "BY408 cases/shop.yaml:1: there is no message of the user above that could say otherwise",
+            "BY408 cases/shop.yaml:1: the case above has no message of the user to change",
         ),
     ],
 )

@@ -67,7 +67,7 @@ def test_every_kind_of_catalogue_gives_the_same_parameters(tmp_path: Path, catal
         ),
         (
             {"tools.yaml": SAID.replace("  refund: {effect: write}\n", ""), "tools.json": json.dumps(SCHEMAS)},
-            "BY410 tools.yaml:1: nothing says what `refund` of tools.json does; add `refund: {effect: read}`",
+            "BY410 tools.yaml:1: tool `refund` of tools.json has no effect; add `refund: {effect: read}`",
         ),
         (
             {"tools.yaml": SAID + "  sell: {effect: write}\n", "tools.json": json.dumps(SCHEMAS)},

@@ -55,8 +55,8 @@ def test_a_quote_is_found_however_it_is_wrapped(tmp_path: Path) -> None:
 def test_a_quote_that_the_document_lacks_is_a_fault_at_its_line_with_the_nearest_sentence(tmp_path: Path) -> None:
     (fault,) = faults(tmp_path, edited("policy.md", "Gifts are never refunded.", "Gifts are seldom refunded."))
     assert fault == (
-        "BY406 policies.yaml:12: `Gifts are never refunded.`, quoted by `no-gifts`, does not stand in policy.md;"
-        " the nearest sentence is `Gifts are seldom refunded.`, policy.md:9 (Refunds): quote it letter for letter"
+        "BY406 policies.yaml:12: `Gifts are never refunded.`, quoted by `no-gifts`, is not in policy.md;"
+        " the nearest sentence is `Gifts are seldom refunded.`, policy.md:9 (Refunds): copy it exactly"
     )
 
 

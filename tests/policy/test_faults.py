@@ -120,7 +120,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a saying that looks ahead": (
         edited("entities.yaml", FIELD, '      paid: {type: boolean, origin: user, from: [{says: "yes(?! but)"}]}\n'),
-        "BY409 entities.yaml:6: `yes(?! but)` is not a pattern: invalid perl operator: (?!; nothing looks ahead",
+        "BY409 entities.yaml:6: `yes(?! but)` is not a pattern: invalid perl operator: (?!; look-ahead",
     ),
     "what is not said is no pattern": (
         edited("entities.yaml", FIELD, '      paid: {type: boolean, origin: user, from: [{says: a, but_not: "("}]}\n'),
@@ -207,7 +207,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a guard that binds no tool": (
         edited("policies.yaml", "    tools: [ship]\n", ""),
-        "BY406 policies.yaml:2: policy `only-paid` binds no tool",
+        "BY406 policies.yaml:2: policy `only-paid` applies to no tool",
     ),
     "a policy that cites nothing": (
         edited("policies.yaml", SPAN, ""),
@@ -231,11 +231,11 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a digest read as a number": (
         edited("policies.yaml", SPAN, "    spans: [{line: 5, digest: 123456789012}]\n"),
-        "BY408 policies.yaml:6: `digest` must be text, not `123456789012`; put it in quotes",
+        "BY408 policies.yaml:6: `digest` must be text, not `123456789012`; put the value in quotes",
     ),
     "accepted by nobody": (
         edited("policies.yaml", SPAN, SPAN + "    unenforced: {reason: later}\n"),
-        "BY406 policies.yaml:2: nobody is named who accepts that `only-paid` is not enforced",
+        "BY406 policies.yaml:2: `unenforced` of `only-paid` does not say who accepts it",
     ),
     "a slip in a policy": (
         edited("policies.yaml", "severity: high", "sevrity: high"),
@@ -256,7 +256,7 @@ FAULTS: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "a guard that enforces no policy": (
         {"guards/more.py": "def only_blue(call, facts):\n    return permit()\n"},
-        "BY405 guards/more.py:1: guard `only_blue` enforces no policy",
+        "BY405 guards/more.py:1: guard `only_blue` belongs to no policy",
     ),
     "a second guard": (
         {"guards/more.py": "def only_paid(call, facts):\n    return permit()\n"},
@@ -364,8 +364,8 @@ def test_what_nothing_enforces_must_be_accepted_by_name(kind: str, tmp_path: Pat
 """
     found = faults(tmp_path / "a", {"policies.yaml": FILES["policies.yaml"] + listed})
     assert found == [
-        f"BY405 policies.yaml:17: nothing enforces policy `to-the-owner`; write its {kind}, "
-        "or accept that by name: `bylaw review --unenforced to-the-owner`, or "
+        f"BY405 policies.yaml:17: policy `to-the-owner` has no check; write its {kind}, "
+        "or accept this by name: `bylaw review --unenforced to-the-owner`, or "
         "`unenforced: {accepted_by: ..., reason: ...}`"
     ]
     accepted = listed + "    unenforced: {accepted_by: Ada, reason: addresses come next month}\n"

@@ -186,7 +186,7 @@ def test_a_trajectory_is_held_to_the_first_variant_it_meets(tmp_path: Path) -> N
 
 
 def test_a_pack_that_only_chooses_is_not_loaded_as_one(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="only chooses among its variants; name one of them"):
+    with pytest.raises(UsageError, match="has variants, so choose one; name one of them"):
         load_pack(choosing(tmp_path))
 
 

@@ -74,7 +74,7 @@ def test_a_quote_never_goes_from_one_document_to_the_next() -> None:
 def test_what_no_document_says_is_told_with_the_nearest_sentence_of_any(tmp_path: Path) -> None:
     policies = FILES["policies.yaml"].replace("Gifts are never refunded.", "Gifts are seldom refunded.")
     (fault,) = faults(tmp_path, several(**{"policies.yaml": policies}))
-    assert "does not stand in any of the 2 documents; the nearest sentence is `Gifts are never refunded.`" in fault
+    assert "is not in any of the 2 documents; the nearest sentence is `Gifts are never refunded.`" in fault
     assert "help/refunds.md:3 (Refunds)" in fault
 
 
@@ -82,7 +82,7 @@ def test_what_no_document_says_is_told_with_the_nearest_sentence_of_any(tmp_path
     ("named", "said"),
     [
         ("[help, nowhere.md]", "document `nowhere.md` is not there"),
-        ("empty", "document `empty` is a folder without a text; texts end with .md, .markdown, .txt"),
+        ("empty", "document `empty` is a folder without text files; text files end with .md, .markdown, .txt"),
         ("[../../etc]", "document `../../etc` is not there"),
         (".", "document `.` is the pack's own folder; name a file or a folder in it"),
     ],
@@ -96,7 +96,7 @@ def test_no_document_of_a_folder_lies_outside_of_the_pack(tmp_path: Path) -> Non
     (tmp_path / "secret.md").write_text("Nobody may read this.\n")
     root = write_pack(tmp_path / "pack", several())
     (root / "help" / "link.md").symlink_to(tmp_path / "secret.md")
-    with pytest.raises(PackError, match=r"`help/link\.md` lies outside of the pack's folder"):
+    with pytest.raises(PackError, match=r"`help/link\.md` is outside the pack's folder"):
         load_pack(root)
 
 

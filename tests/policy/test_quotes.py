@@ -130,8 +130,8 @@ def test_a_heading_that_is_out_of_date_beside_a_quote_that_stands_once_is_as_bef
 def test_a_quote_that_does_not_stand_where_it_says_is_told_where_it_does(tmp_path: Path) -> None:
     (fault,) = faults(tmp_path, stated("Only paid orders are shipped.", "[Returns] Ask first."))
     assert fault == (
-        "BY406 guards/shop.py:3: `Ask first.`, quoted by `only-paid`, does not stand at `Returns`;"
-        " it stands at policy.md:9 (Exceptions), policy.md:18 (Exceptions)"
+        "BY406 guards/shop.py:3: `Ask first.`, quoted by `only-paid`, is not at `Returns`;"
+        " it is at policy.md:9 (Exceptions), policy.md:18 (Exceptions)"
     )
 
 

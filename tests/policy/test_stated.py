@@ -78,15 +78,15 @@ def test_each_line_is_a_sentence(tmp_path: Path) -> None:
 def test_a_sentence_that_is_nowhere_is_a_fault_at_its_line_of_the_docstring(tmp_path: Path) -> None:
     two = "Nothing is shipped to somebody else.\n\n    Only paid parcels are shipped.\n    "
     (fault,) = faults(tmp_path, stated(sentence=two))
-    assert fault.startswith("BY406 guards/shop.py:4: `Only paid parcels are shipped.`, quoted by `only-paid`, does not")
+    assert fault.startswith("BY406 guards/shop.py:4: `Only paid parcels are shipped.`, quoted by `only-paid`, is not")
     assert "`Only paid orders are shipped.`, policy.md:5 (Shipping)" in fault
 
 
 def test_what_is_said_twice_is_to_be_left_out_where_it_stands(tmp_path: Path) -> None:
     (spans,) = faults(tmp_path / "spans", stated(policies=QUOTED_TWICE))
-    assert spans.endswith("leave `spans` out here, or the docstring there")
+    assert spans.endswith("remove `spans` here, or the docstring there")
     (tools,) = faults(tmp_path / "tools", stated(policies=TWICE))
-    assert tools.endswith("leave `tools` out here, or the annotation of `call` there")
+    assert tools.endswith("remove `tools` here, or the annotation of `call` there")
 
 
 def test_what_a_guard_states_is_reviewed_as_any_policy(tmp_path: Path) -> None:
@@ -105,10 +105,13 @@ QUOTED_TWICE = LEFT + "  - {id: only-paid, spans: [Only paid orders]}\n"
     [
         (stated("send"), "BY406 guards/shop.py:1: `send` of policy `only-paid` is not a tool"),
         (stated("ship & refund"), "BY201 guards/shop.py:1: annotations are not part of the language"),
-        (stated("ship(order_id)"), "BY406 guards/shop.py:1: `only_paid` does not say which tools it binds"),
+        (stated("ship(order_id)"), "BY406 guards/shop.py:1: `only_paid` does not say which tools it applies to"),
         (stated("write(colour)"), "BY406 guards/shop.py:1: no tool matches `tools` of policy `only-paid`"),
         (stated(sentence=""), "BY406 guards/shop.py:1: policy `only-paid` cites no sentence"),
-        (stated(policies=LEFT + "  - {id: gone}\n"), "BY406 policies.yaml:6: nothing says what policy `gone` is about"),
+        (
+            stated(policies=LEFT + "  - {id: gone}\n"),
+            "BY406 policies.yaml:6: policy `gone` has neither tools nor sentences",
+        ),
         (stated(policies=QUOTED_TWICE), "BY406 policies.yaml:6: `spans` of policy `only-paid` is given twice"),
         (stated(policies=TWICE), "BY406 policies.yaml:6: `tools` of policy `only-paid` is given twice"),
     ],
@@ -154,4 +157,4 @@ def test_a_guard_or_the_entry_itself_goes_before_a_rule(tmp_path: Path) -> None:
 def test_a_policy_that_neither_names_is_a_guard_that_is_missing(tmp_path: Path) -> None:
     short = FILES["policies.yaml"].replace("    kind: conversation\n", "")
     found = faults(tmp_path, {"policies.yaml": short})
-    assert found[0].startswith("BY406 policies.yaml:13: policy `say-it` binds no tool")
+    assert found[0].startswith("BY406 policies.yaml:13: policy `say-it` applies to no tool")

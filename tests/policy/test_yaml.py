@@ -69,7 +69,7 @@ def test_keys_are_text() -> None:
     [
         ("a: 1\nb: 2\na: 3\n", "a.yaml:3: `a` is given twice"),
         ("a:\n  b: 1\n  b: 2\n", "a.yaml:3: `b` is given twice"),
-        ("a: &x 1\nb: *x\n", "a.yaml:2: aliases (`*name`) are not read here; write it out"),
+        ("a: &x 1\nb: *x\n", "a.yaml:2: aliases (`*name`) are not allowed; write it out"),
         ("? [a, b]\n: 1\n", "a.yaml:1: a key must be a plain word"),
         ("a:\n\tb: 1\n", "a.yaml:2: not YAML: the line is indented with a tab; indent with spaces"),
         ("a: [1, 2\n", "a.yaml:2: not YAML: did not find expected ',' or ']'"),

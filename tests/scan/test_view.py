@@ -133,7 +133,7 @@ def test_importing_the_scan_brings_no_terminal() -> None:
 def test_what_the_words_mean_and_what_is_left_out_is_said() -> None:
     text = " ".join(shown(sample()).split())
     assert "Whole numbers below 20 are left out" in text
-    assert "sure confidence in a guess." in text
+    assert "sure how certain a guess is." in text
     assert "--json has the first 20" in text
     assert "too few calls" in shown(scan(visits(2)))
 
@@ -188,4 +188,4 @@ def test_arguments_that_take_few_words_are_said_to_be_left_out_for_that() -> Non
 
 
 def test_a_step_is_said_to_be_no_index_into_the_logs_messages() -> None:
-    assert "system messages are not, so a step is not an index into" in " ".join(shown(sample()).split())
+    assert "system messages are not counted" in " ".join(shown(sample()).split())

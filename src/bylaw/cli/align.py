@@ -94,7 +94,7 @@ def sources(
         raise UsageError("a redacted audit does not name its logs", place=str(audit), hint=hint)
     if kept.store.summary["skipped"] and kept.store.summary["repeated_ids"]:
         raise UsageError(
-            "the audit skipped conversations and ids repeat, so its lines cannot be matched to the logs",
+            "the audit skipped conversations and some ids repeat, so Bylaw cannot match its lines to the logs",
             place=str(audit),
             hint="audit the logs here with --world",
         )
@@ -295,7 +295,7 @@ def score_command(
     mismatch: Annotated[
         str | None,
         click.Choice(["paper", "floor"]),
-        "Reward of a call instead of text, or the reverse: 0, or -3 (default with --rows).",
+        "Reward for a call instead of text, or text instead of a call: 0, or -3 (default with --rows).",
     ] = None,
     compliance: Annotated[
         float,
@@ -352,7 +352,7 @@ def train_command(
         "Stage 3: a model at OPENAI_BASE_URL that grades texts, as in the paper, instead of their slots.",
     ] = None,
     mismatch: Annotated[
-        Mismatch, "Stage 3: reward of a call instead of text, or the reverse: -3, or 0 as in the paper."
+        Mismatch, "Stage 3: reward for a call instead of text, or text instead of a call: -3, or 0 as in the paper."
     ] = "floor",
     fresh: Annotated[bool, "Start over even if the folder has a checkpoint."] = False,
 ) -> None:

@@ -62,8 +62,8 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     if comparison.is_former:
         console.print(
             Text(
-                "The baseline was written by an earlier version, whose finding ids ignore a call's arguments, so that "
-                "findings may be matched to the wrong call. Audit it again.",
+                "An earlier version wrote the baseline. Its finding ids ignore a call's arguments, so findings "
+                "may match the wrong call. Audit the logs of the baseline again.",
                 style="yellow",
             )
         )
@@ -252,7 +252,7 @@ def audit_command(
     *,
     pack: PackOption,
     world: Annotated[
-        File, "The database at the start of the conversations: SQLite, JSON, or what the pack reads."
+        File, "The database at the start of the conversations: SQLite, JSON, or a format of the pack."
     ] = None,
     without_world: Annotated[
         Literal["hindsight", "none"],
@@ -273,7 +273,7 @@ def audit_command(
     fail_on: Annotated[
         tuple[str, ...],
         Word(("violation", "near_miss", "rule")),
-        "Exit with 1 on such a finding; near_miss includes violations. May be repeated.",
+        "Exit with 1 if there is a finding of this kind; near_miss includes violations. May be repeated.",
     ] = (),
     min_severity: Annotated[
         str, click.Choice(("high", "medium", "low")), "For --fail-on: ignore less severe policies."
@@ -289,11 +289,11 @@ def audit_command(
     redact_key: Annotated[
         str | None,
         "--redact-key TEXT",
-        "Makes pseudonyms the same in every run.",
+        "A key that keeps pseudonyms the same in every run.",
         {"envvar": "BYLAW_REDACT_KEY", "show_envvar": True},
     ] = None,
     asking: ModelOptions,
-    budget: Annotated[Count, "For --llm: the most requests to send. Their size is printed first."] = 1000,
+    budget: Annotated[Count, "For --llm: the maximum number of requests."] = 1000,
     batch: Batch,
 ) -> int:
     """Audit recorded conversations against a policy pack."""
@@ -371,7 +371,7 @@ def _attested(path: Path) -> list[Attestation]:
     """Read reviewers' answers, and say how many lack a digest."""
     given = every_attestation(path)
     if count := sum(not each.seen for each in given):
-        told = f"{counted(count, 'answer')} without `seen` settle nothing: nothing shows what the person saw"
+        told = f"{counted(count, 'answer')} without `seen` do not count, because nothing shows what the person saw"
         print(visible(f"bylaw: {path}: {told}; answer again in `bylaw view`"), file=sys.stderr)
     return given
 

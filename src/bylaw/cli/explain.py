@@ -289,7 +289,9 @@ class _Explanation(Struct, frozen=True):
 
     def _call(self) -> None:
         line, step = self.line, self.step
-        unsure = "its result does not say whether it was executed" if self._answer(step) else "result not captured"
+        unsure = (
+            "the result does not show whether the call was executed" if self._answer(step) else "result not captured"
+        )
         executed = {True: "accepted", False: "refused", None: unsure}[line["executed"]]
         called = f" by {line['called']}" if line.get("called") else ""
         self.console.print(
@@ -298,7 +300,7 @@ class _Explanation(Struct, frozen=True):
         if step < len(self.events):
             self._say(2, _short(json.dumps(self.events[step]["arguments"], ensure_ascii=False), 1000))
         else:
-            self._say(2, "its arguments are in the log, which was moved", "dim")
+            self._say(2, "the log with its arguments was moved", "dim")
         for origin in line.get("origins", []):
             self._say(2, f"value    {origin_words(origin)}")
         if line["executed"] is None:
@@ -323,7 +325,7 @@ class _Explanation(Struct, frozen=True):
             )
             said = f"{tool} at step {step} was answered: {_short(answer)}"
             if effect == "write" or answer.lstrip()[:1] not in ("{", "["):
-                said += f"\nif that means that {means}, add to `{tool}` in tools.yaml:"
+                said += f"\nif this means that {means}, add to `{tool}` in tools.yaml:"
                 said += f"\n  {declaration_for(effect, answer)}"
             self._say(indent, said)
 

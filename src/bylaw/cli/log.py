@@ -39,7 +39,7 @@ _NOBODY = ("root", "nobody", "bylaw")
 """Accounts that do not identify a person."""
 
 LogPlace = Annotated[str, "--log LOG", "The log: a file, or postgresql://..."]
-Tenant = Annotated[str, "Whose part of the log."]
+Tenant = Annotated[str, "The tenant in the log."]
 Anchors = Annotated[File, "The anchors that `bylaw serve` wrote; by default LOG.anchors, if it exists."]
 SigningKey = Annotated[File, f"The key that signs removals; by default the value of ${VARIABLE}."]
 
@@ -103,7 +103,7 @@ def verify_command(
     *,
     where: LogPlace,
     tenant: Annotated[str | None, "Verify only this tenant's chain."] = None,
-    head: Annotated[str, "--head HASH", "A hash noted earlier, which the chain must still contain."] = "",
+    head: Annotated[str, "--head HASH", "An earlier hash that the chain must still contain."] = "",
     anchors: Anchors = None,
     signing_key: SigningKey = None,
     as_json: Json = False,
@@ -124,7 +124,7 @@ def verify_command(
     if tenant is not None and not head and tenant not in anchored:
         TenantLog(where=where, tenant=tenant).existing()
     if head and len(tenants) != 1:
-        raise UsageError("a hash belongs to the chain of one tenant", hint="name the tenant with --tenant")
+        raise UsageError("--head is the hash of one tenant", hint="name the tenant with --tenant")
     found = [verify(store, name, head=head, anchors=noted, key=key) for name in tenants]
     if as_json:
         print_json(found)
@@ -138,7 +138,7 @@ def verify_command(
         for fault in each.faults:
             console.print(Text(f"  {fault}", style="red"))
     if not found and not as_json:
-        console.print("The log is empty. Only --anchors or --head can show whether it always was.")
+        console.print("The log is empty. To check whether it always was, pass --anchors or --head.")
     if kept is not None and not as_json:
         console.print(Text(f"Checked against {len(noted):,} anchors in {kept}."), soft_wrap=True)
     if any(each.faults for each in found):

@@ -143,7 +143,7 @@ def _stranded(shield: Shield) -> str:
     if not (count := shield.stranded()):
         return ""
     began = f"{counted(count, 'conversation')} of the last day began"
-    return f"{began} under another version of the pack and cannot continue: give it with --earlier"
+    return f"{began} under another version of the pack and cannot continue: pass that version with --earlier"
 
 
 def _unanswerable(shield: Shield) -> str:

@@ -11,7 +11,7 @@ def report_command(
     out: Audited,
     *,
     target: Annotated[Path | None, "--to FILE", "Where to write it; by default OUT/report.html."] = None,
-    opening: Annotated[str, "--opening ID", "The finding to show first; by default the clearest one."] = "",
+    opening: Annotated[str, "--opening ID", "The finding to show first."] = "",
 ) -> None:
     """Write the HTML report of an audit."""
     from bylaw.audit.report import write_report

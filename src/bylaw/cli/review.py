@@ -74,7 +74,7 @@ def review_command(
     shown = loaded(folder)
     console = open_console()
     for name, count in _failing(shown, accept).items():
-        warning = f"{name} is accepted, but {counted(count, 'case')} of it failed: run `bylaw check`"
+        warning = f"{name} is accepted, but {counted(count, 'case')} failed: run `bylaw check`"
         console.print(Text(warning, style="red"))
     if ask:
         return _go_through(root, shown, sides, console, by)
@@ -95,9 +95,9 @@ def review_command(
     counts = {state: list(standing.values()).count(cast(Standing, state)) for state in _STYLES}
     console.print(", ".join(f"{count} {state}" for state, count in counts.items() if count), markup=False)
     if counts["unreviewed"] == len(standing):
-        console.print("this pack is not reviewed; a pack written by hand is enforced without a review")
+        console.print("this pack is not reviewed; a shield enforces a handwritten pack without a review")
     elif counts["unreviewed"]:
-        console.print("unreviewed policies are enforced too, since the pack was written by hand")
+        console.print("a shield also enforces unreviewed policies of this pack, because it is handwritten")
     if weights := _weighed(shown):
         console.print(weights, markup=False)
     if missing := told_unaccepted(unaccepted(root)):

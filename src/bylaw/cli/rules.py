@@ -27,7 +27,7 @@ def learn_command(
     *,
     pack: PackOption,
     labels: Annotated[Path, "--labels FILE", "JSON lines that say which calls were safe."],
-    out: Annotated[File, "Where to write the weights if they help. A pack reads its weights.yaml."] = None,
+    out: Annotated[File, "Where to write the weights if they help, such as PACK/weights.yaml."] = None,
     loss: Annotated[Loss, "Bylaw's loss, or Eq. 6 of the ShieldAgent paper."] = "hinge",
     false_alarms: Annotated[
         float | None, "--false-alarms SHARE", click.FloatRange(0, 1), "The share of safe calls that may be blocked."

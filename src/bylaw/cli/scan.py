@@ -22,21 +22,21 @@ _REASONS = {
     "keyed": "called with",
     "shows": "shows",
     "belongs": "a record that names",
-    "distinctive": "rare before other writes, perhaps needed in some cases",
+    "distinctive": "rare before other writes",
 }
 _READING = {
-    "sure": "confidence in a guess. For a tool: the evidence for this effect against the others. For a look-up: the low"
-    " end of its share, times the confidence in the effects. For a value: the low end of the share of this argument's"
-    " values that have a known source.",
+    "sure": "how certain a guess is. For a tool: the evidence for this effect, compared with the others. For a"
+    " look-up: the low end of its share, times the certainty of the effects. For a value: the low end of the share of"
+    " this argument's values that have a known source.",
     "(a to b)": "the 95% confidence interval of the share.",
-    "id @step": "a call: its conversation, and its event number from 0. Messages, calls and results are counted, system"
-    " messages are not, so a step is not an index into the log's `messages`.",
-    "left out": "arguments that often have values without a known source, so that another is not suspicious.",
-    "and more": "lists show three; --json has the first 20 of each, or as many as --examples says.",
+    "id @step": "a call, by its conversation and its event number. Events are messages, calls and results, counted from"
+    " 0; system messages are not counted.",
+    "left out": "arguments that often have values without a known source. One more such value is not suspicious.",
+    "and more": "a list shows three calls; --json has the first 20, or the number in --examples.",
 }
 _LIMITS = (
-    "Guesses rest on frequency alone: a scan cannot see whether a policy requires a look-up or a call was right."
-    " Correct effects with --write-effects FILE, then --effects FILE; for verdicts, start a pack with"
+    "These guesses only count frequencies. A scan cannot know whether a policy requires a look-up, or whether a call"
+    " was right. Correct effects with --write-effects FILE, then --effects FILE. For verdicts, start a pack with"
     " `bylaw init LOGS --document FILE`."
 )
 
@@ -224,7 +224,7 @@ def _sources(found: Scan) -> Iterator[_Section]:
             f"{_called(each)} ({each.nowhere:,} of {each.cases:,}{', few words' * each.vocabulary})" for each in left
         ]
         entries.append(_Entry("  ", f"left out: {', '.join(named)}"))
-    note = "Neither a tool result nor the user gave these values. Whole numbers below 20 are left out."
+    note = "No tool result and no user message contains these values. Whole numbers below 20 are left out."
     yield _Section("Arguments with no known source", entries, note=note, empty="none")
     texts = sorted((each for each in every if each.from_text), key=lambda each: (-each.text, each.tool, each.name))
     note = "Prompt injection looks like this."

@@ -215,4 +215,4 @@ def _stranded(log: "Log", pack: Pack, earlier: Sequence[Pack]) -> str:
     total = sum(by_tenant.values())
     whose = ", ".join(f"{visible(tenant)}: {count}" for tenant, count in by_tenant.items())
     began = f"{counted(total, 'conversation')} of the last day began"
-    return f"{began} under another version of the pack and cannot continue: give it with --earlier ({whose})"
+    return f"{began} under another version of the pack and cannot continue: pass that version with --earlier ({whose})"

@@ -20,7 +20,7 @@ from bylaw.text.day import read_duration
 from bylaw.text.visible import clean, visible
 
 By = Annotated[str, "Your name, for the log.", {"default": getpass.getuser, "show_default": "you"}]
-KnownTo = Annotated[str | None, "--pack PACK", "Check that this pack knows the name."]
+KnownTo = Annotated[str | None, "--pack PACK", "Check that the name is in this pack."]
 
 
 class StopOptions(TenantLog, frozen=True, kw_only=True):

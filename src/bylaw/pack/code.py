@@ -42,7 +42,7 @@ def read_guards(
         policy = by_function.get(guard.name)
         if policy is None:
             hint = "name the function after a policy id, `-` as `_`, or call it from a guard"
-            faults.append(ManifestError(f"guard `{guard.name}` enforces no policy", place=guard.place, hint=hint))
+            faults.append(ManifestError(f"guard `{guard.name}` belongs to no policy", place=guard.place, hint=hint))
         elif policy.kind != "guard":
             message = f"policy `{policy.id}` is of kind {policy.kind}, not guard"
             faults.append(ManifestError(message, place=guard.place))
@@ -164,10 +164,10 @@ def unenforced(
         enforced = {"guard": policy.id in guarded, "rule": policy.id in ruled}.get(policy.kind, True)
         if not enforced and policy.unenforced is None:
             hint = (
-                f"write its {policy.kind}, or accept that by name: `bylaw review --unenforced {policy.id}`,"
+                f"write its {policy.kind}, or accept this by name: `bylaw review --unenforced {policy.id}`,"
                 " or `unenforced: {accepted_by: ..., reason: ...}`"
             )
-            message = f"nothing enforces policy `{policy.id}`"
+            message = f"policy `{policy.id}` has no check"
             faults.append(NothingEnforces(message, place=places[policy.id], hint=hint))
     return faults
 

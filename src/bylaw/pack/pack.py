@@ -65,7 +65,7 @@ _DECLARED_IN: Mapping[str, tuple[str, ...]] = {
 """The files that can declare what an error lacks."""
 _CONTENTS = {
     "tools": "list the tools that the agent may call, each with its effect (read, write or none)",
-    "entities": "declare the things that guards ask about, with their keys and fields",
+    "entities": "declare the entities that guards read, with their keys and fields",
 }
 _SHOWN = 4
 
@@ -115,7 +115,7 @@ def _undeclared(part: str, is_there: bool, needing: Sequence[BylawError]) -> Byl
     names = [f"`{name}`" for name in dict.fromkeys(found) if name]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     named = f", and the pack names {', '.join(names[:_SHOWN])}{more}" if names else ""
-    message = f"the file lists no {part}{named}" if is_there else f"there is no such file{named}"
+    message = f"the file lists no {part}{named}" if is_there else f"this file is missing{named}"
     hint = f"{_CONTENTS[part]}; `bylaw init` drafts it from logs"
     return ManifestError(message, place=f"{part}.yaml", hint=hint)
 
@@ -147,7 +147,11 @@ def manifest_faults(manifest: Manifest, source: Located) -> list[BylawError]:
         faults.append(ManifestError(f"`{manifest.now}` is not a time", place=source.place("now"), hint=hint))
     if manifest.timezone != "" and zone_named(manifest.timezone) is None:
         known = available_timezones()
-        hint = meant(str(manifest.timezone), known) if known else "this machine has none: install the package `tzdata`"
+        hint = (
+            meant(str(manifest.timezone), known)
+            if known
+            else "this machine has no time zones: install the package `tzdata`"
+        )
         told = f"there is no time zone `{manifest.timezone}`"
         faults.append(ManifestError(told, place=source.place("timezone"), hint=f"{hint}; write it like Europe/Berlin"))
     return faults
@@ -295,7 +299,7 @@ class Pack(Struct, frozen=True, dict=True):
         """Build a pack from texts by file name, such as `pack.yaml` and `guards/orders.py`."""
         if not isinstance(files, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = 'such as `{"pack.yaml": "format: 1 ...", "policy.md": "..."}`'
-            raise UsageError(f"files are texts by their names, not `{type(files).__name__}`", hint=hint)
+            raise UsageError(f"pass a mapping from file names to texts, not `{type(files).__name__}`", hint=hint)
         if odd := [name for name, text in files.items() if not isinstance(text, str)]:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError(f"`{odd[0]}` is a text, not `{type(files[odd[0]]).__name__}`", hint="decode it as UTF-8")
         with TemporaryDirectory(prefix="bylaw-") as folder:
@@ -344,7 +348,7 @@ def load_pack(name: str | Path, *, document: Path | None = None, cases: bool = T
         if folder.faults:
             raise PackError(folder.faults, place=root.name)
         names = ", ".join(f"{name}/{variant.name}" for variant in variants)
-        raise UsageError(f"`{name}` only chooses among its variants", hint=f"name one of them: {names}")
+        raise UsageError(f"`{name}` has variants, so choose one", hint=f"name one of them: {names}")
     return build_pack(folder, document=document)
 
 

@@ -222,12 +222,12 @@ class PredicateReader:
             if not ways and self._source.data["predicates"].get(name) != self._given.get(name):
                 return Predicate(name, description, "")  # The faulty source has been reported.
             hint = f"give one of {', '.join(WAYS)}"
-            self._fault(f"predicate `{name}` says in {len(ways)} ways how it gets its value", *at, hint=hint)
+            self._fault(f"predicate `{name}` has {len(ways)} sources for its value", *at, hint=hint)
             return Predicate(name, description, "")
         way = ways[0]
         beside = _BESIDE.get(way, ())
         for key in sorted(given - {way, *beside}):
-            hint = f"known beside `{way}`: {', '.join(sorted(('description', *beside)))}"
+            hint = f"allowed next to `{way}`: {', '.join(sorted(('description', *beside)))}"
             self._fault(f"`{key}` is not known here", *at, key, hint=hint)
         value: Any = getattr(body, way)
         match way:
@@ -287,25 +287,25 @@ class PredicateReader:
         spared, wanted = frozenset(map(str, body.need_not_be_told or ())), frozenset(map(str, body.must_be_told or ()))
         if body.model not in (None, _NEVER) and (body.model != _MAY_SETTLE or basis == "card"):
             hint = (
-                f"`model: {_MAY_SETTLE}` may stand beside `told` and `requested`, `model: {_NEVER}` beside any: "
+                f"`model: {_MAY_SETTLE}` is allowed with `told` and `requested`, `model: {_NEVER}` with any: "
                 "with `card` only a card's answer counts"
             )
-            self._fault(f"`model` cannot be `{body.model}` beside `consented: {basis}`", *at, hint=hint)
+            self._fault(f"`model` cannot be `{body.model}` with `consented: {basis}`", *at, hint=hint)
         known = set(self._schema.arguments(tuple(self._schema.tools)))
         for each in sorted((spared | wanted) - known) if known else ():
             self._fault(f"`{each}` is not an argument of any tool", *at)
         for each in sorted(spared & wanted):
-            self._fault(f"`{each}` both must and need not be told", *at)
+            self._fault(f"`{each}` is in both `must_be_told` and `need_not_be_told`", *at)
         for one, other in self._alike_on_a_card():
             hint = "give one of them another `title` in tools.yaml"
-            message = f"a card for `{other}` reads like one for `{one}`: nobody could tell what a yes is to"
+            message = f"the cards of `{other}` and `{one}` look the same, so a yes would be ambiguous"
             self._fault(message, *at, hint=hint)
         for tool, label in self._labels_twice(spared):
             hint = "give one of them another `title` in tools.yaml"
-            self._fault(f"two values of `{tool}` are called `{label}` on its card", *at, hint=hint)
+            self._fault(f"the card of `{tool}` has two values called `{label}`", *at, hint=hint)
         lifetime = Terms().lifetime if body.lifetime is None else float(body.lifetime)
         if not 0 < lifetime < float("inf"):
-            hint = "seconds, more than 0: how long a yes in words counts"
+            hint = "give a number of seconds above 0"
             self._fault(f"`lifetime` of a yes cannot be `{body.lifetime}`", *at, "lifetime", hint=hint)
         terms, words = Terms(spared, wanted, lifetime), self._card_words(body.card or WrittenCard(), at)
         found = Predicate(
@@ -350,7 +350,7 @@ class PredicateReader:
                 hint = f"a question with `{CALL}` once, where what the tool is `put_as` stands, and no other brace"
                 self._fault(f"`asks` cannot be `{each}`", *at, "card", "asks", hint=hint)
         if body.decimal not in (".", ","):
-            hint = 'the mark before the cents: "." or ","'
+            hint = 'use "." or ","'
             self._fault(f"`decimal` cannot be `{body.decimal}`", *at, "card", "decimal", hint=hint)
         told = (heading or usual.heading, question or usual.question, yes, no, lifetime, asks)
         return CardWords(*told, decimal=str(body.decimal))

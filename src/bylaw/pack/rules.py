@@ -65,7 +65,11 @@ def _read(body: WrittenLimit, index: int, schema: Schema, policies: Mapping[str,
     for tool in sorted(tools - schema.tools.keys()):
         fault(f"`{tool}` is not a tool", *at, hint=meant(tool, schema.tools), lacks=f"tool {tool}")
     if body.most < 1:
-        fault(f"`most` of limit `{name}` is not a number from 1 on", *at, hint="what is never allowed is a guard")
+        fault(
+            f"`most` of limit `{name}` is not a number from 1 on",
+            *at,
+            hint="to forbid a tool completely, write a guard",
+        )
     if within is None:
         fault(f"`within` of limit `{name}` is not a time", *at, hint="such as 30m, 1h or 7d")
     _check_per(str(body.per), name, tools, schema, at, fault)
@@ -271,8 +275,8 @@ class RulesReader:
             rule.for_each
             or not is_propositional(rule.formula.operand if isinstance(rule.formula, Always) else rule.formula)
         ):
-            hint = "knowledge holds at each act by itself: leave out operators over time and FOR EACH"
-            self._fault(f"physical rule `{name}` looks at other acts", "rules", index, hint=hint)
+            hint = "a physical rule applies to each act alone: leave out temporal operators and FOR EACH"
+            self._fault(f"physical rule `{name}` depends on other acts", "rules", index, hint=hint)
         elif physical and len(atoms(rule.formula)) > MOST_KNOWN:
             hint = "split it into smaller rules"
             self._fault(f"physical rule `{name}` has more than {MOST_KNOWN} predicates", "rules", index, hint=hint)

@@ -183,14 +183,14 @@ def _nowhere(quote: Quote, document: Document, policy: str, place: str) -> State
     if elsewhere := document.places(quote.words):
         told = [_told(start, document) for start, _ in elsewhere[:_SHOWN]]
         more = f" and {len(elsewhere) - _SHOWN} more" if len(elsewhere) > _SHOWN else ""
-        message = f"`{words}`, quoted by `{policy}`, does not stand at `{quote.which}`"
-        return StatementError(message, place=place, hint=f"it stands at {', '.join(told)}{more}")
-    message = f"`{words}`, quoted by `{policy}`, does not stand in {_named(document)}"
+        message = f"`{words}`, quoted by `{policy}`, is not at `{quote.which}`"
+        return StatementError(message, place=place, hint=f"it is at {', '.join(told)}{more}")
+    message = f"`{words}`, quoted by `{policy}`, is not in {_named(document)}"
     nearest = document.nearest(quote.words)
     if nearest is None:
-        return StatementError(message, place=place, hint="quote the document letter for letter")
+        return StatementError(message, place=place, hint="copy the quote from the document")
     hint = f"the nearest sentence is `{nearest.bare}`, {_told(nearest.start, document)}"
-    return StatementError(message, place=place, hint=f"{hint}: quote it letter for letter")
+    return StatementError(message, place=place, hint=f"{hint}: copy it exactly")
 
 
 def _named(document: Document) -> str:
@@ -318,7 +318,7 @@ def _faults_of_facts(
         if name in parameters:
             yield name, f"`{name}` in `show` is an argument of `{tool}` already"
         elif label_of(name, {"title": str(fact.title)}).lower() in labels:
-            yield name, f"`{name}` in `show` reads like an argument of `{tool}` on a card"
+            yield name, f"`{name}` in `show` looks like an argument of `{tool}` on a card"
         if not SLOT.fullmatch(f"{{{name}}}"):
             yield name, f"`{name}` in `show` is not a name: use letters, figures and `_`"
         if not str(fact.value).strip():
@@ -336,19 +336,19 @@ def faults_of_sentence(
     if not put_as:
         yield f"`put_as` of `{tool}` is empty"
     if other != tool:
-        yield f"`{tool}` is put in the same words as `{other}`: a yes to one would be to both"
+        yield f"`{tool}` and `{other}` have the same words in `put_as`, so a yes would be ambiguous"
     # A tool without declared parameters accepts any.
     for slot in sorted(set(slots) - parameters.keys() - show.keys()) if parameters else ():
         also = " and not in its `show`" if show else ""
         yield f"`{slot}` in `put_as` is not a parameter of `{tool}`{also}"
     for fact in sorted(show.keys() - set(slots)):
-        yield f"`put_as` of `{tool}` does not have `{{{fact}}}`, which `show` says the user must see"
+        yield f"`put_as` of `{tool}` does not have `{{{fact}}}`, which is in `show`"
     if any(brace in part for part in words for brace in "{}"):
-        yield f"`put_as` of `{tool}` has a brace that encloses no name of a parameter"
+        yield f"`put_as` of `{tool}` has a brace without the name of a parameter"
     if not all(words[1:-1]):
-        yield f"`put_as` of `{tool}` has two values side by side: nobody can tell where one ends"
+        yield f"`put_as` of `{tool}` has two values side by side: put words between them"
     if any(map(_GLUED_BEFORE.search, words[:-1])) or any(map(_GLUED_AFTER.match, words[1:])):
-        yield f"`put_as` of `{tool}` has a value beside a letter or a figure: what is read would be another value"
+        yield f"`put_as` of `{tool}` has a value next to a letter or digit: put a blank between them"
 
 
 def read_parameters(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -393,7 +393,7 @@ class PolicyReader:
                 continue
             policy = self._policy(str(body.id), body, index)
             if policy.id in policies:
-                hint = f"it stands at {self.places[policy.id]} too; remove one, or give it another id"
+                hint = f"it is at {self.places[policy.id]} too; remove one, or give it another id"
                 self._fault(f"policy `{policy.id}` is listed twice", index, hint=hint)
             policies[policy.id] = policy
             self.places[policy.id] = self._source.place("policies", index)
@@ -411,12 +411,12 @@ class PolicyReader:
         tools = self._bound(body.tools, name, index)
         if kind == "guard" and not tools and not body.spans:
             hint = "name its tools and quote its sentence at its guard, or here under `tools` and `spans`; or remove it"
-            self._fault(f"nothing says what policy `{name}` is about", index, hint=hint, lacks=f"guard {name}")
+            self._fault(f"policy `{name}` has neither tools nor sentences", index, hint=hint, lacks=f"guard {name}")
             # This kind avoids a second error for the missing check.
             return Policy(name, "knowledge", str(body.definition))
         if kind == "guard" and not tools:
             self._fault(
-                f"policy `{name}` binds no tool",
+                f"policy `{name}` applies to no tool",
                 index,
                 hint="name them at its guard, `call: tool`, or here: `tools: [...]`",
             )
@@ -449,7 +449,7 @@ class PolicyReader:
             self._fault(f"policy `{name}` cites no sentence", index, hint=hint)
         unenforced = Unenforced(str(accepted.accepted_by), str(accepted.reason)) if accepted is not None else None
         if unenforced and not unenforced.accepted_by:
-            self._fault(f"nobody is named who accepts that `{name}` is not enforced", index, hint="add `accepted_by`")
+            self._fault(f"`unenforced` of `{name}` does not say who accepts it", index, hint="add `accepted_by`")
         said = (str(body.definition), tools, str(body.description))
         return Policy(name, kind, *said, merged(citations), severity, unenforced, stale)
 

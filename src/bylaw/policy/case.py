@@ -128,12 +128,12 @@ class WrittenCase(Struct, frozen=True, forbid_unknown_fields=True):
         events = (self.events if change.events is None else change.events) or []
         for side in _SIDES:
             if getattr(change, side) is not UNSET and _last(events, side) is None:
-                yield side, f"there is no message of the {side} above that could say otherwise"
+                yield side, f"the case above has no message of the {side} to change"
         if self.rule is not None:
             if any(_last(events, "call", tool) is None for tool in change.call):
-                yield "call", f"no event above calls `{next(iter(change.call))}`"
+                yield "call", f"the case above has no call of `{next(iter(change.call))}`"
             told: list[tuple[str, Any]] = [("facts", change.facts), ("world", change.world), ("done", change.done)]
-            yield from ((name, f"a rule is told by events, not by `{name}`") for name, given in told if given)
+            yield from ((name, f"a case of a rule has `events`, not `{name}`") for name, given in told if given)
 
 
 def _last(events: list[WrittenEvent], kind: Literal["user", "agent", "call"], value: str | None = None) -> int | None:

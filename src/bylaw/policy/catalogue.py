@@ -40,7 +40,7 @@ def with_catalogue(source: Located, data: bytes, *, file: str) -> tuple[Located,
         if "effect" not in said.get(name, {}) and "effect" not in body:
             hint = f"add `{name}: {{effect: read}}`, or write, or none"
             place = source.place("tools", name) if name in said else source.place("from")
-            faults.append(CatalogueError(f"nothing says what `{name}` of {file} does", place=place, hint=hint))
+            faults.append(CatalogueError(f"tool `{name}` of {file} has no effect", place=place, hint=hint))
             body["effect"] = "write"
     for body in found.values():
         body.pop("output", None)
@@ -79,7 +79,7 @@ def read_catalogue(text: bytes, *, file: str) -> dict[str, dict[str, Any]]:
     for index, body in enumerate(cast(list[Any], data), 1):
         name, made = _one(body, file, f"tool {index}")
         if name in found:
-            raise CatalogueError(f"tool {index} has the name of an earlier one, `{name}`", place=file)
+            raise CatalogueError(f"tool {index} has the same name as an earlier one, `{name}`", place=file)
         found[name] = made
     return found
 

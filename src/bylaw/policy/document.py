@@ -410,7 +410,7 @@ TEXTS = (".md", ".markdown", ".txt")
 MOST = 5 * LONGEST
 """The maximum length of all files together, in characters."""
 TOO_LONG = f"longer than {LONGEST:,} characters"
-PARTED = "give the part that the pack is about"
+PARTED = "pass only the part that the pack needs"
 _MISSING = "is not there"
 
 Reader = Callable[[str, Path], bytes]
@@ -450,7 +450,9 @@ def read_files(names: Sequence[str], root: Path, read: Reader) -> Document:
             raise DocumentError(name, root / name, *_why_none(root / name, root))
         texts |= {each: _text(each, file, read) for each, file in files}
         if sum(map(len, texts.values())) > MOST:
-            raise DocumentError(name, root / name, f"is, with all files, longer than {MOST:,} characters", PARTED)
+            raise DocumentError(
+                name, root / name, f"and the other files together are longer than {MOST:,} characters", PARTED
+            )
     if len(texts) == 1:
         ((only, text),) = texts.items()
         return Document(text, name=only)
@@ -485,7 +487,9 @@ def _why_none(path: Path, root: Path) -> tuple[str, str]:
         is_folder = path.is_dir()
     except (OSError, ValueError):
         is_folder = False
-    return ("is a folder without a text", f"texts end with {', '.join(TEXTS)}") if is_folder else (_MISSING, "")
+    return (
+        ("is a folder without text files", f"text files end with {', '.join(TEXTS)}") if is_folder else (_MISSING, "")
+    )
 
 
 def _is_text(path: Path, folder: Path) -> bool:

@@ -54,7 +54,7 @@ class Reach:
     def read(self, path: Path, *, file: str) -> bytes:
         """Read a file. Raises `OutsideError` if this is forbidden, `OSError` if it fails."""
         if not self.holds(path):
-            raise OutsideError("lies outside of the pack's folder", place=file, hint=_HINT)
+            raise OutsideError("is outside the pack's folder", place=file, hint=_HINT)
         # Do not follow a link that was created since, and do not block on a pipe.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
         with open(os.open(path.resolve(), flags | getattr(os, "O_NOFOLLOW", 0)), "rb") as stream:
@@ -67,7 +67,7 @@ class Reach:
 
 
 def outside(path: str, *, place: str) -> OutsideError:
-    return OutsideError(f"`{path[:200]}` lies outside of the pack's folder", place=place, hint=_HINT)
+    return OutsideError(f"`{path[:200]}` is outside the pack's folder", place=place, hint=_HINT)
 
 
 def _home(root: Path) -> Path:
@@ -217,7 +217,7 @@ def _no_pack(path: Path) -> UsageError:
     if _is_file(path):
         folder = path.parent if (path.parent / "pack.yaml").is_file() else None
         hint = f"give its folder: {folder}" if folder is not None else "give the folder that holds the pack.yaml"
-        return UsageError("a file, where a pack's folder is expected", place=str(path), hint=hint)
+        return UsageError("a pack is a folder, but this is a file", place=str(path), hint=hint)
     if not _is_folder(path):
         beside = (found.parent.name for found in path.parent.glob("*/pack.yaml")) if _is_folder(path.parent) else ()
         close = meant(path.name, (*beside, *ready_packs()))
@@ -254,7 +254,7 @@ def read_folder(root: Path, *, cases: bool = True) -> PackFolder:
             faults.append(ManifestError(f"base `{manifest.base}` is not a folder", place=source.place("base")))
     for index, variant in enumerate(manifest.variants):
         if not variant.name:
-            hint = "name the folder beside pack.yaml that holds it"
+            hint = "name the folder next to pack.yaml that contains it"
             faults.append(ManifestError("a variant needs a name", place=source.place("variants", index), hint=hint))
         elif not files.reach.holds(root / str(variant.name)):
             faults.append(outside(str(variant.name), place=source.place("variants", index)))

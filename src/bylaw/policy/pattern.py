@@ -101,7 +101,7 @@ def _compile(text: str, ignore_case: bool) -> Any:
     options.log_errors = False
     if "\\b" in text and (letter := next((c for c in text if c.isalnum() and not c.isascii()), None)):
         hint = r"for a word's end write `(?:\P{L}|$)`, for its beginning `(?:^|\P{L})`"
-        raise PatternError(rf"`{_short(text)}`: `\b` knows the letters a to z only, not `{letter}`", hint=hint)
+        raise PatternError(rf"`{_short(text)}`: `\b` recognises only the letters a to z, not `{letter}`", hint=hint)
     try:
         return _RE2.compile(_translated(text), options)
     except _RE2.error as error:
@@ -111,10 +111,13 @@ def _compile(text: str, ignore_case: bool) -> Any:
 
 
 _CURES = (
-    (re.compile(r"\(\?<?[=!]"), "nothing looks ahead or back: write what must not stand in the text under `but_not`"),
-    (re.compile(r"\(\?[a-zA-Z]*x"), "write it without blanks and comments; of several patterns make a list"),
-    (re.compile(r"\\[1-9]|\(\?P="), "nothing refers back to a group: write out what may stand there"),
-    (re.compile(r"[*+?}]\+|\(\?>"), "leave out the second `+`, or `?>`: nothing is tried twice here"),
+    (
+        re.compile(r"\(\?<?[=!]"),
+        "look-ahead and look-behind are not available; write what must not be in the text under `but_not`",
+    ),
+    (re.compile(r"\(\?[a-zA-Z]*x"), "write the pattern without blanks and comments, or as a list of patterns"),
+    (re.compile(r"\\[1-9]|\(\?P="), "back references are not available; write out the repeated text"),
+    (re.compile(r"[*+?}]\+|\(\?>"), "leave out the second `+`, or `?>`"),
 )
 """Python features that RE2 lacks, with alternatives."""
 

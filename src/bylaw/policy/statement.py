@@ -170,7 +170,7 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
             said: dict[str, Any] = {"tools": _tools(node.args.args[0].annotation)}
         except ValueError:
             hint = "write `call: tool`, `call: one_tool | another`, `call: write`, `call: write(argument) | tool`"
-            faults.append(StatementError(f"`{name}` does not say which tools it binds", place=place, hint=hint))
+            faults.append(StatementError(f"`{name}` does not say which tools it applies to", place=place, hint=hint))
             continue
         sentences = dict(_sentences(node))
         if sentences:
@@ -184,7 +184,7 @@ def with_stated(source: Located | None, guards: Mapping[str, str]) -> tuple[Loca
         body = cast(dict[str, Any], policies[known[policy]])
         if twice := [part for part in said if body.get(part)]:
             there = "the annotation of `call`" if twice[0] == "tools" else "the docstring"
-            hint = f"its guard says it at {place}; leave `{twice[0]}` out here, or {there} there"
+            hint = f"its guard states it at {place}; remove `{twice[0]}` here, or {there} there"
             where = source.place("policies", known[policy], twice[0])
             faults.append(StatementError(f"`{twice[0]}` of policy `{policy}` is given twice", place=where, hint=hint))
         policies[known[policy]] = {**body, **said}

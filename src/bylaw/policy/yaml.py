@@ -222,7 +222,7 @@ class _Builder:
         if isinstance(event, yaml.ScalarEvent):
             return _scalar(event)
         if isinstance(event, yaml.AliasEvent):
-            self._fail("aliases (`*name`) are not read here", event, hint="write it out")
+            self._fail("aliases (`*name`) are not allowed", event, hint="write it out")
         if len(path) > _DEEPEST:
             self._fail("nested too deeply", event)
         if isinstance(event, yaml.SequenceStartEvent):
@@ -302,7 +302,7 @@ def read_record(source: Located, kind: type[FileRecord]) -> Read[FileRecord]:
             at, names, found = _found(source, kind, str(error))
             faults += found[: MOST - len(faults)]
             source = source.without(at, names)
-    faults.append(ShapeError("there are more such faults than are listed", place=source.file))
+    faults.append(ShapeError("there are more faults of this kind", place=source.file))
     return Read(kind(), source, faults)
 
 
@@ -330,7 +330,7 @@ def _found(source: Located, kind: type[Any], message: str) -> tuple[YamlPath, Se
         return at[:-1], at[-1:], []
     value = source.at(at)
     said = "empty" if value is None else _kind_of(value)
-    hint = "put it in quotes" if wanted == ["str"] and not isinstance(value, dict | list) else ""
+    hint = "put the value in quotes" if wanted == ["str"] and not isinstance(value, dict | list) else ""
     fault = ShapeError(f"{_name(at)} must be {_words(wanted)}, not {said}", place=source.place(*at), hint=hint)
     return at[:-1], at[-1:], [fault]
 
