@@ -28,12 +28,12 @@ def decided(**more: Any) -> tuple[str, str]:
         ({"amount": 5, "Amount": 500}, "refund has no argument `Amount`"),
         ({"nights": True}, "argument `nights` is true or false, but the tool takes a number"),
         ({"amount": False}, "argument `amount` is true or false"),
-        ({"nights": 1.5}, "argument `nights` is no whole number"),
-        ({"nights": "1.5"}, "argument `nights` is no whole number"),
-        ({"nights": "1e-999999"}, "argument `nights` is no whole number"),
-        ({"amount": "all of it"}, "argument `amount` is no number"),
-        ({"amount": float("nan")}, "argument `amount` is no number"),
-        ({"order_id": True}, "argument `order_id` is true or false, but the tool takes a text"),
+        ({"nights": 1.5}, "argument `nights` is not a whole number"),
+        ({"nights": "1.5"}, "argument `nights` is not a whole number"),
+        ({"nights": "1e-999999"}, "argument `nights` is not a whole number"),
+        ({"amount": "all of it"}, "argument `amount` is not a number"),
+        ({"amount": float("nan")}, "argument `amount` is not a number"),
+        ({"order_id": True}, "argument `order_id` is true or false, but the tool takes text"),
     ],
 )
 def test_what_a_tool_does_not_declare_is_refused_and_named(more: dict[str, Any], why: str) -> None:
@@ -78,9 +78,9 @@ PASSENGERS: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ([{"name": "Ann", "bags": 1.5}], "`passengers[0].bags` is no whole number"),
-        ([{"name": "Ann"}, {"name": 7}], "`passengers[1].name` is a number, but the tool takes a text"),
-        ([{"name": "Ann"}, "Bob"], "`passengers[1]` is no object"),
+        ([{"name": "Ann", "bags": 1.5}], "`passengers[0].bags` is not a whole number"),
+        ([{"name": "Ann"}, {"name": 7}], "`passengers[1].name` is a number, but the tool takes text"),
+        ([{"name": "Ann"}, "Bob"], "`passengers[1]` is not object"),
         ([{"bags": 1}], "`passengers[0].name` is missing"),
         ([{"name": "Ann", "vip": True}], ""),
         ([{"name": "Ann", "seat": "cockpit"}], "`passengers[0].seat` is not one of its declared words"),
@@ -101,7 +101,7 @@ def test_what_lies_in_lists_and_objects_is_held_to_what_is_declared_of_it(given:
     [
         ({}, ""),
         ({"additionalProperties": True}, ""),
-        ({"additionalProperties": False}, "`trip.legs[0].vip` is not a field of it; it has `to`"),
+        ({"additionalProperties": False}, "`trip.legs[0].vip` is not a field of the object; it has `to`"),
         ({"additionalProperties": {"type": "boolean"}}, ""),
         ({"additionalProperties": {"type": "string"}}, "`trip.legs[0].vip` is true or false"),
         ({"additionalProperties": False, "patternProperties": {"^v": {}}}, ""),
