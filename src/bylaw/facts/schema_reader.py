@@ -13,6 +13,7 @@ from bylaw.facts.observation import (
     Change,
     Getter,
     Observation,
+    PageObservations,
     PathError,
     PathScope,
     compile_each,
@@ -39,6 +40,9 @@ from bylaw.facts.written import (
 from bylaw.policy.pattern import Pattern, PatternError, compile_pattern
 from bylaw.policy.tool import Tool, WrittenChange, WrittenEffect
 from bylaw.policy.yaml import Located, Scalar, YamlPath, read_record
+
+if TYPE_CHECKING:
+    from bylaw.actions.action import Actions
 
 
 class SchemaError(BylawError):
@@ -337,9 +341,6 @@ def _change(text: str) -> WrittenChange:
     return WrittenChange(name, field or "*")
 
 
-if TYPE_CHECKING:
-    from bylaw.actions.action import Actions
-
 _TYPES = frozenset(get_args(FieldType))
 _NOT_THERE = r"not found|no such|do(es)? not exist|doesn't exist"
 """Texts with which look-ups report that they found nothing."""
@@ -419,8 +420,6 @@ class SchemaReader:
 
     def _add_pages(self, shows: dict[str, dict[str, list[Observation]]]) -> None:
         """Add what browser pages show, whichever browser tool was called."""
-        from bylaw.facts.observation import PageObservations
-
         reader = PageObservations(self._paths, self._pages)
         tools = [name for name, tool in self._tools.items() if not tool.of and reader.terms.shows(name)]
         if not tools:
