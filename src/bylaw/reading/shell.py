@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from bylaw.errors import MissingExtra
 from bylaw.reading import shell_programs as words
-from bylaw.reading.shell_command import Command
+from bylaw.reading.shell_programs import Command
 from bylaw.reading.shell_word import Word, read_word
 from bylaw.reading.shell_wrappers import unwrap
 from bylaw.reading.unreadable import Unreadable

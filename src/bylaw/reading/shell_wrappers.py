@@ -11,7 +11,7 @@ from bylaw.reading.shell_word import Word
 from bylaw.reading.unreadable import Unreadable
 
 if TYPE_CHECKING:
-    from bylaw.reading.shell_command import Command
+    from bylaw.reading.shell_programs import Command
 
 UNKNOWN = Word("", "many")
 
