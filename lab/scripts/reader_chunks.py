@@ -2,9 +2,10 @@
 
     python lab/scripts/reader_chunks.py DIR [--size 25] [--seed 7]
 
-DIR is the folder of `--llm batch:DIR`. Each kind of question (of one schema, or of one instruction for plain text) gets a folder `DIR/KIND` with `instructions.md` and
-`chunk-NN.md`, in random order. Readers write `answers-NN.jsonl` beside them, lines with `custom_id` and `text`. Run it
-again after a round: answers are copied to where the batch finds them, and new questions get chunks of their own.
+DIR is the folder of `--llm batch:DIR`. Each kind of question (one schema, or one instruction for plain text) gets a
+folder `DIR/KIND` with `instructions.md` and `chunk-NN.md`, in random order. Readers write `answers-NN.jsonl` beside
+them, lines with `custom_id` and `text`. Run it again after a round: answers are copied to where the batch finds them,
+and new questions get chunks of their own.
 """
 
 import argparse
